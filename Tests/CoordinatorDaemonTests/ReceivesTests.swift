@@ -186,7 +186,7 @@ struct ReceivesTests {
         let new = "  - { key: new, worker: { executable: FIXTURE, coordinator: RootCoordinator }, receives: [Fixture.Echo] }\n"
         let moved = Self.tree.replacing("receives: [Fixture.Echo, ", with: "receives: [")
             .replacing("  - { key: other", with: "\(new)  - { key: other")
-        let line = "~ /: receives (with an upgrade or the next start of the daemon; until then as before)\n"
+        let line = "~ /: receives (with an upgrade or the next start of the daemon)\n"
         try await RunningDaemon.with(Self.tree) { daemon in
             try await daemon.allActive()
             try await daemon.startDeep()

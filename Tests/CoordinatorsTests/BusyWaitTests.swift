@@ -14,7 +14,7 @@ struct BusyWaitTests {
         for number in 0..<asks {
             var isFirst = true
             // The time is over before the first look.
-            wait.wait(upTo: .zero) {
+            _ = wait.wait(upTo: .zero) {
                 if isFirst { count += 1 }
                 isFirst = false
                 return isAnswered(number)
@@ -28,12 +28,19 @@ struct BusyWaitTests {
         let wait = BusyWait()
         for _ in 0..<5_000 {
             var looks = 0
-            wait.wait(upTo: .seconds(60)) {
+            _ = wait.wait(upTo: .seconds(60)) {
                 looks += 1
                 return looks == 3
             }
             #expect(looks == 3)
         }
+    }
+
+    @Test("Every sixteenth answer lets other tasks run")
+    func yields() {
+        let wait = BusyWait()
+        #expect((1...64).map { _ in wait.wait(upTo: .seconds(60)) { true } }.filter(\.self).count == 4)
+        #expect(!wait.wait(upTo: .zero) { false })
     }
 
     @Test("A wait that is over much too late is followed by a rest, which grows, until answers come in time again")
@@ -51,7 +58,7 @@ struct BusyWaitTests {
         let wait = BusyWait()
         func isLate() -> Bool {
             var looks = 0
-            wait.wait(upTo: .milliseconds(2)) {
+            _ = wait.wait(upTo: .milliseconds(2)) {
                 looks += 1
                 return false
             }
@@ -66,8 +73,8 @@ struct BusyWaitTests {
     @Test("One task at a time waits so")
     func oneAtATime() {
         let wait = BusyWait()
-        wait.wait(upTo: .seconds(60)) {
-            wait.wait(upTo: .seconds(60)) {
+        _ = wait.wait(upTo: .seconds(60)) {
+            _ = wait.wait(upTo: .seconds(60)) {
                 Issue.record("a second one waits")
                 return true
             }

@@ -88,14 +88,14 @@ struct ConfigurationPlanTests {
             "{ key: \(key), worker: { executable: /w, coordinator: W }, receives: [\(receives)] }"
         }
         let former = "children: [\(worker("a", "A., B")), \(worker("b", "C"))]"
-        #expect(try Self.lines(former, former.replacing("B", with: "D")) == ["~ / receives nextUpgrade"])
-        #expect(try Self.lines(former, "children: [\(worker("a", "A., B"))]") == ["~ / receives nextUpgrade", "- /b stop"])
-        #expect(try Self.lines(former, "children: [\(worker("a", "A., B, C")), \(worker("b", ""))]") == ["~ / receives nextUpgrade"])
+        #expect(try Self.lines(former, former.replacing("B", with: "D")) == ["~ / receives nextDaemon"])
+        #expect(try Self.lines(former, "children: [\(worker("a", "A., B"))]") == ["~ / receives nextDaemon", "- /b stop"])
+        #expect(try Self.lines(former, "children: [\(worker("a", "A., B, C")), \(worker("b", ""))]") == ["~ / receives nextDaemon"])
         #expect(try Self.lines(former, "children: [\(worker("b", "C")), \(worker("a", "B, A."))]") == ["order /"])
         let changed = former.replacing("/w", with: "/v") + "\norphan_grace: 1s"
         #expect(
             try Self.lines(former, changed.replacing("C", with: "E")) == [
-                "~ / orphan_grace nextDaemon", "~ / receives nextUpgrade", "~ /a worker.executable restart",
+                "~ / orphan_grace receives nextDaemon", "~ /a worker.executable restart",
                 "~ /b worker.executable restart",
             ]
         )

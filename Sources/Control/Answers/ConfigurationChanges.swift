@@ -9,7 +9,7 @@ public struct ConfigurationChanges: Codable, Hashable, Sendable {
         /// The keys that differ, as they are written in the file, with a period between a key and one inside it.
         public var keys: [String]
         /// What follows: `start`, `stop`, `restart`, `takeOver` (the child's process goes on), `none` (a child that is added and has
-        /// `autostart: false`), `nextUpgrade` (an upgraded daemon begins with the change), or `nextDaemon` (only the next daemon does).
+        /// `autostart: false`), or `nextDaemon` (the next daemon begins with the change, also that of an upgrade).
         public var effect: String
         /// The path of the child that this one requires, and because of which it is restarted.
         public var cause: String?

@@ -91,7 +91,11 @@ public final class NodeLinks: Sendable {
     public var identity: NodeIdentity { present.withLock { $0 } }
 
     /// Shows other proofs on the connections that are made from now on.
-    public func use(_ identity: NodeIdentity) { present.withLock { $0 = identity } }
+    public func use(_ identity: NodeIdentity) {
+        present.withLock { $0 = identity }
+        // What the former proofs were refused for, these may not be.
+        state.withLock { $0.failures = [:] }
+    }
 
     /// Closes all connections; open requests end.
     public func end() async {
@@ -199,20 +203,18 @@ public final class NodeLinks: Sendable {
         at address: NodeAddress,
         before deadline: MonotonicTime
     ) async throws(ControlError) -> ControlClient {
-        let (waiter, isFirst, refusal) = state.withLock { state -> (OneShot<Dialled>, Bool, ControlError?) in
+        let (waiter, isFirst) = state.withLock { state -> (OneShot<Dialled>, Bool) in
             let waiter = OneShot<Dialled>()
             switch state.links[node] {
             case .up(let known, let client) where known == address && !client.hasEnded:
                 waiter.settle(.success(client))
-                return (waiter, false, nil)
-            case .dialling(let known, let waiter) where known == address: return (waiter, false, nil)
+                return (waiter, false)
+            case .dialling(let known, let waiter) where known == address: return (waiter, false)
             case .dialling, .up, nil: break
             }
-            if let refusal = state.refusal(of: Aim(node: node, purpose: .requests), at: address) { return (waiter, false, refusal) }
             state.links[node] = .dialling(address, waiter)
-            return (waiter, true, nil)
+            return (waiter, true)
         }
-        if let refusal { throw refusal }
         // A task of its own: a request that is cancelled doesn't cancel what others wait for.
         if isFirst { tasks.add { await self.connect(to: node, at: address, waiter) } }
         if let dialled = waiter.outcome { return try dialled.get() }
@@ -257,24 +259,26 @@ public final class NodeLinks: Sendable {
     /// - Throws: `.notPermitted` when the two nodes don't trust each other, `.unreachable`, `.timedOut`; the former error, without a dial,
     ///   during the pause after one that has failed.
     package func connectForMessages(to node: String, at address: NodeAddress) async throws(ControlError) -> PairConnection {
-        if let refusal = state.withLock({ $0.refusal(of: Aim(node: node, purpose: .messages), at: address) }) { throw refusal }
         let connection = try await connect(to: node, at: address, for: .messages)
         connection.limitReceivedSize(to: ControlServer.maximumReceivedSize)
         return connection
     }
 
-    /// Makes a connection, and takes note of whether that has failed.
+    /// Makes a connection, unless the last one has just failed.
     private func connect(
         to node: String,
         at address: NodeAddress,
         for purpose: NodeGreeting.Purpose
     ) async throws(ControlError) -> PairConnection {
         let aim = Aim(node: node, purpose: purpose)
+        if let refusal = state.withLock({ $0.refusal(of: aim, at: address) }) { throw refusal }
         do throws(ControlError) {
             let connection = try await connectOnce(to: node, at: address, for: purpose)
             state.withLock { $0.failures[aim] = nil }
             return connection
         } catch {
+            // A dial that was given up says nothing of the node.
+            if Task.isCancelled { throw error }
             state.withLock { $0.note(error, of: aim, at: address, times) }
             report(.failed(node: node, reason: error.message))
             throw error

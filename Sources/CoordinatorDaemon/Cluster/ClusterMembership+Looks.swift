@@ -57,7 +57,9 @@
         /// Returns the connections and the address with which a node is asked; nil: it's this one.
         private func way(to text: String) async throws(ControlError) -> (NodeLinks, NodeAddress)? {
             if text == name.description { return nil }
-            guard let node else { throw ControlError(.notRunning, "this daemon isn't a member of the cluster yet") }
+            guard let node else {
+                throw ControlError(.unreachable, "\(text) can't be asked: this daemon isn't a member of the cluster yet")
+            }
             guard let other = NodeName(text), let record = await node.clusterView.nodes[other]?.value else {
                 throw ControlError(.noSuchPath, "the cluster has no node `\(text)`; `coordinatorctl nodes` lists them")
             }

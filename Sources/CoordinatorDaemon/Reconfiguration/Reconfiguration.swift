@@ -187,7 +187,7 @@ private struct Level: Sendable {
         // What supervision doesn't know, such as a temporary child that has ended, takes the change with its next start.
         guard let change, supervisor.state(of: child.key) != nil else { return }
         switch change.effect {
-        case .stop, .none, .nextUpgrade, .nextDaemon: break
+        case .stop, .none, .nextDaemon: break
         case .start, .takeOver, .restart:
             let ifPresent: IfPresent = wasRunning && change.replacesProcess ? .restart : .change
             note(path, await Reconfiguration.error { await error { try await supervisor.attempt(child, ifPresent: ifPresent) } })

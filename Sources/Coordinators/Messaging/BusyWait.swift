@@ -34,18 +34,29 @@ final class BusyWait: Sendable {
     // Changed by the task that waits alone.
     private let credit = Atomic(mostCredit)
     private let rest = Atomic(rests.lowerBound)
+    /// The number of waits that ended with the answer.
+    private let answers = Atomic(0)
+    /// The number of such waits after which a task gives up its thread all the same: others may want it, or the task's actor.
+    private static let run = 16
     /// The number of asks that don't wait yet; one that isn't counted, because several begin at once, doesn't matter.
     private let skipped = Atomic(0)
 
     /// Waits until there is an answer, for as long as is worth it.
     ///
     /// - Parameter limit: The longest wait.
-    func wait(upTo limit: Duration, until hasAnswer: () -> Bool) {
+    /// - Returns: Whether the task is to give up its thread for a moment: it hasn't for a while.
+    func wait(upTo limit: Duration, until hasAnswer: () -> Bool) -> Bool {
         let skips = skipped.load(ordering: .relaxed)
-        guard skips == 0 else { return skipped.store(skips - 1, ordering: .relaxed) }
-        guard !isTaken.exchange(true, ordering: .acquiring) else { return }
+        guard skips == 0 else {
+            skipped.store(skips - 1, ordering: .relaxed)
+            return false
+        }
+        guard !isTaken.exchange(true, ordering: .acquiring) else { return false }
         defer { isTaken.store(false, ordering: .releasing) }
-        note(look(for: hasAnswer, upTo: limit))
+        let outcome = look(for: hasAnswer, upTo: limit)
+        note(outcome)
+        guard outcome == .answered else { return false }
+        return answers.wrappingAdd(1, ordering: .relaxed).newValue % Self.run == 0
     }
 
     private func look(for hasAnswer: () -> Bool, upTo limit: Duration) -> Outcome {

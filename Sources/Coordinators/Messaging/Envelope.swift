@@ -276,7 +276,7 @@ extension Envelope {
         defer { waiting?.end() }
         open(in: asks)
         if !hasEnded { dispatch(self) }
-        processAsked?.awaitBusily(self)
+        if processAsked?.awaitBusily(self) == true { await Task.yield() }
         if let outcome = takeOutcome() {
             // Yields, so that a loop that retries lets other tasks run; a message without a responder is no reason to retry.
             if case .failure(let error) = outcome, (error as? CoordinatorError)?.code != .unhandled { await Task.yield() }

@@ -237,9 +237,11 @@ extension Peer {
     }
 
     /// Waits for the answer to an ask without giving up the thread, if no other ask is open and the answer comes soon.
-    func awaitBusily(_ envelope: Envelope) {
-        guard busyWait > .zero, counts.openAsks.load(ordering: .relaxed) == 1 else { return }
-        BusyWait.shared.wait(upTo: busyWait) { envelope.hasEnded }
+    ///
+    /// - Returns: Whether the task is to give up the thread for a moment.
+    func awaitBusily(_ envelope: Envelope) -> Bool {
+        guard busyWait > .zero, counts.openAsks.load(ordering: .relaxed) == 1 else { return false }
+        return BusyWait.shared.wait(upTo: busyWait) { envelope.hasEnded }
     }
 
     /// Sends a request to the other side's runtime, and waits for the answer.

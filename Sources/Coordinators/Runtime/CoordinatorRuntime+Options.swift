@@ -41,7 +41,7 @@ extension CoordinatorRuntime {
         /// suspended at once.
         ///
         /// An answer that comes within this time is there in half the time, because no thread is woken for the task. The price is processor
-        /// time: one task of the process looks, while no other ask of it is open, and offers the processor to other threads between two looks.
+        /// time: one task of the process looks, while no other ask or stream of it is open, and offers the processor to other threads between two looks.
         /// When more than a fifth of the answers come later, or other threads want the processor, looks are given up for the next thousand asks. A
         /// process whose processor time is limited may want zero. A worker has the time that its own program sets. See <doc:HowAMessageTravels>.
         public var busyWait: Duration = .microseconds(200)

@@ -22,9 +22,7 @@ public struct ConfigurationPlan: Hashable, Sendable {
             case takeOver
             /// The child isn't started, because its `autostart` is false.
             case none
-            /// The running daemon can't follow: it begins with the change when it's upgraded, and so does the next one.
-            case nextUpgrade
-            /// The running daemon can't follow, and doesn't when it's upgraded: the next one begins with the change.
+            /// The running daemon can't follow: the next one begins with the change, and so does the one that takes its place in an upgrade.
             case nextDaemon
         }
 
@@ -78,11 +76,10 @@ extension ConfigurationPlan {
     /// Compares what the file says beside its children.
     private mutating func compareSettings(_ former: DaemonConfiguration, _ next: DaemonConfiguration) {
         let keys = Properties.differences(former, next).filter { $0 != "children" }
-        let effects: [String: Change.Effect] = ["supervision": .takeOver, "logging": .takeOver, "receives": .nextUpgrade]
-        for effect in [Change.Effect.takeOver, .nextDaemon, .nextUpgrade] {
-            let keys = keys.filter { effects[$0, default: .nextDaemon] == effect }
-            if !keys.isEmpty { changes.append(Change(path: "/", kind: .changed, keys: keys, effect: effect)) }
-        }
+        let takenOver = keys.filter { $0 == "supervision" || $0 == "logging" }
+        let others = keys.filter { !takenOver.contains($0) }
+        if !takenOver.isEmpty { changes.append(Change(path: "/", kind: .changed, keys: takenOver, effect: .takeOver)) }
+        if !others.isEmpty { changes.append(Change(path: "/", kind: .changed, keys: others, effect: .nextDaemon)) }
     }
 
     private mutating func compare(_ former: [ConfiguredChild], _ next: [ConfiguredChild], under parent: String) {

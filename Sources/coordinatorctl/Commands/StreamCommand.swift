@@ -46,7 +46,9 @@ extension StreamCommand {
 struct StreamRequest<Command: StreamCommand>: Sendable {
     /// The time between two attempts to reach the next daemon.
     private static var interval: Duration { .milliseconds(500) }
-    /// The same while another program takes the daemon's place.
+    /// The time that a daemon may take to close the connection after its last answer.
+    private static var farewell: Duration { .milliseconds(100) }
+    /// The same as the interval while another program takes the daemon's place.
     private static var upgradeInterval: Duration { .milliseconds(20) }
 
     let runtimeDirectory: String?
@@ -82,6 +84,8 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
                     try? await Task.sleep(for: Self.upgradeInterval)
                     continue
                 }
+                // A daemon that stops says so before it closes the connection.
+                try? await Task.sleep(for: Self.farewell)
                 let isDaemon = connected?.hasEnded ?? true
                 position.note(absenceOf: isDaemon ? Self.daemon : node)
             }
@@ -96,8 +100,8 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
 
     /// Whether a stream of another node has ended because that has left the cluster, into which it may come back.
     private func isAbsenceOfNode(_ error: ControlError, _ position: Position) -> Bool {
-        guard case .onNode = operation, position.last != nil else { return false }
-        return error.code == .noSuchPath || error.code == .notRunning
+        guard case .onNode(let node, _) = operation, error.code == .noSuchPath else { return false }
+        return position.last != nil || position.isGone(node)
     }
 
     private struct Position {
@@ -107,8 +111,8 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
         /// The items that come again: those before a time, and the first ones with it.
         private var repeated: (time: String, count: Int)?
         var hasConnected = false
-        /// What is gone, and has been reported as gone.
-        private var absent: String?
+        /// The daemon, or the node, that is gone and has been reported as gone.
+        private var absent: Set<String> = []
         /// Whether what reads standard output has closed it.
         var isClosed = false
 
@@ -117,17 +121,18 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
             repeated = last.flatMap { Command.time(of: $0) }.map { ($0, count) }
         }
 
+        /// Whether it was reported that a daemon or a node is gone.
+        func isGone(_ subject: String) -> Bool { absent.contains(subject) }
+
         /// Takes note that a daemon or a node is gone, and says so once.
         mutating func note(absenceOf subject: String) {
-            guard absent != subject else { return }
-            absent = subject
+            guard absent.insert(subject).inserted else { return }
             Terminal.printError("coordinatorctl: \(subject) is gone; waiting until it's back\n")
         }
 
         /// Takes note that a daemon or a node answers, and says so if it was gone.
         mutating func note(presenceOf subject: String) {
-            guard absent == subject else { return }
-            absent = nil
+            guard absent.remove(subject) != nil else { return }
             Terminal.printError("coordinatorctl: \(subject) answers again\n")
         }
 

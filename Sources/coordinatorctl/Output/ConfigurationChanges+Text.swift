@@ -34,8 +34,7 @@ extension ConfigurationChanges.Change {
         case "restart": cause.map { " (restart, because it requires \($0))" } ?? " (restart)"
         case "start": cause.map { " (a restart if it runs, because it requires \($0))" } ?? ""
         case "takeOver": " (no restart)"
-        case "nextUpgrade": " (with an upgrade or the next start of the daemon; until then as before)"
-        case "nextDaemon": " (with the next start of the daemon)"
+        case "nextDaemon": " (with an upgrade or the next start of the daemon)"
         case "none": " (not started: autostart is false)"
         default: ""
         }

@@ -72,14 +72,15 @@
         }
 
         @Test func withoutAnyMemberACallEndsAtItsDeadline() async throws {
-            let ports = try Ports.free(2)
-            let store = try EtcdStore(EtcdOptions(endpoints: ports.map { "http://127.0.0.1:\($0)" }, cluster: "none"))
+            let ports = try HeldPorts(2)
+            let store = try EtcdStore(EtcdOptions(endpoints: ports.numbers.map { "http://127.0.0.1:\($0)" }, cluster: "none"))
             let began = ContinuousClock.now
             let error = await failure { _ = try await store.joined("alpha", until: began + .seconds(2)) }
             #expect(error?.code == .unavailable)
             #expect(error?.mayHaveHappened == false, "\(error.map { "\($0)" } ?? "")")
             #expect(ContinuousClock.now - began >= .seconds(2))
             await store.close()
+            withExtendedLifetime(ports) {}
         }
 
         @Test func aWatchEndsWithItsStore() async throws {

@@ -140,10 +140,16 @@
 
     enum Ports {
         /// Returns ports that no socket has at the moment.
-        static func free(_ count: Int) throws -> [UInt16] {
-            var sockets: [Int32] = []
-            defer { for socket in sockets { close(socket) } }
-            return try (0..<count).map { _ in
+        static func free(_ count: Int) throws -> [UInt16] { try HeldPorts(count).numbers }
+    }
+
+    /// Ports that no other socket gets, and at which connections are refused, until the last reference goes.
+    final class HeldPorts {
+        private(set) var numbers: [UInt16] = []
+        private var sockets: [Int32] = []
+
+        init(_ count: Int) throws {
+            for _ in 0..<count {
                 let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
                 sockets.append(socket)
                 var address = sockaddr_in()
@@ -157,8 +163,10 @@
                     }
                 }
                 try #require(isBound, "no free port")
-                return UInt16(bigEndian: address.sin_port)
+                numbers.append(UInt16(bigEndian: address.sin_port))
             }
         }
+
+        deinit { for socket in sockets { close(socket) } }
     }
 #endif

@@ -331,5 +331,5 @@ struct PeerTests {
 }
 
 private struct Impostor: ResponderMessage {
-    static let name = "\(Builtins.prefix)Impostor"
+    static let name = "\(ReservedName.prefix)Impostor"
 }

@@ -27,9 +27,9 @@ public final class NodeLinks: Sendable {
         public init() {}
     }
 
-    fileprivate typealias Dialled = Result<ControlClient, ControlError>
+    private typealias Dialled = Result<ControlClient, ControlError>
 
-    fileprivate enum Link {
+    private enum Link {
         /// Requests wait. Can transition to: up.
         case dialling(NodeAddress, OneShot<Dialled>)
         /// Can transition to: dialling, when the connection has ended or the node has another address.
@@ -37,28 +37,40 @@ public final class NodeLinks: Sendable {
     }
 
     /// What connections of one purpose to one node are dialled for.
-    fileprivate struct Aim: Hashable {
+    private struct Aim: Hashable {
         var node: String
         var purpose: NodeGreeting.Purpose
     }
 
     /// The dials that have failed one after the other; the next one comes after a pause, or when the node has another address.
-    fileprivate struct Failures {
+    private struct Failures {
         var address: NodeAddress
         var count: Int
         var retry: ContinuousClock.Instant
         var error: ControlError
     }
 
-    fileprivate struct State {
+    private struct State {
         /// The connections for requests that there are, or that are being made.
         var links: [String: Link] = [:]
         var failures: [Aim: Failures] = [:]
         /// The requests that use the connection to a node, or wait for it.
         var uses: [String: Use] = [:]
+
+        /// Returns the error of the last dial, while the pause after it lasts.
+        func refusal(of aim: Aim, at address: NodeAddress) -> ControlError? {
+            guard let failures = failures[aim], failures.address == address, .now < failures.retry else { return nil }
+            return failures.error
+        }
+
+        mutating func note(_ error: ControlError, of aim: Aim, at address: NodeAddress, _ times: Times) {
+            let former = failures[aim].flatMap { $0.address == address ? $0.count : nil } ?? 0
+            let pause = min(times.longestPause, times.shortestPause * (1 << min(former, 10)))
+            failures[aim] = Failures(address: address, count: former + 1, retry: .now + pause, error: error)
+        }
     }
 
-    fileprivate struct Use {
+    private struct Use {
         var count = 0
         var last = ContinuousClock.now
     }
@@ -340,19 +352,5 @@ public final class NodeLinks: Sendable {
             state.uses[node] = nil
             return true
         }
-    }
-}
-
-extension NodeLinks.State {
-    /// Returns the error of the last dial, while the pause after it lasts.
-    fileprivate func refusal(of aim: NodeLinks.Aim, at address: NodeAddress) -> ControlError? {
-        guard let failures = failures[aim], failures.address == address, .now < failures.retry else { return nil }
-        return failures.error
-    }
-
-    fileprivate mutating func note(_ error: ControlError, of aim: NodeLinks.Aim, at address: NodeAddress, _ times: NodeLinks.Times) {
-        let former = failures[aim].flatMap { $0.address == address ? $0.count : nil } ?? 0
-        let pause = min(times.longestPause, times.shortestPause * (1 << min(former, 10)))
-        failures[aim] = NodeLinks.Failures(address: address, count: former + 1, retry: .now + pause, error: error)
     }
 }

@@ -5,13 +5,11 @@ import WireProtocol
 protocol BuiltinMessage: ResponderMessage {}
 
 extension BuiltinMessage {
-    static var name: String { Builtins.prefix + TypeNames.name(of: Self.self) }
+    static var name: String { ReservedName.prefix + TypeNames.name(of: Self.self) }
 }
 
 enum Builtins {
-    static var prefix: String { ReservedName.prefix }
-
-    static func isName(_ name: String) -> Bool { name.utf8.starts(with: prefix.utf8) }
+    static func isName(_ name: String) -> Bool { name.utf8.starts(with: ReservedName.prefix.utf8) }
 }
 
 /// A request that climbs to the owner of the stack.

@@ -36,7 +36,7 @@ extension Peer {
         // The other side would take the message for one of the runtime's, for which it gives no credit.
         let name = envelope.body.wireName
         guard envelope.isBuiltin || !Builtins.isName(name) else {
-            let message = "names that begin with \(Builtins.prefix) are the runtime's own: call \(name) another way"
+            let message = "names that begin with \(ReservedName.prefix) are the runtime's own: call \(name) another way"
             envelope.end(.failure(CoordinatorError(.unsupported, message)))
             return true
         }

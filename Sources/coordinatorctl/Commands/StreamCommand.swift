@@ -46,10 +46,10 @@ extension StreamCommand {
 struct StreamRequest<Command: StreamCommand>: Sendable {
     /// The time between two attempts to reach the next daemon.
     private static var interval: Duration { .milliseconds(500) }
+    /// The same while another program takes the daemon's place.
+    private static var upgradeInterval: Duration { .milliseconds(20) }
     /// The time that a daemon may take to close the connection after its last answer.
     private static var farewell: Duration { .milliseconds(100) }
-    /// The same as the interval while another program takes the daemon's place.
-    private static var upgradeInterval: Duration { .milliseconds(20) }
 
     let runtimeDirectory: String?
     let isJSON: Bool

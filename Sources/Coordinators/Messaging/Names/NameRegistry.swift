@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import Synchronization
+import WireProtocol
 
 /// The names that the tables of a tree's coordinators use between processes: in each process, a name stands for one type.
 ///
@@ -77,7 +78,7 @@ final class NameRegistry: Sendable {
             return "\(what) '\(name)' of \(description) is empty, or has a '|' or an '@' in it: choose another"
         }
         guard !isFormer || !Builtins.isName(name) else {
-            return "\(what) '\(name)' of \(description) is the runtime's own: names that begin with \(Builtins.prefix) are"
+            return "\(what) '\(name)' of \(description) is the runtime's own: names that begin with \(ReservedName.prefix) are"
         }
         let claim = Claim(type: ObjectIdentifier(type), description: description, isFormer: isFormer)
         let key = Key(kind: kind, name: name)

@@ -82,9 +82,7 @@ final class AsyncOperation: @unchecked Sendable {
             return .busy
         }
         start(resource, aio)
-        if handle.isEncrypted {
-            if handle.isClosed { handle.closeAgain(resource) }
-        } else if let reason = request?.reason {
+        if let reason = request?.reason {
             cancel(reason)
         } else if handle.isClosed {
             cancel(.closed)

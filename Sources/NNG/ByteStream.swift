@@ -4,8 +4,8 @@ internal import CNNG
 ///
 /// Dialled with `dial(_:timeout:)` or accepted by a `StreamListener`. Use at most one `receive` and one `send` at a time, else the order
 /// of the bytes is undefined. Keep a `receive` under way: for a stream without one, nng's poller (1.5.2) is woken again and again.
-/// An encrypted stream (`tls+tcp://`) shakes hands with the first `receive` or `send`, which throws `.cryptography` or `.peerNotAuthenticated` when
-/// the peer isn't to be trusted, and a cancellation closes it.
+/// An encrypted stream (`tls+tcp://`) that was accepted shakes hands with the first `receive` or `send`, which is to end before the other begins,
+/// and throws `.cryptography` or `.peerNotAuthenticated` when one end doesn't trust the other. Close one whose `send` was cancelled.
 ///
 /// The last reference closes the stream.
 public final class ByteStream: Sendable {
@@ -14,13 +14,16 @@ public final class ByteStream: Sendable {
 
     let handle: Handle
     let address: String
+    /// What encrypts the stream; nil when nothing does.
+    let session: TLSSession?
 
     /// The process at the other end, where the transport knows it (`ipc://` does).
     public let peer: PeerCredentials?
 
-    init(adopting pointer: OpaquePointer, address: String, isEncrypted: Bool = false) {
-        handle = Handle(.stream, owning: pointer, isEncrypted: isEncrypted)
+    init(adopting pointer: OpaquePointer, address: String, session: TLSSession? = nil) {
+        handle = Handle(.stream, owning: pointer)
         self.address = address
+        self.session = session
         peer = Self.credentials(of: pointer)
     }
 
@@ -41,30 +44,46 @@ public final class ByteStream: Sendable {
             throw NNGError(.invalidArgument, operation: "receive", address: address)
         }
         let buffer = TransferBuffer(capacity: min(limit, Self.largestRead))
+        let count =
+            if let session {
+                try await decrypt(with: session, into: buffer, before: timeout.map { .now + $0 })
+            } else {
+                try await read(into: buffer.bytes, keeping: buffer, timeout: timeout)
+            }
+        return Array(buffer.bytes[..<count])
+    }
+
+    /// Waits for bytes as they come, and returns their number.
+    ///
+    /// - Parameter owner: The owner of the memory, which is kept until nng has called back.
+    func read(
+        into memory: UnsafeMutableRawBufferPointer,
+        keeping owner: any AnyObject & Sendable,
+        timeout: Duration?
+    ) async throws(NNGError) -> Int {
         do {
-            return try await read(into: buffer, timeout: timeout)
-        } catch let first where first.code.mayHideUnreadBytes && !handle.isEncrypted {
+            return try await readOnce(into: memory, keeping: owner, timeout: timeout)
+        } catch let first where first.code.mayHideUnreadBytes {
             do {
-                return try await read(into: buffer, timeout: timeout)
+                return try await readOnce(into: memory, keeping: owner, timeout: timeout)
             } catch let second where second.code.mayHideUnreadBytes {
                 throw first
             }
         }
     }
 
-    private func read(into buffer: TransferBuffer, timeout: Duration?) async throws(NNGError) -> [UInt8] {
-        let outcome: AsyncOperation.Outcome
-        do throws(NNGError) {
-            outcome = try await handle.perform("receive", address: address, timeout: timeout, keeping: buffer) { stream, aio in
-                var vector = nng_iov(iov_buf: buffer.bytes.baseAddress, iov_len: buffer.bytes.count)
-                nng_aio_set_iov(aio, 1, &vector)
-                nng_stream_recv(stream, aio)
-            }
-        } catch {
-            throw NNGError(error.code.asSeenByReceiver(on: handle), operation: "receive", address: address)
+    private func readOnce(
+        into memory: UnsafeMutableRawBufferPointer,
+        keeping owner: any AnyObject & Sendable,
+        timeout: Duration?
+    ) async throws(NNGError) -> Int {
+        let outcome = try await handle.perform("receive", address: address, timeout: timeout, keeping: owner) { stream, aio in
+            var vector = nng_iov(iov_buf: memory.baseAddress, iov_len: memory.count)
+            nng_aio_set_iov(aio, 1, &vector)
+            nng_stream_recv(stream, aio)
         }
         guard outcome.count > 0 else { throw NNGError(.connectionShut, operation: "receive", address: address) }
-        return Array(buffer.bytes[..<outcome.count])
+        return outcome.count
     }
 
     /// Sends all of `bytes`.
@@ -72,12 +91,18 @@ public final class ByteStream: Sendable {
     /// Returns when the kernel has taken them, which does not mean that the peer has read them. When the task is cancelled some of the
     /// bytes may have left; close the stream then. Throws `.connectionShut` or `.connectionReset` when the peer has gone.
     public func send(_ bytes: [UInt8]) async throws(NNGError) {
+        try await shakeHands(before: nil)
+        try await write(encrypted(bytes))
+    }
+
+    /// Sends bytes as they are.
+    func write(_ bytes: [UInt8], timeout: Duration? = nil) async throws(NNGError) {
         let buffer = TransferBuffer(copying: bytes)
         var sent = 0
         while sent < bytes.count {
             let rest = buffer.bytes[sent...]
             do {
-                let outcome = try await handle.perform("send", address: address, keeping: buffer) { stream, aio in
+                let outcome = try await handle.perform("send", address: address, timeout: timeout, keeping: buffer) { stream, aio in
                     Self.send(UnsafeMutableRawBufferPointer(rebasing: rest), on: stream, aio)
                 }
                 sent += outcome.count
@@ -91,6 +116,11 @@ public final class ByteStream: Sendable {
     ///
     /// A failure shows at the next operation.
     func post(_ bytes: [UInt8]) throws(NNGError) {
+        try postUnencrypted(encrypted(bytes))
+    }
+
+    /// Sends a few bytes as ``post(_:)`` does, as they are.
+    func postUnencrypted(_ bytes: [UInt8]) throws(NNGError) {
         let operation = try AsyncOperation(for: "send", address: address)
         let buffer = TransferBuffer(copying: bytes)
         _ = operation.submit(on: handle) { _ in
@@ -136,14 +166,6 @@ extension NNGError.Code {
     /// They stay readable: the next read returns them, or reports the end at once.
     var mayHideUnreadBytes: Bool {
         self == .connectionShut || self == .connectionReset
-    }
-
-    /// Translates nng's codes of an encrypted stream for the receiver: "refused" is the peer's word that it has closed, and "closed" is an end
-    /// without that word.
-    func asSeenByReceiver(on handle: Handle) -> NNGError.Code {
-        guard handle.isEncrypted else { return self }
-        if self == .connectionRefused { return .connectionShut }
-        return asSeenBySender(on: handle)
     }
 
     /// Translates nng's code for the sender: nng reports a broken pipe as "closed", which in this module means that this end has closed.

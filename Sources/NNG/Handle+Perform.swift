@@ -5,7 +5,7 @@ extension Handle {
     /// Runs one operation on the handle and waits for its end, cancel-safe: when the task is cancelled the operation either had no
     /// effect and `.canceled` is thrown, or it was over already and its outcome is returned.
     ///
-    /// A cancellation and the time-out close an encrypted handle. `resources` is kept until nng has called back.
+    /// `resources` is kept until nng has called back.
     func perform(
         _ name: String,
         address: String,
@@ -24,7 +24,7 @@ extension Handle {
             timer.start(after: timeout) { code in
                 guard code == nil else { return }
                 request.make(.timedOut)
-                self.interrupt(operation, .timedOut)
+                operation.cancel(.timedOut)
             }
             alarm = timer
         }
@@ -44,17 +44,12 @@ extension Handle {
             }
         } onCancel: {
             request.make(.canceled)
-            interrupt(operation, .canceled)
+            operation.cancel(.canceled)
         }
         alarm?.cancel()
-        if var code = outcome.code {
-            if isEncrypted, code == .closed, let reason = request.reason { code = reason }
+        if let code = outcome.code {
             throw NNGError(code, operation: name, address: address)
         }
         return outcome
-    }
-
-    private func interrupt(_ operation: AsyncOperation, _ reason: NNGError.Code) {
-        if isEncrypted { close() } else { operation.cancel(reason) }
     }
 }

@@ -14,11 +14,6 @@ final class Handle: Sendable {
     private static let closedBit: UInt64 = 1 << 63
 
     let kind: Kind
-    /// Whether the stream is encrypted, or those that are made by the listener or dialer.
-    ///
-    /// An operation on it ends early only with the whole: nng 1.5.2 passes a cancellation to the stream below, which either is lost, when there is
-    /// nothing under way below, or ends the connection (`tls_cancel`). A dialer's goes to a connection that may be freed meanwhile.
-    let isEncrypted: Bool
     // Read only while holding a use, which the atomic word below counts.
     private nonisolated(unsafe) let pointer: OpaquePointer
     /// The number of uses, and in the highest bit whether the handle was closed.
@@ -26,9 +21,8 @@ final class Handle: Sendable {
     /// Once closed, the number only falls.
     private let word = Atomic<UInt64>(0)
 
-    init(_ kind: Kind, owning pointer: OpaquePointer, isEncrypted: Bool = false) {
+    init(_ kind: Kind, owning pointer: OpaquePointer) {
         self.kind = kind
-        self.isEncrypted = isEncrypted
         self.pointer = pointer
     }
 
@@ -81,11 +75,6 @@ final class Handle: Sendable {
         closeResource(pointer)
         leave()
     }
-
-    /// Ends an operation that was begun while the handle was being closed: on an encrypted stream nothing else would.
-    ///
-    /// - Parameter resource: The pointer that ``enter(uses:)`` has returned for a use that goes on.
-    func closeAgain(_ resource: OpaquePointer) { closeResource(resource) }
 
     private func closeResource(_ resource: OpaquePointer) {
         switch kind {

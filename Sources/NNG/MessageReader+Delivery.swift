@@ -183,23 +183,42 @@ extension MessageReader {
     }
 
     private func read(into target: UnsafeMutableRawBufferPointer) {
-        let submission = operation.submit(on: handle) { outcome in
-            self.received(outcome)
-        } start: { stream, aio in
+        if let session { return decrypt(with: session, into: target) }
+        submitRead(into: target) { self.received($0) }
+    }
+
+    /// Decrypts what has arrived; reads on when that's too little.
+    private func decrypt(with session: TLSSession, into target: UnsafeMutableRawBufferPointer) {
+        switch session.decrypt(into: target) {
+        case .done(let count): received(AsyncOperation.Outcome(count: count))
+        case .failed(let code): received(AsyncOperation.Outcome(code: code))
+        case .needsInput:
+            // Unsafe: the memory belongs to this read until `received`, and to no thread meanwhile.
+            nonisolated(unsafe) let target = target
+            submitRead(into: session.input) { outcome in
+                guard outcome.code == nil, outcome.count > 0 else { return self.received(outcome) }
+                session.arrived(outcome.count)
+                self.decrypt(with: session, into: target)
+            }
+        }
+    }
+
+    private func submitRead(into target: UnsafeMutableRawBufferPointer, completion: @escaping AsyncOperation.Completion) {
+        let submission = operation.submit(on: handle, completion: completion) { stream, aio in
             var vector = nng_iov(iov_buf: target.baseAddress, iov_len: target.count)
             nng_aio_set_iov(aio, 1, &vector)
             nng_stream_recv(stream, aio)
         }
         switch submission {
         case .accepted: break
-        case .busy: received(AsyncOperation.Outcome(code: .busy))
-        case .closed: received(AsyncOperation.Outcome(code: .closed))
+        case .busy: completion(AsyncOperation.Outcome(code: .busy))
+        case .closed: completion(AsyncOperation.Outcome(code: .closed))
         }
     }
 
     private func received(_ outcome: AsyncOperation.Outcome) {
         let isFree = state.withLock { state in
-            let code = outcome.code?.asSeenByReceiver(on: handle) ?? (outcome.count > 0 ? nil : .connectionShut)
+            let code = outcome.code ?? (outcome.count > 0 ? nil : .connectionShut)
             switch (code, state.reading) {
             case (nil, .intoLarge):
                 state.largeCount += outcome.count
@@ -208,7 +227,7 @@ extension MessageReader {
                 state.tail += outcome.count
                 state.suspicion = nil
             case (let code?, _):
-                if code.mayHideUnreadBytes, state.suspicion == nil, !handle.isEncrypted {
+                if code.mayHideUnreadBytes, state.suspicion == nil {
                     state.suspicion = code
                 } else if state.end == nil {
                     state.end = error(state.suspicion ?? code)

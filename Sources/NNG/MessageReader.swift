@@ -52,6 +52,8 @@ final class MessageReader: @unchecked Sendable {
 
     let handle: Handle
     let address: String
+    /// What encrypts the connection; nil when nothing does.
+    let session: TLSSession?
     let maximumMessageSize: Atomic<Int>
     let operation: AsyncOperation
     // The comment of the class describes which part belongs to nng and which to the holder of the turn.
@@ -59,9 +61,8 @@ final class MessageReader: @unchecked Sendable {
     let state = Lock(State())
     let closedHere = Atomic<Bool>(false)
 
-    init(handle: Handle, address: String, maximumMessageSize: Int) throws(NNGError) {
-        self.handle = handle
-        self.address = address
+    init(of stream: ByteStream, maximumMessageSize: Int) throws(NNGError) {
+        (handle, address, session) = (stream.handle, stream.address, stream.session)
         self.maximumMessageSize = Atomic(maximumMessageSize)
         operation = try AsyncOperation(for: "receive", address: address)
         // Not initialised, so that an idle connection touches no page of it.
@@ -140,12 +141,14 @@ final class MessageReader: @unchecked Sendable {
     /// Ends the connection.
     ///
     /// Only the end is delivered after this, with `reason` unless there was another reason before.
-    func close(_ reason: NNGError) {
+    /// - Parameter lastAct: Is called while the connection can still be written to.
+    func close(_ reason: NNGError, after lastAct: () -> Void = {}) {
         state.withLock { state in
             if state.end == nil { state.end = reason }
             state.lookAgain = true
         }
         closedHere.store(true, ordering: .releasing)
+        lastAct()
         // A consumer always has a read in flight or the turn; either delivers the end.
         handle.close()
     }

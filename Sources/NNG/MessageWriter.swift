@@ -6,7 +6,7 @@ final class MessageWriter: @unchecked Sendable {
     typealias Completion = @Sendable (NNGError?) -> Void
 
     private struct Transmission {
-        let body: [UInt8]
+        var body: [UInt8]
         let completion: Completion
         let request: CancellationRequest?
         var sent = 0
@@ -23,7 +23,7 @@ final class MessageWriter: @unchecked Sendable {
     private let immediateWrite: ImmediateWrite
     // Written before a submission and read by nng until its callback; `State.current` keeps a second transmission out.
     private let header: UnsafeMutableRawBufferPointer
-    /// The length of a header that is sent from its own place; 0 on an encrypted stream, which makes a packet of each piece that it gets.
+    /// The length of a header that is sent from its own place; 0 on an encrypted connection, where it's encrypted together with the body.
     private let headerLength: Int
     private let state = Lock(State())
 
@@ -36,7 +36,7 @@ final class MessageWriter: @unchecked Sendable {
         operation = try AsyncOperation(for: "send", address: reader.address)
         immediateWrite = try ImmediateWrite(address: reader.address)
         header = .allocate(byteCount: PairFraming.headerLength, alignment: 1)
-        headerLength = reader.handle.isEncrypted ? 0 : PairFraming.headerLength
+        headerLength = reader.session == nil ? PairFraming.headerLength : 0
     }
 
     deinit {
@@ -52,7 +52,6 @@ final class MessageWriter: @unchecked Sendable {
     /// - Returns: Whether the message has left; the completion isn't called then.
     func transmitAtOnce(_ body: [UInt8], completion: @escaping Completion) -> Bool {
         guard let body = begin(body, nil, completion) else { return false }
-        guard !reader.handle.isEncrypted else { return encryptAtOnce(body) }
         let count = immediateWrite.perform(on: reader.handle) { set(body, from: 0, in: $0) }
         let hasLeft = count == headerLength + body.count
         state.withLock { state in
@@ -63,33 +62,18 @@ final class MessageWriter: @unchecked Sendable {
         return hasLeft
     }
 
-    /// Sends a message on an encrypted stream within this call, if all of it fits into a packet and nng has room for that now.
-    private func encryptAtOnce(_ body: [UInt8]) -> Bool {
-        guard let outcome = immediateWrite.performEncrypted(on: reader.handle, { set(body, from: 0, in: $0) }) else {
-            awaitWrite()
-            return false
+    /// Tells the peer of an encrypted connection that nothing follows, unless a message is on its way.
+    func end() {
+        guard let session = reader.session else { return }
+        let isFree = state.withLock { state in
+            guard state.current == nil, state.failure == nil else { return false }
+            state.failure = error(.closed)
+            return true
         }
-        guard outcome.code == nil, outcome.count == body.count else {
-            ended(outcome)
-            return false
-        }
-        state.withLock { $0.current = nil }
-        return true
-    }
-
-    /// Has the end of the immediate write that is under way reported, by that of an empty one behind it.
-    private func awaitWrite() {
-        let submission = operation.submit(on: reader.handle) { _ in
-            self.ended(self.immediateWrite.outcome)
-        } start: { stream, aio in
-            var nothing = nng_iov()
-            nng_aio_set_iov(aio, 1, &nothing)
-            nng_stream_send(stream, aio)
-        }
-        if case .accepted = submission { return }
-        // The stream is closed, which ends the write.
-        reader.handle.close()
-        ended(immediateWrite.outcome)
+        guard isFree else { return }
+        let bytes = session.end()
+        _ = immediateWrite.perform(on: reader.handle) { set(bytes, from: 0, in: $0) }
+        withExtendedLifetime(bytes) {}
     }
 
     /// Makes a message the current one; if that can't be, it's completed.
@@ -100,7 +84,6 @@ final class MessageWriter: @unchecked Sendable {
             completion(error(.messageTooLarge))
             return nil
         }
-        let body = headerLength > 0 ? body : PairFraming.framed(body)
         let refusal = state.withLock { state -> NNGError? in
             if let failure = state.failure { return failure }
             if state.current != nil { return error(.busy) }
@@ -111,12 +94,26 @@ final class MessageWriter: @unchecked Sendable {
             completion(refusal)
             return nil
         }
-        PairFraming.writeHeader(of: body.count, to: header)
-        return body
+        guard let session = reader.session else {
+            PairFraming.writeHeader(of: body.count, to: header)
+            return body
+        }
+        // Whoever has the transmission encrypts: messages leave in the order in which they were encrypted.
+        do throws(NNGError) {
+            let encrypted = try session.encrypt(PairFraming.framed(body))
+            state.withLock { $0.current?.body = encrypted }
+            return encrypted
+        } catch {
+            fail(with: error, isFinal: true)
+            return nil
+        }
     }
 
     /// Cancels the transmission that was started with `request`, as far as it hasn't left.
+    ///
+    /// What has been encrypted leaves: the peer decrypts nothing that comes after a gap.
     func cancel(_ request: CancellationRequest) {
+        guard reader.session == nil else { return }
         request.make(.canceled)
         // If that transmission ends and another begins just now, the other one is interrupted; `ended` resumes it.
         if state.withLock({ $0.current?.request === request }) {

@@ -13,8 +13,7 @@ extension PairConnection {
                 writer.transmit(body, request: request) { continuation.resume(returning: $0) }
             }
         } onCancel: {
-            // What the encryption has taken can't be taken back.
-            if !reader.handle.isEncrypted { writer.cancel(request) }
+            writer.cancel(request)
         }
         if let error { throw error }
     }

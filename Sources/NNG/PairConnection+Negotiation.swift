@@ -43,7 +43,9 @@ extension PairConnection {
             guard maximumMessageSize >= 0, maximumReceivedSize ?? 0 >= 0 else {
                 throw NNGError(.invalidArgument, operation: "negotiate", address: stream.address)
             }
-            try await exchangeGreetings(on: stream, timeout: timeout)
+            let deadline = ContinuousClock.now + timeout
+            try await stream.shakeHands(before: deadline)
+            try await exchangeGreetings(on: stream, before: deadline)
             return try PairConnection(
                 on: stream,
                 maximumReceivedSize: maximumReceivedSize ?? maximumMessageSize,
@@ -55,12 +57,11 @@ extension PairConnection {
         }
     }
 
-    private static func exchangeGreetings(on stream: ByteStream, timeout: Duration) async throws(NNGError) {
-        let start = ContinuousClock.now
+    private static func exchangeGreetings(on stream: ByteStream, before deadline: ContinuousClock.Instant) async throws(NNGError) {
         try stream.post(PairFraming.greeting)
         var greeting: [UInt8] = []
         while greeting.count < PairFraming.greeting.count {
-            let remaining = timeout - (ContinuousClock.now - start)
+            let remaining = deadline - .now
             guard remaining > .zero else {
                 throw NNGError(.timedOut, operation: "negotiate", address: stream.address)
             }

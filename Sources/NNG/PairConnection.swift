@@ -23,7 +23,7 @@ public final class PairConnection: Sendable {
     /// Takes over a stream on which greetings have been exchanged.
     init(on stream: ByteStream, maximumReceivedSize: Int, maximumSentSize: Int) throws(NNGError) {
         self.stream = stream
-        reader = try MessageReader(handle: stream.handle, address: stream.address, maximumMessageSize: maximumReceivedSize)
+        reader = try MessageReader(of: stream, maximumMessageSize: maximumReceivedSize)
         writer = try MessageWriter(besides: reader, maximumMessageSize: maximumSentSize)
         reader.takeTurn()
     }
@@ -80,6 +80,6 @@ public final class PairConnection: Sendable {
     ///
     /// Idempotent, never blocks, and may be called from anywhere, the callbacks included.
     public func close() {
-        reader.close(reader.error(.closed))
+        reader.close(reader.error(.closed)) { writer.end() }
     }
 }

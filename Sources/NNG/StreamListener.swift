@@ -1,4 +1,5 @@
 internal import CNNG
+import ConcurrencySupport
 
 /// A listener that accepts byte streams.
 ///
@@ -7,36 +8,35 @@ internal import CNNG
 public final class StreamListener: Sendable {
     private let handle: Handle
     private let address: String
+    /// The certificates of the connections that peers make from now on; nil when connections aren't encrypted.
+    private let security: Lock<TLSConfiguration?>
 
     /// Binds and listens at once.
     ///
     /// - Parameters:
     ///   - url: The address, for instance `ipc:///run/coordinator/control.sock`. A socket file without a listener is replaced.
     ///   - permissions: The mode of the socket file, in force before the first peer can connect. Only for addresses in the file system.
-    ///   - security: The certificates, of an address that begins with `tls+tcp://`; peers must have one of the same authority. Of a peer's
-    ///     certificate nng 1.5.2 tells nothing else.
+    ///   - security: The certificates, of an address that begins with `tls+tcp://`; peers must have one of the same authority.
     /// - Throws: `.addressInUse` when another listener has the address, `.addressInvalid` when the path is longer than 107 bytes.
     public init(_ url: String, permissions: UInt32 = 0o600, security: TLSConfiguration? = nil) throws(NNGError) {
         try SocketPath.check(url, operation: "listen")
         var pointer: OpaquePointer?
-        let result = nng_stream_listener_alloc(&pointer, url)
+        let result = nng_stream_listener_alloc(&pointer, TLSSession.transport(of: url))
         guard result == 0, let pointer else {
             throw NNGError(.init(rawValue: result), operation: "listen", address: url)
         }
-        handle = Handle(.listener, owning: pointer, isEncrypted: security != nil)
+        handle = Handle(.listener, owning: pointer)
         address = url
+        self.security = Lock(security)
         var failure: Int32 = 0
         if url.hasPrefix("ipc://") || url.hasPrefix("unix://") {
             failure = nng_stream_listener_set_int(pointer, NNG_OPT_IPC_PERMISSIONS, Int32(truncatingIfNeeded: permissions))
         }
         if let security {
             do throws(NNGError) {
-                try security.withParameters(serverName: nil, operation: "listen", address: url) { parameters in
-                    var result = nng_stream_listener_set_ptr(pointer, NNG_OPT_TLS_CONFIG, UnsafeMutableRawPointer(parameters))
-                    if result == 0 { result = nng_stream_listener_set_bool(pointer, NNG_OPT_TCP_NODELAY, true) }
-                    if result == 0 { result = nng_stream_listener_set_bool(pointer, NNG_OPT_TCP_KEEPALIVE, true) }
-                    return result
-                }
+                try security.check()
+                failure = nng_stream_listener_set_bool(pointer, NNG_OPT_TCP_NODELAY, true)
+                if failure == 0 { failure = nng_stream_listener_set_bool(pointer, NNG_OPT_TCP_KEEPALIVE, true) }
             } catch {
                 failure = error.code.rawValue
             }
@@ -57,7 +57,7 @@ public final class StreamListener: Sendable {
     /// Waits for a peer and returns the stream to it.
     ///
     /// When the task is cancelled, either `.canceled` is thrown and the peer, if there is one, waits for the next `accept`, or the stream
-    /// had been accepted and is returned; a listener with certificates is closed by a cancellation. Throws `.closed` after `close()`. `.outOfFiles` and `.outOfMemory` are passing conditions: the
+    /// had been accepted and is returned. Throws `.closed` after `close()`. `.outOfFiles` and `.outOfMemory` are passing conditions: the
     /// listener is still good.
     public func accept() async throws(NNGError) -> ByteStream {
         let outcome = try await handle.perform("accept", address: address) { listener, aio in
@@ -66,18 +66,22 @@ public final class StreamListener: Sendable {
         guard let stream = outcome.output else {
             throw NNGError(.connectionAborted, operation: "accept", address: address)
         }
-        return ByteStream(adopting: stream, address: address, isEncrypted: handle.isEncrypted)
+        do throws(NNGError) {
+            guard let security = security.withLock({ $0 }) else { return ByteStream(adopting: stream, address: address) }
+            let session = try TLSSession(security, as: .listener, operation: "accept", address: address)
+            return ByteStream(adopting: stream, address: address, session: session)
+        } catch {
+            ByteStream(adopting: stream, address: address).close()
+            throw error
+        }
     }
 
     /// Uses other certificates for the connections that peers make from now on; those that there are stay.
     ///
-    /// An `accept` that waits takes one more peer with the former ones.
+    /// Throws `.cryptography` or another error when one of the texts can't be read; the former ones stay then.
     public func use(_ security: TLSConfiguration) throws(NNGError) {
-        guard let pointer = handle.enter() else { throw NNGError(.closed, operation: "listen", address: address) }
-        defer { handle.leave() }
-        try security.withParameters(serverName: nil, operation: "listen", address: address) { parameters in
-            nng_stream_listener_set_ptr(pointer, NNG_OPT_TLS_CONFIG, UnsafeMutableRawPointer(parameters))
-        }
+        try security.check()
+        self.security.withLock { $0 = security }
     }
 
     /// The port at which the listener listens; nil when the address has none.

@@ -69,17 +69,13 @@ public final class NodeListener: Sendable {
     /// Shows other proofs on the connections that other nodes make from now on, and expects others of them.
     ///
     /// - Throws: `.failed` when the certificates can't be used; the former ones stay then.
-    public func use(_ identity: NodeIdentity) async throws(ControlError) {
+    public func use(_ identity: NodeIdentity) throws(ControlError) {
         do throws(NNGError) {
             try listener.use(identity.security)
         } catch {
             throw ControlError(.failed, "the certificates can't be used: \(error)")
         }
         present.withLock { $0 = identity }
-        // The accept that waits has the former certificates: it gets a peer that goes away at once.
-        let loopback = ["0.0.0.0": "127.0.0.1", "::": "::1"]
-        let place = NodeAddress(host: loopback[host] ?? host, port: address.port)
-        (try? await ByteStream.dial("tcp://\(place)", timeout: .seconds(1)))?.close()
     }
 
     /// The address at which the node listens, with its port.

@@ -68,7 +68,7 @@
                 let next = try Self.identity(settings, cluster: former.cluster, node: former.name)
                 guard next != former else { return }
                 try await next.tryOut()
-                try await listener.withLock { $0 }?.use(next)
+                try listener.withLock { $0 }?.use(next)
                 links.use(next)
                 logger.notice("new certificates and token of the cluster's links are in use", metadata: ["file": "\(certificate)"])
             } catch {

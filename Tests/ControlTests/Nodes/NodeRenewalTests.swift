@@ -31,7 +31,7 @@ struct NodeRenewalTests {
         try await TestCluster.with { cluster in
             let (a, b) = (try cluster.node("a", certificates), try cluster.node("b", certificates))
             #expect(await a.failure(status, of: b) == nil)
-            try await b.listener.use(try identity("b", others))
+            try b.listener.use(try identity("b", others))
             b.links.use(try identity("b", others))
             // The link that there is goes on; a stream dials, and the two don't trust each other.
             #expect(await a.failure(status, of: b) == nil)
@@ -49,7 +49,7 @@ struct NodeRenewalTests {
                 return
             }
             #expect(await b.failure(status, of: a) != nil)
-            try await a.listener.use(try identity("a", others))
+            try a.listener.use(try identity("a", others))
             a.links.use(try identity("a", others))
             #expect(await stream() == nil)
             let isConnected = await eventually { await b.failure(status, of: a) == nil }

@@ -1,0 +1,61 @@
+internal import CMbedTLS
+
+/// What one end of an encrypted connection shows and expects, in Mbed TLS's form.
+///
+/// Each session has its own, random numbers included, so that no two share memory that Mbed TLS writes to.
+final class TLSCredentials {
+    // Each points to one structure, which is initialised in `init` and freed with this object.
+    let authority = UnsafeMutablePointer<mbedtls_x509_crt>.allocate(capacity: 1)
+    let certificate = UnsafeMutablePointer<mbedtls_x509_crt>.allocate(capacity: 1)
+    let key = UnsafeMutablePointer<mbedtls_pk_context>.allocate(capacity: 1)
+    let random = UnsafeMutablePointer<mbedtls_ctr_drbg_context>.allocate(capacity: 1)
+    private let entropy = UnsafeMutablePointer<mbedtls_entropy_context>.allocate(capacity: 1)
+
+    /// Reads the texts of a configuration.
+    ///
+    /// - Throws: `.cryptography` when a text isn't what it should be, `.outOfMemory`.
+    init(_ configuration: TLSConfiguration, operation: String, address: String) throws(NNGError) {
+        mbedtls_x509_crt_init(authority)
+        mbedtls_x509_crt_init(certificate)
+        mbedtls_pk_init(key)
+        mbedtls_ctr_drbg_init(random)
+        mbedtls_entropy_init(entropy)
+        var result = mbedtls_ctr_drbg_seed(random, mbedtls_entropy_func, entropy, nil, 0)
+        if result == 0 { result = Self.withPEM(configuration.authority) { mbedtls_x509_crt_parse(authority, $0, $1) } }
+        if result == 0 { result = Self.withPEM(configuration.certificate) { mbedtls_x509_crt_parse(certificate, $0, $1) } }
+        if result == 0 { result = Self.withPEM(configuration.key) { coordinators_read_key(key, $0, $1, random) } }
+        guard result == 0 else { throw NNGError(.init(mbedTLS: result), operation: operation, address: address) }
+    }
+
+    deinit {
+        mbedtls_x509_crt_free(authority)
+        mbedtls_x509_crt_free(certificate)
+        mbedtls_pk_free(key)
+        mbedtls_ctr_drbg_free(random)
+        mbedtls_entropy_free(entropy)
+        authority.deallocate()
+        certificate.deallocate()
+        key.deallocate()
+        random.deallocate()
+        entropy.deallocate()
+    }
+
+    /// Calls a function with a text and its length, as Mbed TLS expects them: the length counts the NUL at the end.
+    private static func withPEM(_ text: String, _ body: (UnsafePointer<UInt8>?, Int) -> Int32) -> Int32 {
+        let bytes = Array(text.utf8) + [0]
+        return bytes.withUnsafeBufferPointer { body($0.baseAddress, $0.count) }
+    }
+}
+
+extension NNGError.Code {
+    /// Translates an error of Mbed TLS.
+    init(mbedTLS result: Int32) {
+        self =
+            switch result {
+            case MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY, MBEDTLS_ERR_SSL_CONN_EOF, 0: .connectionShut
+            case MBEDTLS_ERR_X509_CERT_VERIFY_FAILED, MBEDTLS_ERR_SSL_NO_CLIENT_CERTIFICATE: .peerNotAuthenticated
+            case MBEDTLS_ERR_SSL_ALLOC_FAILED, MBEDTLS_ERR_X509_ALLOC_FAILED, MBEDTLS_ERR_PK_ALLOC_FAILED: .outOfMemory
+            default: .cryptography
+            }
+    }
+}

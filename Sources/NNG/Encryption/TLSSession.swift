@@ -1,0 +1,193 @@
+internal import CMbedTLS
+import ConcurrencySupport
+
+/// One end of an encrypted connection, without its transport: takes the bytes that have arrived, and returns those that are to be sent.
+///
+/// nng has encrypted streams too (`tls+tcp://`). There each receipt goes through three threads and each write through one more, an operation can't
+/// be cancelled alone, and nothing is told of the peer; over a plain stream of nng's, this costs no thread at all.
+final class TLSSession: @unchecked Sendable {
+    enum Role {
+        case listener
+        /// The name that the listener's certificate must have.
+        case dialler(of: String)
+    }
+
+    /// What became of a step.
+    enum Progress<Result> {
+        case done(Result)
+        /// Nothing more happens before bytes of the peer have been read into ``TLSSession/input``.
+        case needsInput
+        /// The connection is of no use any more.
+        case failed(NNGError.Code)
+    }
+
+    /// What ``TLSSession`` exchanges with Mbed TLS, which calls back within its functions.
+    private final class Bytes {
+        var unread = 0..<0
+        var output: [UInt8] = []
+    }
+
+    /// The largest number of bytes that wait to be sent while the peer is read from: more than a handshake needs, and a bound for the answers to
+    /// what a peer of our own never sends.
+    private static let largestUnsentOutput = 1 << 16
+
+    /// The memory for bytes of the peer; to be written to only after a step has said `needsInput`, and until ``arrived(_:)``.
+    let input = UnsafeMutableRawBufferPointer.allocate(byteCount: ByteStream.largestRead, alignment: 16)
+
+    // Mbed TLS's structures are used by the holder of the lock.
+    private let lock = Lock<NNGError.Code?>(nil)
+    private let bytes = Bytes()
+    private let address: String
+    private let credentials: TLSCredentials
+    private let configuration = UnsafeMutablePointer<mbedtls_ssl_config>.allocate(capacity: 1)
+    private let context = UnsafeMutablePointer<mbedtls_ssl_context>.allocate(capacity: 1)
+
+    /// Creates one end, which hasn't shaken hands.
+    ///
+    /// - Throws: `.cryptography` when the certificates can't be read, `.outOfMemory`.
+    init(_ security: TLSConfiguration, as role: Role, operation: String, address: String) throws(NNGError) {
+        self.address = address
+        credentials = try TLSCredentials(security, operation: operation, address: address)
+        mbedtls_ssl_config_init(configuration)
+        mbedtls_ssl_init(context)
+        let endpoint = if case .listener = role { MBEDTLS_SSL_IS_SERVER } else { MBEDTLS_SSL_IS_CLIENT }
+        var result = mbedtls_ssl_config_defaults(configuration, endpoint, MBEDTLS_SSL_TRANSPORT_STREAM, MBEDTLS_SSL_PRESET_DEFAULT)
+        // TLS 1.2.
+        mbedtls_ssl_conf_min_version(configuration, MBEDTLS_SSL_MAJOR_VERSION_3, MBEDTLS_SSL_MINOR_VERSION_3)
+        mbedtls_ssl_conf_max_version(configuration, MBEDTLS_SSL_MAJOR_VERSION_3, MBEDTLS_SSL_MINOR_VERSION_3)
+        mbedtls_ssl_conf_authmode(configuration, MBEDTLS_SSL_VERIFY_REQUIRED)
+        mbedtls_ssl_conf_rng(configuration, mbedtls_ctr_drbg_random, credentials.random)
+        mbedtls_ssl_conf_ca_chain(configuration, credentials.authority, nil)
+        if result == 0 { result = mbedtls_ssl_conf_own_cert(configuration, credentials.certificate, credentials.key) }
+        if result == 0 { result = mbedtls_ssl_setup(context, configuration) }
+        if result == 0, case .dialler(let name) = role { result = mbedtls_ssl_set_hostname(context, name) }
+        guard result == 0 else { throw NNGError(.init(mbedTLS: result), operation: operation, address: address) }
+        // Unretained: the context goes with this object, to which the callbacks return within its own calls.
+        mbedtls_ssl_set_bio(
+            context,
+            Unmanaged.passUnretained(self).toOpaque(),
+            { TLSSession.of($0)?.send($1, $2) ?? MBEDTLS_ERR_SSL_INTERNAL_ERROR },
+            { TLSSession.of($0)?.receive($1, $2) ?? MBEDTLS_ERR_SSL_INTERNAL_ERROR },
+            nil
+        )
+    }
+
+    deinit {
+        mbedtls_ssl_free(context)
+        mbedtls_ssl_config_free(configuration)
+        context.deallocate()
+        configuration.deallocate()
+        input.deallocate()
+    }
+
+    /// Counts bytes that have been read into ``input``.
+    func arrived(_ count: Int) {
+        lock.withLock { _ in bytes.unread = 0..<count }
+    }
+
+    /// Goes on with the handshake as far as the bytes reach that have arrived; what is to be sent is taken by ``takeOutput()``.
+    func shakeHands() -> Progress<Void> {
+        step { failure in
+            let result = mbedtls_ssl_handshake(context)
+            if result == 0 { return .done(()) }
+            return stopped(by: result, &failure)
+        }
+    }
+
+    /// Returns the bytes that are to be sent, which are then the caller's.
+    func takeOutput() -> [UInt8] {
+        lock.withLock { _ in takeOutputWithLock() }
+    }
+
+    /// Decrypts what has arrived, as much as there is room for.
+    ///
+    /// - Returns: The number of bytes, at least one.
+    func decrypt(into target: UnsafeMutableRawBufferPointer) -> Progress<Int> {
+        step { failure in
+            var count = 0
+            while count < target.count {
+                let rest = UnsafeMutableRawBufferPointer(rebasing: target[count...])
+                let result = mbedtls_ssl_read(context, rest.baseAddress?.assumingMemoryBound(to: UInt8.self), rest.count)
+                guard result > 0 else {
+                    let stop: Progress<Int> = stopped(by: result, &failure)
+                    return count > 0 ? .done(count) : stop
+                }
+                count += Int(result)
+            }
+            return .done(count)
+        }
+    }
+
+    /// Encrypts bytes, which are to be sent in the order in which they were encrypted.
+    func encrypt(_ text: [UInt8]) throws(NNGError) -> [UInt8] {
+        let encrypted: Progress<[UInt8]> = step { failure in
+            var sent = 0
+            while sent < text.count {
+                let result = text[sent...].withUnsafeBufferPointer { mbedtls_ssl_write(context, $0.baseAddress, $0.count) }
+                guard result > 0 else { return stopped(by: result, &failure) }
+                sent += Int(result)
+            }
+            return .done(takeOutputWithLock())
+        }
+        switch encrypted {
+        case .done(let output): return output
+        case .needsInput: throw NNGError(.wrongState, operation: "send", address: address)
+        case .failed(let code): throw NNGError(code, operation: "send", address: address)
+        }
+    }
+
+    /// Returns the bytes that tell the peer that nothing follows.
+    func end() -> [UInt8] {
+        lock.withLock { failure in
+            guard failure == nil else { return [] }
+            failure = .closed
+            _ = mbedtls_ssl_close_notify(context)
+            return takeOutputWithLock()
+        }
+    }
+
+    private func step<Result>(_ body: (inout NNGError.Code?) -> Progress<Result>) -> Progress<Result> {
+        lock.withLock { failure in
+            if let failure { return .failed(failure) }
+            return body(&failure)
+        }
+    }
+
+    private func stopped<Result>(by result: Int32, _ failure: inout NNGError.Code?) -> Progress<Result> {
+        if result == MBEDTLS_ERR_SSL_WANT_READ { return .needsInput }
+        let code = NNGError.Code(mbedTLS: result)
+        failure = code
+        return .failed(code)
+    }
+
+    private func takeOutputWithLock() -> [UInt8] {
+        defer { bytes.output = [] }
+        return bytes.output
+    }
+
+    private static func of(_ pointer: UnsafeMutableRawPointer?) -> TLSSession? {
+        pointer.map { Unmanaged<TLSSession>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    private func send(_ start: UnsafePointer<UInt8>?, _ count: Int) -> Int32 {
+        bytes.output.append(contentsOf: UnsafeBufferPointer(start: start, count: count))
+        return Int32(count)
+    }
+
+    private func receive(_ start: UnsafeMutablePointer<UInt8>?, _ limit: Int) -> Int32 {
+        let count = min(limit, bytes.unread.count)
+        guard bytes.output.count <= Self.largestUnsentOutput else { return MBEDTLS_ERR_SSL_INTERNAL_ERROR }
+        guard count > 0 else { return MBEDTLS_ERR_SSL_WANT_READ }
+        let arrived = UnsafeRawBufferPointer(rebasing: input[bytes.unread.prefix(count)])
+        UnsafeMutableRawBufferPointer(start: start, count: count).copyMemory(from: arrived)
+        bytes.unread = bytes.unread.dropFirst(count)
+        return Int32(count)
+    }
+}
+
+extension TLSSession {
+    /// Returns the address of the stream below an encrypted one, and any other as it is.
+    static func transport(of address: String) -> String {
+        address.hasPrefix("tls+") ? String(address.dropFirst("tls+".count)) : address
+    }
+}

@@ -93,6 +93,7 @@ struct EncryptionStrangerTests {
         import socket, ssl, struct, sys
         directory, port = sys.argv[1:]
         context = ssl.create_default_context(cafile=directory + "/ca.crt")
+        context.options &= ~getattr(ssl, "OP_IGNORE_UNEXPECTED_EOF", 0)
         context.load_cert_chain(directory + "/a.crt", directory + "/a.key")
         stream = context.wrap_socket(socket.create_connection(("127.0.0.1", int(port))), server_hostname="b", suppress_ragged_eofs=False)
         def read(count):

@@ -14,6 +14,7 @@ extension ByteStream {
         timeout: Duration? = nil
     ) async throws(NNGError) -> ByteStream {
         try SocketPath.check(url, operation: "dial")
+        try TLSSession.check(url, isSecure: security != nil, operation: "dial")
         let deadline = timeout.map { ContinuousClock.now + $0 }
         var session: TLSSession?
         if let security {

@@ -5,7 +5,8 @@ internal import CNNG
 /// Dialled with `dial(_:timeout:)` or accepted by a `StreamListener`. Use at most one `receive` and one `send` at a time, else the order
 /// of the bytes is undefined. Keep a `receive` under way: for a stream without one, nng's poller (1.5.2) is woken again and again.
 /// An encrypted stream (`tls+tcp://`) that was accepted shakes hands with the first `receive` or `send`, which is to end before the other begins,
-/// and throws `.cryptography` or `.peerNotAuthenticated` when one end doesn't trust the other. Close one whose `send` was cancelled.
+/// and throws `.cryptography` or `.peerNotAuthenticated` when one end doesn't trust the other. Close one whose `send` was cancelled; a cancellation
+/// while the handshake sends something closes it.
 ///
 /// The last reference closes the stream.
 public final class ByteStream: Sendable {

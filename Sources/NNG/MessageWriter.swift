@@ -62,7 +62,7 @@ final class MessageWriter: @unchecked Sendable {
         return hasLeft
     }
 
-    /// Tells the peer of an encrypted connection that nothing follows, unless a message is on its way.
+    /// Tells the peer of an encrypted connection that nothing follows, unless a message is on its way or the connection is ending otherwise.
     func end() {
         guard let session = reader.session else { return }
         let isFree = state.withLock { state in
@@ -105,6 +105,7 @@ final class MessageWriter: @unchecked Sendable {
             return encrypted
         } catch {
             fail(with: error, isFinal: true)
+            reader.close(error)
             return nil
         }
     }

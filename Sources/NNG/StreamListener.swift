@@ -20,6 +20,7 @@ public final class StreamListener: Sendable {
     /// - Throws: `.addressInUse` when another listener has the address, `.addressInvalid` when the path is longer than 107 bytes.
     public init(_ url: String, permissions: UInt32 = 0o600, security: TLSConfiguration? = nil) throws(NNGError) {
         try SocketPath.check(url, operation: "listen")
+        try TLSSession.check(url, isSecure: security != nil, operation: "listen")
         var pointer: OpaquePointer?
         let result = nng_stream_listener_alloc(&pointer, TLSSession.transport(of: url))
         guard result == 0, let pointer else {
@@ -78,8 +79,10 @@ public final class StreamListener: Sendable {
 
     /// Uses other certificates for the connections that peers make from now on; those that there are stay.
     ///
-    /// Throws `.cryptography` or another error when one of the texts can't be read; the former ones stay then.
+    /// Throws `.cryptography` or another error when one of the texts can't be read, and `.invalidArgument` when the listener had none; what it had
+    /// stays then.
     public func use(_ security: TLSConfiguration) throws(NNGError) {
+        try TLSSession.check(address, isSecure: true, operation: "listen")
         try security.check()
         self.security.withLock { $0 = security }
     }

@@ -185,6 +185,16 @@ struct EncryptionTests {
         )
     }
 
+    @Test func addressAndCertificatesBelongTogether() async throws {
+        let certificates = try await Certificates("a")
+        let security = try Self.security(certificates, "a")
+        #expect(await code { () async throws(NNGError) in try StreamListener("tls+tcp://127.0.0.1:0") } == .invalidArgument)
+        #expect(await code { () async throws(NNGError) in try StreamListener("tcp://127.0.0.1:0", security: security) } == .invalidArgument)
+        #expect(await code { () async throws(NNGError) in try await ByteStream.dial("tls+tcp://127.0.0.1:1") } == .invalidArgument)
+        let plain = try StreamListener("tcp://127.0.0.1:0")
+        #expect(await code { () async throws(NNGError) in try plain.use(security) } == .invalidArgument)
+    }
+
     @Test func aPeerThatSaysNothingIsLeftInTime() async throws {
         let certificates = try await Certificates("a", "b")
         let begin = ContinuousClock.now

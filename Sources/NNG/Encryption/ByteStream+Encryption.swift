@@ -13,7 +13,13 @@ extension ByteStream {
                 if !output.isEmpty { try? postUnencrypted(output) }
                 throw NNGError(code, operation: "negotiate", address: address)
             }
-            if !output.isEmpty { try await write(output, timeout: remaining(before: deadline)) }
+            do throws(NNGError) {
+                if !output.isEmpty { try await write(output, timeout: remaining(before: deadline)) }
+            } catch {
+                // A part of it may have left, and the rest can't be made again.
+                close()
+                throw error
+            }
             if case .done = progress { return }
             try await readOn(session, before: deadline)
         }

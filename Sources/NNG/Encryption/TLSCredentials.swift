@@ -52,7 +52,7 @@ extension NNGError.Code {
     init(mbedTLS result: Int32) {
         self =
             switch result {
-            case MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY, MBEDTLS_ERR_SSL_CONN_EOF, 0: .connectionShut
+            case MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY, MBEDTLS_ERR_SSL_CONN_EOF: .connectionShut
             case MBEDTLS_ERR_X509_CERT_VERIFY_FAILED, MBEDTLS_ERR_SSL_NO_CLIENT_CERTIFICATE: .peerNotAuthenticated
             case MBEDTLS_ERR_SSL_ALLOC_FAILED, MBEDTLS_ERR_X509_ALLOC_FAILED, MBEDTLS_ERR_PK_ALLOC_FAILED: .outOfMemory
             default: .cryptography

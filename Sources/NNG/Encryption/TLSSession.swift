@@ -32,15 +32,15 @@ final class TLSSession: @unchecked Sendable {
     private static let largestUnsentOutput = 1 << 16
 
     /// The memory for bytes of the peer; to be written to only after a step has said `needsInput`, and until ``arrived(_:)``.
-    let input = UnsafeMutableRawBufferPointer.allocate(byteCount: ByteStream.largestRead, alignment: 16)
+    let input: UnsafeMutableRawBufferPointer
 
     // Mbed TLS's structures are used by the holder of the lock.
     private let lock = Lock<NNGError.Code?>(nil)
     private let bytes = Bytes()
     private let address: String
     private let credentials: TLSCredentials
-    private let configuration = UnsafeMutablePointer<mbedtls_ssl_config>.allocate(capacity: 1)
-    private let context = UnsafeMutablePointer<mbedtls_ssl_context>.allocate(capacity: 1)
+    private let configuration: UnsafeMutablePointer<mbedtls_ssl_config>
+    private let context: UnsafeMutablePointer<mbedtls_ssl_context>
 
     /// Creates one end, which hasn't shaken hands.
     ///
@@ -48,6 +48,9 @@ final class TLSSession: @unchecked Sendable {
     init(_ security: TLSConfiguration, as role: Role, operation: String, address: String) throws(NNGError) {
         self.address = address
         credentials = try TLSCredentials(security, operation: operation, address: address)
+        input = .allocate(byteCount: ByteStream.largestRead, alignment: 16)
+        configuration = .allocate(capacity: 1)
+        context = .allocate(capacity: 1)
         mbedtls_ssl_config_init(configuration)
         mbedtls_ssl_init(context)
         let endpoint = if case .listener = role { MBEDTLS_SSL_IS_SERVER } else { MBEDTLS_SSL_IS_CLIENT }
@@ -108,35 +111,43 @@ final class TLSSession: @unchecked Sendable {
             while count < target.count {
                 let rest = UnsafeMutableRawBufferPointer(rebasing: target[count...])
                 let result = mbedtls_ssl_read(context, rest.baseAddress?.assumingMemoryBound(to: UInt8.self), rest.count)
-                guard result > 0 else {
+                if result > 0 {
+                    count += Int(result)
+                } else if result != 0 && result != MBEDTLS_ERR_SSL_WANT_READ || bytes.unread.isEmpty {
                     let stop: Progress<Int> = stopped(by: result, &failure)
                     return count > 0 ? .done(count) : stop
                 }
-                count += Int(result)
+                // Otherwise it was a record without text, such as a warning, and there is another one behind it.
             }
             return .done(count)
         }
     }
 
-    /// Encrypts bytes, which are to be sent in the order in which they were encrypted.
+    /// Encrypts bytes, which are to be sent in the order in which they were encrypted; to be called by one thread at a time.
+    ///
+    /// A large message is encrypted record by record, so that what has arrived is decrypted meanwhile.
     func encrypt(_ text: [UInt8]) throws(NNGError) -> [UInt8] {
-        let encrypted: Progress<[UInt8]> = step { failure in
-            var sent = 0
-            while sent < text.count {
+        var encrypted: [UInt8] = []
+        var sent = 0
+        while sent < text.count {
+            let record: Progress<(Int, [UInt8])> = step { failure in
                 let result = text[sent...].withUnsafeBufferPointer { mbedtls_ssl_write(context, $0.baseAddress, $0.count) }
-                guard result > 0 else { return stopped(by: result, &failure) }
-                sent += Int(result)
+                return result > 0 ? .done((Int(result), takeOutputWithLock())) : stopped(by: result, &failure)
             }
-            return .done(takeOutputWithLock())
+            switch record {
+            case .done((let count, let output)):
+                if sent == 0, count == text.count { return output }
+                if sent == 0 { encrypted.reserveCapacity(text.count + (text.count / count + 1) * (output.count - count)) }
+                encrypted += output
+                sent += count
+            case .needsInput: throw NNGError(.wrongState, operation: "send", address: address)
+            case .failed(let code): throw NNGError(code, operation: "send", address: address)
+            }
         }
-        switch encrypted {
-        case .done(let output): return output
-        case .needsInput: throw NNGError(.wrongState, operation: "send", address: address)
-        case .failed(let code): throw NNGError(code, operation: "send", address: address)
-        }
+        return encrypted
     }
 
-    /// Returns the bytes that tell the peer that nothing follows.
+    /// Returns the bytes that tell the peer that nothing follows; none when the session is of no use any more.
     func end() -> [UInt8] {
         lock.withLock { failure in
             guard failure == nil else { return [] }
@@ -154,7 +165,7 @@ final class TLSSession: @unchecked Sendable {
     }
 
     private func stopped<Result>(by result: Int32, _ failure: inout NNGError.Code?) -> Progress<Result> {
-        if result == MBEDTLS_ERR_SSL_WANT_READ { return .needsInput }
+        if result == MBEDTLS_ERR_SSL_WANT_READ || result == 0 { return .needsInput }
         let code = NNGError.Code(mbedTLS: result)
         failure = code
         return .failed(code)
@@ -186,8 +197,15 @@ final class TLSSession: @unchecked Sendable {
 }
 
 extension TLSSession {
+    private static let prefix = "tls+"
+
+    /// Throws `.invalidArgument` when an address is one of encrypted connections and there are no certificates, or the other way round.
+    static func check(_ address: String, isSecure: Bool, operation: String) throws(NNGError) {
+        guard address.hasPrefix(prefix) == isSecure else { throw NNGError(.invalidArgument, operation: operation, address: address) }
+    }
+
     /// Returns the address of the stream below an encrypted one, and any other as it is.
     static func transport(of address: String) -> String {
-        address.hasPrefix("tls+") ? String(address.dropFirst("tls+".count)) : address
+        address.hasPrefix(prefix) ? String(address.dropFirst(prefix.count)) : address
     }
 }

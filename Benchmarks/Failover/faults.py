@@ -50,7 +50,10 @@ class Faults:
             return
         self.counts[kind] = self.counts.get(kind, 0) + 1
         self.cluster.log.note(kind, target)
-        if undo := getattr(self, kind.replace("-", "_"))(target):
+        undo = getattr(self, kind.replace("-", "_"))(target)
+        if kind in ("stop", "revoke", "delete") and (revision := self.cluster.revision()):
+            self.cluster.log.done(target, revision)
+        if undo:
             self.harmed[target] = (time.monotonic() + duration, undo)
 
     def kill(self, target):

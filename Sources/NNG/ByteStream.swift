@@ -15,7 +15,7 @@ public final class ByteStream: Sendable {
 
     let handle: Handle
     let address: String
-    /// What encrypts the stream; nil when nothing does.
+    /// The encryption of the stream; nil when there is none.
     let session: TLSSession?
 
     /// The process at the other end, where the transport knows it (`ipc://` does).

@@ -52,7 +52,7 @@ final class MessageReader: @unchecked Sendable {
 
     let handle: Handle
     let address: String
-    /// What encrypts the connection; nil when nothing does.
+    /// The encryption of the connection; nil when there is none.
     let session: TLSSession?
     let maximumMessageSize: Atomic<Int>
     let operation: AsyncOperation

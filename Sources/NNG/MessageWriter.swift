@@ -98,7 +98,7 @@ final class MessageWriter: @unchecked Sendable {
             PairFraming.writeHeader(of: body.count, to: header)
             return body
         }
-        // Whoever has the transmission encrypts: messages leave in the order in which they were encrypted.
+        // The holder of the transmission encrypts: messages leave in the order in which they were encrypted.
         do throws(NNGError) {
             let encrypted = try session.encrypt(PairFraming.framed(body))
             state.withLock { $0.current?.body = encrypted }

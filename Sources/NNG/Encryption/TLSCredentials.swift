@@ -1,6 +1,6 @@
 internal import CMbedTLS
 
-/// What one end of an encrypted connection shows and expects, in Mbed TLS's form.
+/// The certificates, the key and the random numbers of one end of an encrypted connection, in the form of Mbed TLS.
 ///
 /// Each session has its own, random numbers included, so that no two share memory that Mbed TLS writes to.
 final class TLSCredentials {

@@ -12,7 +12,7 @@ final class TLSSession: @unchecked Sendable {
         case dialler(of: String)
     }
 
-    /// What became of a step.
+    /// The outcome of a step.
     enum Progress<Result> {
         case done(Result)
         /// Nothing more happens before bytes of the peer have been read into ``TLSSession/input``.
@@ -21,7 +21,7 @@ final class TLSSession: @unchecked Sendable {
         case failed(NNGError.Code)
     }
 
-    /// What ``TLSSession`` exchanges with Mbed TLS, which calls back within its functions.
+    /// The bytes that are exchanged with Mbed TLS, which calls back within its functions.
     private final class Bytes {
         var unread = 0..<0
         var output: [UInt8] = []

@@ -61,10 +61,7 @@ extension PairConnection {
         try stream.post(PairFraming.greeting)
         var greeting: [UInt8] = []
         while greeting.count < PairFraming.greeting.count {
-            let remaining = deadline - .now
-            guard remaining > .zero else {
-                throw NNGError(.timedOut, operation: "negotiate", address: stream.address)
-            }
+            let remaining = try stream.remaining(before: deadline)
             greeting += try await stream.receive(upTo: PairFraming.greeting.count - greeting.count, timeout: remaining)
             guard PairFraming.greeting.starts(with: greeting) else {
                 throw NNGError(.protocolError, operation: "negotiate", address: stream.address)

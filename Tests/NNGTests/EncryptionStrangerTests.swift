@@ -47,23 +47,15 @@ struct EncryptionStrangerTests {
         }
     }
 
-    private static func security(_ certificates: Certificates, _ name: String) throws -> TLSConfiguration {
-        TLSConfiguration(
-            authority: try certificates.text("ca.crt"),
-            certificate: try certificates.text("\(name).crt"),
-            key: try certificates.text("\(name).key")
-        )
-    }
-
     @Test("What somebody changes or cuts on the way isn't delivered, not even a part of it", arguments: [true, false])
     func tampering(isChanged: Bool) async throws {
         let certificates = try await Certificates("a", "b")
-        let listener = try StreamListener("tls+tcp://127.0.0.1:0", security: try Self.security(certificates, "b"))
+        let listener = try StreamListener("tls+tcp://127.0.0.1:0", security: try EncryptionTests.security(certificates, "b"))
         let middle = try Middle(before: try #require(listener.port))
         let passing = Task { try await middle.passOn() }
         async let accepting = PairConnection.negotiate(listener.accept())
         let url = "tls+tcp://127.0.0.1:\(try #require(middle.port))"
-        let dialled = try await PairConnection.dial(url, security: (try Self.security(certificates, "a"), "b"))
+        let dialled = try await PairConnection.dial(url, security: (try EncryptionTests.security(certificates, "a"), "b"))
         let accepted = try await accepting
         try await dialled.send([1, 2, 3])
         #expect(try await accepted.receive() == [1, 2, 3])
@@ -79,7 +71,7 @@ struct EncryptionStrangerTests {
     @Test("Bytes that are no TLS are refused")
     func noTLS() async throws {
         let certificates = try await Certificates("a", "b")
-        let listener = try StreamListener("tls+tcp://127.0.0.1:0", security: try Self.security(certificates, "b"))
+        let listener = try StreamListener("tls+tcp://127.0.0.1:0", security: try EncryptionTests.security(certificates, "b"))
         let stranger = try await ByteStream.dial("tcp://127.0.0.1:\(try #require(listener.port))")
         let accepted = try await listener.accept()
         try await stranger.send(Array("GET / HTTP/1.1\r\nHost: b\r\n\r\n".utf8))
@@ -116,7 +108,7 @@ struct EncryptionStrangerTests {
     @Test("Another library's end understands this one, to its end")
     func otherLibrary() async throws {
         let certificates = try await Certificates("a", "b")
-        let listener = try StreamListener("tls+tcp://127.0.0.1:0", security: try Self.security(certificates, "b"))
+        let listener = try StreamListener("tls+tcp://127.0.0.1:0", security: try EncryptionTests.security(certificates, "b"))
         let port = try #require(listener.port)
         async let program = BuiltProgram(path: "/usr/bin/env").run(["python3", "-c", Self.program, certificates.directory, "\(port)"])
         let accepted = try await PairConnection.negotiate(listener.accept())

@@ -51,7 +51,8 @@ extension ByteStream {
         session.arrived(try await read(into: session.input, keeping: session, timeout: remaining(before: deadline)))
     }
 
-    private func remaining(before deadline: ContinuousClock.Instant?) throws(NNGError) -> Duration? {
+    /// Returns the time that remains for shaking hands and exchanging greetings; throws `.timedOut` when there is none.
+    func remaining(before deadline: ContinuousClock.Instant?) throws(NNGError) -> Duration? {
         guard let deadline else { return nil }
         let remaining = deadline - .now
         guard remaining > .zero else { throw NNGError(.timedOut, operation: "negotiate", address: address) }

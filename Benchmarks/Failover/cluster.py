@@ -133,12 +133,9 @@ class Cluster:
         environment = {**os.environ, "ETCDCTL_API": "3"}
         return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True, env=environment).stdout
 
-    def revision(self):
-        """Returns etcd's revision; none while etcd doesn't answer."""
-        try:
-            return json.loads(self.etcdctl("get", "/", "-w", "json"))["header"]["revision"]
-        except subprocess.SubprocessError:
-            return None
+    def revision(self, *request):
+        """Makes a request of etcd, and returns etcd's revision with its answer: that of a change is the change's own."""
+        return json.loads(self.etcdctl(*request, "-w", "json"))["header"]["revision"]
 
     def etcd_leader(self):
         for entry in json.loads(self.etcdctl("endpoint", "status", "-w", "json")):

@@ -51,8 +51,6 @@ class Faults:
         self.counts[kind] = self.counts.get(kind, 0) + 1
         self.cluster.log.note(kind, target)
         undo = getattr(self, kind.replace("-", "_"))(target)
-        if kind in ("stop", "revoke", "delete") and (revision := self.cluster.revision()):
-            self.cluster.log.done(target, revision)
         if undo:
             self.harmed[target] = (time.monotonic() + duration, undo)
 
@@ -62,6 +60,8 @@ class Faults:
 
     def stop(self, target):
         self.cluster.signal(target, signal.SIGSTOP)
+        # What a stopped daemon has sent may still arrive: any read after it will do.
+        self.ask_etcd(target, "get", "/")
         return lambda: self.cluster.signal(target, signal.SIGCONT)
 
     def cut(self, target):
@@ -76,17 +76,19 @@ class Faults:
         self.cluster.network.cut_to(target)
         return lambda: self.cluster.network.heal(target)
 
-    # A foreign hand does nothing while etcd doesn't answer it.
-
     def delete(self, path):
-        try:
-            self.cluster.etcdctl("del", self.cluster.owner_key(path))
-        except subprocess.SubprocessError:
-            pass
+        self.ask_etcd(path, "del", self.cluster.owner_key(path))
 
     def revoke(self, node):
         try:
             for lease in self.cluster.leases(node):
-                self.cluster.etcdctl("lease", "revoke", lease)
+                self.ask_etcd(node, "lease", "revoke", lease)
+        except subprocess.SubprocessError:
+            pass
+
+    def ask_etcd(self, target, *request):
+        """Makes a request of etcd, and notes its revision; does nothing while etcd doesn't answer."""
+        try:
+            self.cluster.log.done(target, self.cluster.revision(*request))
         except subprocess.SubprocessError:
             pass

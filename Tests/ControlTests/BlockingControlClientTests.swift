@@ -44,6 +44,28 @@ import WireProtocol
         }
     }
 
+    @Test("A client that the server has no descriptor for tries again, for as long as it may")
+    func turnedAway() async throws {
+        let room = Lock(3)
+        var limits = ConnectionLimits()
+        limits.descriptorRoom = { room.withLock { $0 } }
+        try await withServer(limits: limits) { directory, _ in
+            @Sendable func ping(within limit: Duration) -> Result<JSONValue, ControlError> {
+                do throws(ControlError) {
+                    var client = try BlockingControlClient(runtimeDirectory: directory, timeout: limit)
+                    return .success(try client.call(.ping))
+                } catch {
+                    return .failure(error)
+                }
+            }
+            #expect(await onThread { ping(within: .milliseconds(300)) } == .failure(.takesNoConnections(at: directory.controlSocket)))
+            async let answer = onThread { ping(within: .seconds(20)) }
+            try await Task.sleep(for: .milliseconds(100))
+            room.withLock { $0 = 1_000 }
+            #expect(await answer == .success(["op": "ping"]))
+        }
+    }
+
     @Test("Many calls are carried out at the same time, and their outcomes come in the calls' order")
     func many() async throws {
         let running = Lock((now: 0, most: 0))

@@ -73,6 +73,24 @@ struct ConnectionTests {
         #expect(table.count == 0)
     }
 
+    @Test("A client that the server has no descriptor for tries again, for as long as it may")
+    func turnedAway() async throws {
+        let room = Lock(3)
+        var limits = Self.limits(100)
+        limits.descriptorRoom = { room.withLock { $0 } }
+        try await withServer(limits: limits) { directory, _ in
+            let error = await #expect(throws: ControlError.self) {
+                try await ControlClient.connect(runtimeDirectory: directory, timeout: .milliseconds(300))
+            }
+            #expect(error?.code == .timedOut)
+            #expect(error?.message.contains("doesn't take connections") == true)
+            async let client = ControlClient.connect(runtimeDirectory: directory, timeout: .seconds(20))
+            try await Task.sleep(for: .milliseconds(100))
+            room.withLock { $0 = 1_000 }
+            #expect(try await client.call(.ping) == ["op": "ping"])
+        }
+    }
+
     @Test("An idle connection is ended with a reason")
     func idle() async throws {
         var limits = ConnectionLimits()

@@ -15,7 +15,7 @@ public struct BlockingControlClient: ~Copyable {
     /// ``ControlServer/maximumOpenDescriptions`` of those that cost most.
     private static let window = ControlServer.maximumOpenDescriptions / 2
 
-    private let descriptor: Int32
+    private var descriptor: Int32
     private let runtimeDirectory: RuntimeDirectory
     private let socket: String
     private var nextID: Int64 = 1
@@ -24,17 +24,38 @@ public struct BlockingControlClient: ~Copyable {
 
     /// Connects to the daemon of a runtime directory.
     ///
+    /// A daemon that has no descriptor for the connection is asked again.
+    ///
     /// - Throws: `.unreachable` when no daemon listens there, `.notPermitted` when this user may not open the socket, `.timedOut`.
     public init(runtimeDirectory: RuntimeDirectory, timeout: Duration = .seconds(5)) throws(ControlError) {
         self.runtimeDirectory = runtimeDirectory
         socket = runtimeDirectory.controlSocket
-        descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { throw ControlError(.failed, "no socket can be opened: \(String(cString: strerror(errno)))") }
         let deadline = MonotonicTime.now + timeout
-        try Self.connect(descriptor, to: socket, timeout: timeout)
-        try send(PairFraming.greeting, by: deadline)
-        guard try receive(PairFraming.greeting.count, by: deadline, orThrow: Self.isOverloaded(socket)) == PairFraming.greeting else {
-            throw Self.speaksAnotherProtocol(socket)
+        descriptor = -1
+        descriptor = try Self.open(socket, by: deadline)
+        while try !greet(by: deadline) {
+            usleep(UpgradePatience.pauseMicroseconds)
+            close(descriptor)
+            descriptor = -1
+            descriptor = try Self.open(socket, by: deadline)
+        }
+    }
+
+    /// Exchanges greetings.
+    ///
+    /// - Returns: Whether the daemon has greeted: one that is short of descriptors closes connections, and has room for one soon.
+    private mutating func greet(by deadline: MonotonicTime) throws(ControlError) -> Bool {
+        received = []
+        do throws(ControlError) {
+            try send(PairFraming.greeting, by: deadline)
+            guard try receive(PairFraming.greeting.count, by: deadline, orThrow: Self.isOverloaded(socket)) == PairFraming.greeting else {
+                throw Self.speaksAnotherProtocol(socket)
+            }
+            return true
+        } catch {
+            guard error.code == .unreachable else { throw error }
+            if MonotonicTime.now >= deadline { throw Self.isOverloaded(socket) }
+            return false
         }
     }
 
@@ -233,6 +254,19 @@ public struct BlockingControlClient: ~Copyable {
     }
 
     // MARK: Connecting
+
+    private static func open(_ path: String, by deadline: MonotonicTime) throws(ControlError) -> Int32 {
+        let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw ControlError(.failed, "no socket can be opened: \(String(cString: strerror(errno)))") }
+        do throws(ControlError) {
+            // Zero would mean no limit.
+            try connect(descriptor, to: path, timeout: max(deadline - .now, .milliseconds(1)))
+            return descriptor
+        } catch {
+            close(descriptor)
+            throw error
+        }
+    }
 
     private static func connect(_ descriptor: Int32, to path: String, timeout: Duration) throws(ControlError) {
         var time = timeval()

@@ -33,7 +33,7 @@ public final class ControlClient: Sendable {
     /// `deinit` cancels it; the task can't be awaited there, and holds no reference to the client.
     private let background: Task<Void, Never>
 
-    /// Connects to the daemon of a runtime directory.
+    /// Connects to the daemon of a runtime directory; one that has no descriptor for the connection is asked again.
     ///
     /// - Throws: `.unreachable` when no daemon listens there, `.notPermitted` when this user may not open the socket, `.timedOut`.
     public static func connect(
@@ -56,15 +56,21 @@ public final class ControlClient: Sendable {
         _ timeout: Duration
     ) async throws(ControlError) -> ControlClient {
         let socket = runtimeDirectory.controlSocket
-        do {
-            let connection = try await PairConnection.dial(
-                "ipc://" + socket,
-                maximumMessageSize: ControlServer.maximumAnswerSize,
-                timeout: timeout
-            )
-            return ControlClient(connection, socket: socket)
-        } catch {
-            throw failure(error, socket: socket)
+        let deadline = ContinuousClock.now + timeout
+        while true {
+            do {
+                let connection = try await PairConnection.dial(
+                    "ipc://" + socket,
+                    maximumMessageSize: ControlServer.maximumAnswerSize,
+                    timeout: deadline - .now
+                )
+                return ControlClient(connection, socket: socket)
+            } catch  where error.code == .connectionShut || error.code == .connectionReset {
+                // A daemon that is short of descriptors closes connections, and has room for one soon.
+                try? await Task.sleep(for: .microseconds(Int(UpgradePatience.pauseMicroseconds)))
+            } catch {
+                throw failure(error, socket: socket)
+            }
         }
     }
 

@@ -14,7 +14,8 @@ LIMITS = {
     "leader": ("the owner's daemon and etcd's leader are killed", None, 8),
     "cut": ("the owner's network is cut, both ways", 4, 6),
     "mute": ("what the owner's node sends is lost", 4, 6),
-    "deaf": ("what is sent to the owner's node is lost", 4, 6),
+    # The renewal whose answer is lost has renewed the lease: a second more, the interval of renewals.
+    "deaf": ("what is sent to the owner's node is lost", 5, 7),
     "stop": ("the owner's daemon is stopped for longer than its lease, and goes on", 4, 6),
     "etcd": ("all of etcd is killed for 5 s; from its start", None, 8),
 }

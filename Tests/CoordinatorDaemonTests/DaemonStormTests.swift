@@ -144,9 +144,16 @@ extension RunningDaemon {
 
     /// Waits until so many children are active, and no other state is among theirs: a daemon answers before it has started them.
     fileprivate func allUp(_ count: Int) async throws {
-        try await eventually("all is up") {
-            let children = try await tree().children
-            return children.count == count && children.allSatisfy { $0.state == "active" }
+        var seen = ""
+        try await eventually("all is up; the last look: \(seen)") {
+            do {
+                let children = try await tree().children
+                seen = children.map { "\($0.path) is \($0.state), \($0.lastExit ?? "without an exit")" }.joined(separator: "; ")
+                return children.count == count && children.allSatisfy { $0.state == "active" }
+            } catch {
+                seen = "\(error)"
+                return false
+            }
         }
     }
 }

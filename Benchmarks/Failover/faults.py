@@ -50,8 +50,7 @@ class Faults:
             return
         self.counts[kind] = self.counts.get(kind, 0) + 1
         self.cluster.log.note(kind, target)
-        undo = getattr(self, kind.replace("-", "_"))(target)
-        if undo:
+        if undo := getattr(self, kind.replace("-", "_"))(target):
             self.harmed[target] = (time.monotonic() + duration, undo)
 
     def kill(self, target):

@@ -144,16 +144,11 @@ extension RunningDaemon {
 
     /// Waits until so many children are active, and no other state is among theirs: a daemon answers before it has started them.
     fileprivate func allUp(_ count: Int) async throws {
-        var seen = ""
-        try await eventually("all is up; the last look: \(seen)") {
-            do {
-                let children = try await tree().children
-                seen = children.map { "\($0.path) is \($0.state), \($0.lastExit ?? "without an exit")" }.joined(separator: "; ")
-                return children.count == count && children.allSatisfy { $0.state == "active" }
-            } catch {
-                seen = "\(error)"
-                return false
-            }
+        var states = ""
+        try await eventually("all is up; the last look: \(states)") {
+            let children = try await tree().children
+            states = children.map { "\($0.path) is \($0.state), \($0.lastExit ?? "without an exit")" }.joined(separator: "; ")
+            return children.count == count && children.allSatisfy { $0.state == "active" }
         }
     }
 }

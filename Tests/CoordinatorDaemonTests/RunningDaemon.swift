@@ -156,10 +156,7 @@ final class RunningDaemon: Sendable {
         sourceLocation: SourceLocation = #_sourceLocation,
         _ condition: () async throws -> Bool
     ) async throws {
-        // Many tests have a daemon at the same time.
-        try await CoordinatorsTesting.eventually(what(), within: .seconds(60), fileID: sourceLocation.fileID, line: sourceLocation.line) {
-            try? await condition()
-        }
+        try await eventuallyWithoutError(what(), sourceLocation: sourceLocation, condition)
     }
 
     /// The runtime directory.

@@ -11,3 +11,24 @@ public func eventually(
 ) async throws {
     try await eventually(what(), fileID: sourceLocation.fileID, line: sourceLocation.line, condition)
 }
+
+/// Waits for up to a minute until a condition holds; one that throws doesn't hold yet, and the failure says what it has thrown last.
+///
+/// Many tests have a daemon at the same time, hence the long wait.
+public func eventuallyWithoutError(
+    _ what: @autoclosure () -> String,
+    sourceLocation: SourceLocation,
+    _ condition: () async throws -> Bool
+) async throws {
+    var failure = ""
+    try await eventually(what() + failure, within: .seconds(60), fileID: sourceLocation.fileID, line: sourceLocation.line) {
+        do {
+            let holds = try await condition()
+            failure = ""
+            return holds
+        } catch {
+            failure = "; the last look failed: \(error)"
+            return false
+        }
+    }
+}

@@ -32,12 +32,12 @@ public struct BlockingControlClient: ~Copyable {
         socket = runtimeDirectory.controlSocket
         let deadline = MonotonicTime.now + timeout
         descriptor = -1
-        descriptor = try Self.open(socket, by: deadline)
-        while try !greet(by: deadline) {
-            usleep(UpgradePatience.pauseMicroseconds)
+        while true {
+            descriptor = try Self.open(socket, by: deadline)
+            if try greet(by: deadline) { return }
             close(descriptor)
             descriptor = -1
-            descriptor = try Self.open(socket, by: deadline)
+            usleep(UpgradePatience.pauseMicroseconds)
         }
     }
 

@@ -223,9 +223,7 @@
             sourceLocation: SourceLocation = #_sourceLocation,
             _ condition: () async throws -> Bool
         ) async throws {
-            try await TestSupport.eventually(what(), within: .seconds(60), fileID: sourceLocation.fileID, line: sourceLocation.line) {
-                try? await condition()
-            }
+            try await eventuallyWithoutError(what(), sourceLocation: sourceLocation, condition)
         }
     }
 #endif

@@ -8,8 +8,10 @@ public import WireProtocol
 /// A peer must send hello within the time-out, with a secret that the process expects; every other connection is closed without an answer. A
 /// peer that connects and stays silent, or sends something else, doesn't disturb the others.
 public final class LinkListener: Sendable {
-    /// Returns the handler of a link whose peer has sent hello, or throws to refuse the peer.
-    public typealias Welcome = @Sendable (Link, Hello) throws -> Link.Handler
+    /// Gives a link whose peer has sent hello to its handler, with ``Link/hand(over:)``, or throws to refuse the peer.
+    ///
+    /// From then on the link is its new owner's, who may hand it over again before the function returns.
+    public typealias Welcome = @Sendable (Link, Hello) throws -> Void
 
     /// The address that children dial.
     public let address: String
@@ -93,8 +95,7 @@ public final class LinkListener: Sendable {
                 frameReceived: { link, frame in
                     defer { outcome.finish() }
                     link.note(helloEpoch: frame.epoch)
-                    guard case .hello(let hello) = frame.content, let handler = try? welcome(link, hello) else { return link.close() }
-                    link.hand(over: handler)
+                    guard case .hello(let hello) = frame.content, (try? welcome(link, hello)) != nil else { return link.close() }
                     outcome.yield(true)
                 },
                 closed: { _, _ in outcome.finish() }

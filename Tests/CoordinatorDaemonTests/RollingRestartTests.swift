@@ -174,7 +174,8 @@ struct RollingRestartTests {
             """
         try await Self.run(tree) { daemon, become in
             let first = try await daemon.node("/web").pid ?? 0
-            let long = Task { try await daemon.call(Self.work(at: "/web", milliseconds: 4_000)) }
+            // Longer than two starts take on a busy machine.
+            let long = Task { try await daemon.call(Self.work(at: "/web", milliseconds: 12_000)) }
             try await daemon.eventually("it has begun") { try await daemon.node("/web").mailbox?.running == 1 }
             let rolling = Task { try await daemon.control("restart", "--rolling", "/web") }
             try await daemon.eventually("the next life has the place") { try await daemon.node("/web").incarnation == 2 }

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Control
 import CoordinatorsTesting
 import Glibc
@@ -8,11 +9,13 @@ import WireProtocol
 
 /// A real `coordinatord` in a directory of its own.
 ///
-/// It is killed with all its processes when the test doesn't end it.
+/// It and each daemon that was started after it are ended, with all their processes, when the test doesn't do so.
 final class RunningDaemon: Sendable {
     /// The directory of the daemon's configuration `tree.yaml` and its runtime directory `run`.
     private let temporary: TemporaryDirectory
     let process: ChildProcess
+    /// The daemons that were started after the first.
+    private let next = Lock<[ChildProcess]>([])
     /// Whether the daemon has file systems of its own.
     private let hasOwnFiles: Bool
 
@@ -73,7 +76,9 @@ final class RunningDaemon: Sendable {
 
     /// Starts another daemon in the same directory.
     func startNext(standardError: OutputDestination = .null) async throws -> ChildProcess {
-        try await Self.start(in: directory, nil, standardError)
+        let process = try await Self.start(in: directory, nil, standardError)
+        next.withLock { $0.append(process) }
+        return process
     }
 
     private static func start(
@@ -172,5 +177,7 @@ final class RunningDaemon: Sendable {
         #expect(Files.names(in: run).filter { $0 != "logs" } == ["control.lock"], sourceLocation: sourceLocation)
     }
 
-    private func end() async { _ = await process.terminate(grace: .patient(.seconds(10))) }
+    private func end() async {
+        for process in [process] + next.withLock({ $0 }) { _ = await process.terminate(grace: .patient(.seconds(10))) }
+    }
 }

@@ -176,7 +176,7 @@ struct HandedDownDirectoryTests {
                 try link.send(Frame(.welcome(Welcome(buildID: "", maximumFrameSize: 1 << 20, heartbeatMilliseconds: 0))), lane: .control)
                 let row = Directory.Row("On link \(links.all.count)")
                 try link.send(Frame(.directory(Directory(distance: 1, buildID: "", isLast: true, rows: [row]))), lane: .control)
-                return Link.Handler(frameReceived: { _, _ in }, closed: { _, _ in })
+                link.hand(over: Link.Handler(frameReceived: { _, _ in }, closed: { _, _ in }))
             }
         }
         defer {

@@ -76,8 +76,8 @@ final class RawPeer: Sendable {
                         closed: { error in log.closed.withLock { $0 = error } }
                     )
                 )
+                link.hand(over: peer.handler)
                 accepted.yield(peer)
-                return peer.handler
             }
         }
         link = try await Link.dial(listener.address)

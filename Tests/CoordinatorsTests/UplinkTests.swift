@@ -20,15 +20,17 @@ struct UplinkTests {
         let serving = Task {
             await listener.run { link, _ in
                 try link.send(Frame(.welcome(Welcome(buildID: "", maximumFrameSize: 1 << 20, heartbeatMilliseconds: 0))), lane: .control)
-                return Link.Handler(
-                    frameReceived: { _, frame in
-                        guard case .send(let send) = frame.content,
-                            let move = try? PayloadCoder.decode(Navigate.self, from: send.payload, codec: frame.codec),
-                            case .show(.integer(let page), isModal: false) = move.move
-                        else { return }
-                        pages.append(page)
-                    },
-                    closed: { _, _ in }
+                link.hand(
+                    over: Link.Handler(
+                        frameReceived: { _, frame in
+                            guard case .send(let send) = frame.content,
+                                let move = try? PayloadCoder.decode(Navigate.self, from: send.payload, codec: frame.codec),
+                                case .show(.integer(let page), isModal: false) = move.move
+                            else { return }
+                            pages.append(page)
+                        },
+                        closed: { _, _ in }
+                    )
                 )
             }
         }
@@ -73,12 +75,14 @@ struct UplinkTests {
                 // The first parent is older, the second newer, the third as old as the first again.
                 try link.send(Frame(.welcome(welcome), epoch: number == 2 ? 7 : 4), lane: .control)
                 // A worker that takes the welcome announces its credit: the link has served its purpose.
-                return Link.Handler(
-                    frameReceived: { link, _ in
-                        taken.withLock { _ = $0.insert(number) }
-                        link.close()
-                    },
-                    closed: { _, _ in }
+                link.hand(
+                    over: Link.Handler(
+                        frameReceived: { link, _ in
+                            taken.withLock { _ = $0.insert(number) }
+                            link.close()
+                        },
+                        closed: { _, _ in }
+                    )
                 )
             }
         }
@@ -127,7 +131,7 @@ struct UplinkTests {
         let serving = Task {
             await listener.run { link, _ in
                 try link.send(Frame(.welcome(Welcome(buildID: "", maximumFrameSize: 64, heartbeatMilliseconds: 0))), lane: .control)
-                return Link.Handler(frameReceived: { _, _ in }, closed: { _, _ in })
+                link.hand(over: Link.Handler(frameReceived: { _, _ in }, closed: { _, _ in }))
             }
         }
         defer {
@@ -283,12 +287,12 @@ private final class HoldingParent: Sendable {
         Task { await listener.run { link, _ in try self.attach(link) } }
     }
 
-    private func attach(_ link: Link) throws -> Link.Handler {
+    private func attach(_ link: Link) throws {
         if state.withLock({ $0.isHolding }) { throw LinkError(.handshake, "not now") }
         try link.send(Frame(.welcome(Welcome(buildID: "", maximumFrameSize: 1 << 20, heartbeatMilliseconds: 0))), lane: .control)
         try link.send(Frame(.credit(Credit(target: 0, messages: 16_384, bytes: 16 << 20))), lane: .control)
         state.withLock { $0.links.append(link) }
-        return Link.Handler(frameReceived: { self.receive($1, on: $0) }, closed: { _, _ in })
+        link.hand(over: Link.Handler(frameReceived: { self.receive($1, on: $0) }, closed: { _, _ in }))
     }
 
     private func receive(_ frame: Frame, on link: Link) {

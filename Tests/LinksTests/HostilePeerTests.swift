@@ -58,9 +58,9 @@ struct HostilePeerTests {
         let listener = try LinkListener(address: "ipc://\(path)", handshakeTimeout: timeout)
         let hellos = Lock(0)
         let serving = Task {
-            await listener.run { _, _ in
+            await listener.run { link, _ in
                 hellos.withLock { $0 += 1 }
-                return Link.Handler(frameReceived: { _, _ in }, closed: { _, _ in })
+                link.hand(over: Link.Handler(frameReceived: { _, _ in }, closed: { _, _ in }))
             }
         }
         defer {

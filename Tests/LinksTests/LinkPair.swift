@@ -41,16 +41,18 @@ final class LinkPair: Sendable {
         let (links, accepted) = AsyncStream.makeStream(of: Link.self)
         serving = Task {
             await listener.run { link, _ in
-                accepted.yield(link)
-                return Link.Handler(
-                    frameReceived: { link, frame in
-                        if case .event(let event) = frame.content {
-                            received.names.withLock { $0[frame.correlation] = link.text(of: event.subject) }
-                        }
-                        received.frames.withLock { $0.append(frame) }
-                    },
-                    closed: { _, _ in }
+                link.hand(
+                    over: Link.Handler(
+                        frameReceived: { link, frame in
+                            if case .event(let event) = frame.content {
+                                received.names.withLock { $0[frame.correlation] = link.text(of: event.subject) }
+                            }
+                            received.frames.withLock { $0.append(frame) }
+                        },
+                        closed: { _, _ in }
+                    )
                 )
+                accepted.yield(link)
             }
         }
         child = try await Link.dial(listener.address)

@@ -169,9 +169,9 @@ struct LinkTests {
         let good: [UInt8] = [1, 2, 3]
         let closed = Lock(0)
         let serving = Task {
-            await listener.run { _, hello in
+            await listener.run { link, hello in
                 guard hello.secret == good else { throw LinkError(.handshake, "unknown") }
-                return Link.Handler(frameReceived: { _, _ in }, closed: { _, _ in closed.withLock { $0 += 1 } })
+                link.hand(over: Link.Handler(frameReceived: { _, _ in }, closed: { _, _ in closed.withLock { $0 += 1 } }))
             }
         }
         let link = try await Link.dial(address)
@@ -189,6 +189,34 @@ struct LinkTests {
         try link.send(Frame(.ready))
         #expect(closed.withLock { $0 } == 0)
         link.close()
+        listener.close()
+        await serving.value
+    }
+
+    @Test("A link that is handed on before its welcome has returned stays with the last handler")
+    func handedOn() async throws {
+        let listener = try LinkListener(address: LinkPair.freshAddress())
+        let (frames, received) = AsyncStream.makeStream(of: String.self)
+        let serving = Task {
+            await listener.run { link, _ in
+                for name in ["the first", "the last"] {
+                    link.hand(
+                        over: Link.Handler(
+                            frameReceived: { _, _ in received.yield("\(name) got a frame") },
+                            closed: { _, _ in received.yield("\(name) was told of the end") }
+                        )
+                    )
+                }
+            }
+        }
+        let link = try await Link.dial(listener.address)
+        link.start(Link.Handler(frameReceived: { _, _ in }, closed: { _, _ in }))
+        try link.send(Self.hello([1]))
+        try link.send(Frame(.ready))
+        var iterator = frames.makeAsyncIterator()
+        #expect(await iterator.next() == "the last got a frame")
+        link.close()
+        #expect(await iterator.next() == "the last was told of the end")
         listener.close()
         await serving.value
     }

@@ -103,7 +103,16 @@ final class OrphanedWorkers: Sendable {
     // MARK: The roll call
 
     /// Keeps the link of a worker that has shown its secret, until a start adopts the worker.
-    func park(_ link: Link, _ hello: Hello, of orphan: Orphan) -> Link.Handler {
+    func park(_ link: Link, _ hello: Hello, of orphan: Orphan) {
+        // Before a start can find the link, and hand it over itself.
+        link.hand(
+            over: Link.Handler(
+                frameReceived: { link, _ in link.close(because: "a frame came before the welcome") },
+                closed: { [weak self] link, _ in
+                    self?.state.withLock { if $0.links[orphan.id]?.link === link { $0.links[orphan.id] = nil } }
+                }
+            )
+        )
         let former = state.withLock { state -> Link? in
             guard state.orphans[orphan.id] != nil, !state.isEnding.contains(orphan.id) else { return link }
             state.machine.answer(orphan.id)
@@ -112,12 +121,6 @@ final class OrphanedWorkers: Sendable {
         }
         former?.close()
         answers[orphan.id]?.settle(())
-        return Link.Handler(
-            frameReceived: { link, _ in link.close(because: "a frame came before the welcome") },
-            closed: { [weak self] link, _ in
-                self?.state.withLock { if $0.links[orphan.id]?.link === link { $0.links[orphan.id] = nil } }
-            }
-        )
     }
 
     /// Waits until a worker has dialled or ended.

@@ -8,8 +8,8 @@ import WireProtocol
 ///
 /// A socket belongs to the user whose workers dial it, so that the kernel keeps all others out, except root.
 final class LinkHub: Sendable {
-    /// Takes a link whose worker has shown the right secret.
-    typealias Attach = @Sendable (Link, Hello) throws -> Link.Handler
+    /// Takes a link whose worker has shown the right secret, and hands it over to its handler.
+    typealias Attach = LinkListener.Welcome
 
     private struct State {
         /// The listeners, by the users of the workers that dial them.

@@ -81,7 +81,7 @@ extension WorkerHost {
         // From here on the worker's links come to this host; one that has come before is taken over.
         guard let (link, hello) = runtime.adopted(orphan) else { return }
         do {
-            try attach(parked: link, hello)
+            try attach(link, hello)
         } catch {
             link.close()
         }

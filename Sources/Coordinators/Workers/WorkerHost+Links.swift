@@ -12,23 +12,8 @@ extension WorkerHost {
     /// The correlation of the start frame and its answer.
     private static let startCorrelation: UInt64 = 1
 
-    /// Takes over a link that has waited for the worker's adoption.
-    func attach(parked link: Link, _ hello: Hello) throws {
-        // The worker may answer the welcome at once: its frames come to the peer by then.
-        let id = try attach(link, hello) { link.hand(over: $0) }
-        // A link that was lost before the machine knew it is lost after that.
-        if link.isClosed { lost(id, LinkError(.peerClosed, "the link was lost")) }
-    }
-
-    /// Takes a link whose worker has shown the right secret.
-    func attach(_ link: Link, _ hello: Hello) throws -> Link.Handler {
-        var handler: Link.Handler?
-        _ = try attach(link, hello) { handler = $0 }
-        guard let handler else { throw LinkError(.handshake, "the link has no peer") }
-        return handler
-    }
-
-    private func attach(_ link: Link, _ hello: Hello, _ take: (Link.Handler) -> Void) throws -> WorkerMachine.LinkID {
+    /// Takes a link whose worker has shown the right secret, when it arrives or when it has waited for the worker's adoption.
+    func attach(_ link: Link, _ hello: Hello) throws {
         // This is checked first, since a stranger with a stolen secret must not cost the worker its link.
         if let strangeness = strangeness(of: link) {
             logRefusal(strangeness)
@@ -38,11 +23,14 @@ extension WorkerHost {
         let id = Self.linkNumbers.add(1, ordering: .relaxed).newValue
         let peer = makePeer(link, hello, id)
         link.limitFrames(to: Int(hello.maximumFrameSize))
-        take(peer.handler)
+        // The worker may answer the welcome at once: its frames come to the peer by then.
+        link.hand(over: peer.handler)
+        var isLost = false
         handle(.linkAttached(id, refusal: refusal(of: hello) ?? runtime.refusal(ofEpochSeenBy: link))) {
-            $0.links.attached[id] = Attachment(peer: peer, hello: hello)
+            isLost = $0.attach(Attachment(peer: peer, hello: hello), as: id)
         }
-        return id
+        // A link that was lost before the machine knew it is lost after that.
+        if isLost { lost(id, LinkError(.peerClosed, "the link was lost")) }
     }
 
     private static let linkNumbers = Atomic<UInt64>(0)

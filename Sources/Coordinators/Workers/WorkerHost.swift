@@ -239,12 +239,20 @@ extension WorkerHost.State {
         return true
     }
 
+    /// Takes a link.
+    ///
+    /// - Returns: Whether it's gone already.
+    mutating func attach(_ attachment: WorkerHost.Attachment, as link: WorkerMachine.LinkID) -> Bool {
+        links.attached[link] = attachment
+        return links.lostEarly.remove(link) != nil
+    }
+
     /// Forgets a link that is gone, and has given back its messages.
     ///
     /// - Returns: Whether its successor is in use from now on.
     mutating func forget(_ link: WorkerMachine.LinkID) -> Bool {
         let wasInUse = links.inUse != nil
-        links.attached[link] = nil
+        if links.attached.removeValue(forKey: link) == nil { links.lostEarly.insert(link) }
         links.renew(machine.link)
         return !wasInUse && links.inUse != nil
     }
@@ -268,6 +276,8 @@ extension WorkerHost {
     /// The links that have come and haven't ended.
     struct Links {
         var attached: [WorkerMachine.LinkID: Attachment] = [:]
+        /// The links that have ended before they were attached.
+        fileprivate var lostEarly: Set<WorkerMachine.LinkID> = []
         /// The link on which the worker was welcomed last.
         fileprivate var welcomed: WorkerMachine.LinkID?
         fileprivate var inUse: Peer?

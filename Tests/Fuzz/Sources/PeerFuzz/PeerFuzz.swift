@@ -45,7 +45,7 @@ final class Bench: Sendable {
                 )
             )
             peers.withLock { $0.append(peer) }
-            return peer.handler
+            link.hand(over: peer.handler)
         }
     }
 

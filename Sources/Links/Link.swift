@@ -105,12 +105,15 @@ public final class Link: Sendable {
     public var transmissions: UInt64 { outbound.withLock { $0.transmissions } }
 
     /// Begins to receive; to be called once.
+    ///
+    /// If the link has been closed before, the handler is told now.
     public func start(_ handler: Handler) {
         inbound.withLock { $0.handler = handler }
         connection.start(
             onMessage: { [self] batch in receive(batch) },
             onClose: { [self] error in close(LinkError(error)) }
         )
+        tellIfClosed()
     }
 
     /// Gives the link to another handler, from the next frame on.
@@ -121,7 +124,7 @@ public final class Link: Sendable {
             inbound.handler = handler
             inbound.takesNames = true
         }
-        if let error = outbound.withLock({ $0.closed }) { takeHandler()?.closed(self, error) }
+        tellIfClosed()
     }
 
     /// Queues a frame.
@@ -269,6 +272,11 @@ public final class Link: Sendable {
         guard isFirst else { return }
         connection.close()
         takeHandler()?.closed(self, error)
+    }
+
+    /// Tells a handler that was set after the link had closed.
+    private func tellIfClosed() {
+        if let error = outbound.withLock({ $0.closed }) { takeHandler()?.closed(self, error) }
     }
 
     private func takeHandler() -> Handler? {

@@ -127,11 +127,15 @@ extension OwnershipMachine {
         for index in subtrees.indices { stopToHandOver(index) }
     }
 
+    private var isFrozen: Bool { if case .frozen = state { true } else { false } }
+
     mutating func leaveIfNothingIsLeft() {
         guard isLeaving, state != .left else { return }
         for subtree in subtrees {
             switch subtree.standing {
             case .waiting: continue
+            // The store is away, and may never answer; the lease that the keys are bound to isn't renewed any more.
+            case .claiming where isFrozen, .releasing where isFrozen: continue
             case .claiming, .running, .stopping, .ending, .releasing: return
             }
         }

@@ -100,6 +100,10 @@ struct NodeRouterTests {
         let place: Lock<ChildPlace?>
         /// The epoch in which this node takes messages.
         let epoch = Lock<UInt64?>(nil)
+        /// The number of times that this node still says that it takes nothing.
+        let refusals = Lock(0)
+        /// Whether this node doesn't get to say whether it takes messages.
+        let isSilent = Atomic(false)
         private let addresses = Lock<[String: String]>([:])
 
         init(_ place: ChildPlace? = nil) { self.place = Lock(place) }
@@ -108,10 +112,18 @@ struct NodeRouterTests {
 
         func place(of key: String) -> ChildPlace? { place.withLock { $0 } }
 
-        func takes(_ key: String, epoch: UInt64) -> Bool { self.epoch.withLock { $0 } == epoch }
+        func takes(_ key: String, epoch: UInt64) -> Bool {
+            while isSilent.load(ordering: .relaxed) { usleep(1_000) }
+            let refuses = refusals.withLock { refusals in
+                defer { refusals = max(refusals - 1, 0) }
+                return refusals > 0
+            }
+            return !refuses && self.epoch.withLock { $0 } == epoch
+        }
 
         func connect(to node: String) async throws -> Link {
             guard let address = addresses.withLock({ $0[node] }) else { throw CoordinatorError(.failed, "there is no \(node)") }
+            if address.isEmpty { try await Task.sleep(for: .seconds(600)) }
             return Link.over(try await PairConnection.dial(address, maximumMessageSize: 2 << 20))
         }
     }
@@ -221,6 +233,55 @@ struct NodeRouterTests {
             first.places.epoch.withLock { $0 = 7 }
             for ask in asks { try await ask.value }
             #expect(first.notes == Array(0..<50))
+        }
+    }
+
+    @Test("A node that gets the child while messages arrive handles none before those that it has just refused")
+    func inBetween() async throws {
+        try await with(.elsewhere(node: "first", epoch: 7)) { caller, first, _ in
+            first.places.place.withLock { $0 = .here }
+            first.places.epoch.withLock { $0 = 7 }
+            var number = 0
+            for round in 1...50 {
+                first.places.refusals.withLock { $0 = 1 + round % 3 }
+                let asks = ask(number..<number + 100, of: caller)
+                number += 100
+                for ask in asks { try await ask.value }
+            }
+            #expect(first.notes == Array(0..<number))
+        }
+    }
+
+    @Test("Messages that were sent to the former owner, and may come back, come before all that go to the next")
+    func slowFormerOwner() async throws {
+        try await with(.elsewhere(node: "first", epoch: 1)) { caller, first, second in
+            first.places.epoch.withLock { $0 = 1 }
+            second.places.epoch.withLock { $0 = 2 }
+            for ask in ask(0..<1, of: caller) { try await ask.value }
+            // The former owner is about to refuse, and can't be heard yet.
+            first.places.isSilent.store(true, ordering: .relaxed)
+            first.places.epoch.withLock { $0 = nil }
+            let asks = ask(1..<100, of: caller)
+            caller.places.place.withLock { $0 = .elsewhere(node: "second", epoch: 2) }
+            let later = ask(100..<200, of: caller)
+            try await Task.sleep(for: .milliseconds(200))
+            #expect(second.notes.isEmpty)
+            first.places.isSilent.store(false, ordering: .relaxed)
+            for ask in asks + later { try await ask.value }
+            #expect(first.notes == [0] && second.notes == Array(1..<200))
+        }
+    }
+
+    @Test("A node that can't be dialled keeps no message from the next owner")
+    func deadFormerOwner() async throws {
+        try await with(.elsewhere(node: "dead", epoch: 1)) { caller, _, second in
+            caller.places.address("dead", "")
+            second.places.epoch.withLock { $0 = 2 }
+            let asks = ask(0..<100, of: caller)
+            try await Task.sleep(for: .milliseconds(50))
+            caller.places.place.withLock { $0 = .elsewhere(node: "second", epoch: 2) }
+            for ask in asks + ask(100..<200, of: caller) { try await ask.value }
+            #expect(second.notes == Array(0..<200))
         }
     }
 

@@ -193,6 +193,20 @@ struct LinkTests {
         await serving.value
     }
 
+    @Test("A link that was closed before it's started tells its handler")
+    func closedBefore() async throws {
+        let listener = try LinkListener(address: LinkPair.freshAddress())
+        let serving = Task { await listener.run { _, _ in throw LinkError(.handshake, "nobody is expected") } }
+        let link = try await Link.dial(listener.address)
+        link.close()
+        let (ends, end) = AsyncStream.makeStream(of: LinkError.self)
+        link.start(Link.Handler(frameReceived: { _, _ in }, closed: { _, error in end.yield(error) }))
+        end.finish()
+        #expect(await ends.reduce(into: []) { $0.append($1.code) } == [.closed])
+        listener.close()
+        await serving.value
+    }
+
     @Test("A link that is handed on before its welcome has returned stays with the last handler")
     func handedOn() async throws {
         let listener = try LinkListener(address: LinkPair.freshAddress())

@@ -210,6 +210,15 @@ struct OwnershipMachineTests {
         #expect(story.tell(.leaseLost(lease: 7)) == fenced + [.join])
     }
 
+    @Test("A node that freezes leaves though the store answers no request")
+    func leaveWhileFrozen() {
+        var story = Story.owner(.freeze)
+        for time in [1_000, 1_750, 2_500, 2_700] { _ = story.tell(.timePassed, at: time) }
+        #expect(story.tell(.drainRequested) == [.stop("/a", five, drains: true)])
+        let left = story.tell(.stopped("/a", five))
+        #expect(left.contains(.left) && left.contains(.revoke(lease: 7)))
+    }
+
     @Test("A node that freezes, and was itself stopped, is fenced")
     func freezeAfterAStop() {
         var story = Story.owner(.freeze)

@@ -23,7 +23,8 @@
         private let store: Store
         private let options: ClusterNode.Options
         private let logger: Logger
-        private let current = Lock<ClusterNode?>(nil)
+        /// The node once there is one, and whether it was told to leave.
+        private let membership = Lock<(node: ClusterNode?, isLeaving: Bool)>((nil, false))
         private let server = Lock<ControlServer?>(nil)
         /// What was made known last.
         private let published = Lock<[String: ClusterPlacement]>([:])
@@ -41,7 +42,7 @@
         }
 
         /// The node, as long as the daemon is one.
-        var node: ClusterNode? { current.withLock { $0 } }
+        var node: ClusterNode? { membership.withLock { $0.node } }
 
         init(_ configuration: ClusterConfiguration, _ children: ConfiguredChildren, _ runtime: CoordinatorRuntime, logger: Logger)
             throws(ProcessError)
@@ -139,7 +140,12 @@
             var options = options
             options.record.address = links?.registeredAddress ?? ""
             let node = ClusterNode(store.shared, host: self, options: options)
-            current.withLock { $0 = node }
+            let isLeaving = membership.withLock { membership in
+                membership.node = node
+                return membership.isLeaving
+            }
+            // The shutdown was requested while the tree was being started.
+            if isLeaving { await node.leave() }
             let (failures, failed) = AsyncStream<String>.makeStream()
             children.failureObserver.withLock { $0 = { failed.yield($0) } }
             await follow()
@@ -165,6 +171,10 @@
 
         /// Gives everything over and leaves the cluster; returns when that is done, or a second request hastens the shutdown.
         func leave(hastenedBy shutdown: ShutdownSignal) async {
+            let node = membership.withLock { membership in
+                membership.isLeaving = true
+                return membership.node
+            }
             guard let node else { return }
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { await node.leave() }

@@ -108,9 +108,7 @@ final class OrphanedWorkers: Sendable {
         link.hand(
             over: Link.Handler(
                 frameReceived: { link, _ in link.close(because: "a frame came before the welcome") },
-                closed: { [weak self] link, _ in
-                    self?.state.withLock { if $0.links[orphan.id]?.link === link { $0.links[orphan.id] = nil } }
-                }
+                closed: { [weak self] link, _ in self?.drop(link, of: orphan) }
             )
         )
         let former = state.withLock { state -> Link? in
@@ -120,7 +118,13 @@ final class OrphanedWorkers: Sendable {
             return state.links[orphan.id]?.link
         }
         former?.close()
+        // One that was lost before it was kept.
+        if link.isClosed { drop(link, of: orphan) }
         answers[orphan.id]?.settle(())
+    }
+
+    private func drop(_ link: Link, of orphan: Orphan) {
+        state.withLock { if $0.links[orphan.id]?.link === link { $0.links[orphan.id] = nil } }
     }
 
     /// Waits until a worker has dialled or ended.

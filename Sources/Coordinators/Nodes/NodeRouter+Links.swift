@@ -17,8 +17,8 @@ extension NodeRouter {
         let end = OneShot<Void>()
     }
 
-    /// Returns the link to a node, which is made if there is none.
-    func peer(of node: String) async throws -> Peer {
+    /// Returns the link to a node, which is made if there is none; `nil`: that takes longer than the time, and goes on.
+    func peer(of node: String, within time: Duration) async throws -> Peer? {
         let (peer, dial) = state.withLock { state -> (Peer?, Dial) in
             if let peer = state.peers[node] { return (peer, Dial()) }
             if let dial = state.dials[node] { return (nil, dial) }
@@ -29,8 +29,7 @@ extension NodeRouter {
             return (nil, dial)
         }
         if let peer { return peer }
-        guard let dialled = await dial.valueUnlessCancelled() else { throw CancellationError() }
-        return try dialled.get()
+        return try await dial.value(before: .now + time)?.get()
     }
 
     private func connect(to node: String, _ dial: Dial) async {
@@ -48,18 +47,19 @@ extension NodeRouter {
 
     /// Exchanges messages on a link until it has closed.
     ///
-    /// - Parameter begun: Called when the first message may be sent.
+    /// - Parameter begun: Called with the link on which messages are sent to the node, when the first may be.
     func use(_ link: Link, to node: String, begun: (Peer) -> Void = { _ in }) async {
         let pulse = Pulse()
         let peer = makePeer(link, node, pulse)
-        let isUsable = state.withLock { state in
+        let used = state.withLock { state -> Peer? in
+            if state.isEnded { return nil }
             // Of two links that were made at the same time each node uses the one that it has had first.
-            if !state.isEnded, state.peers[node] == nil { state.peers[node] = peer }
-            return !state.isEnded
+            if state.peers[node]?.link.isClosed != false { state.peers[node] = peer }
+            return state.peers[node]
         }
         link.start(peer.handler)
         peer.announceCredit()
-        if isUsable { begun(peer) } else { peer.close() }
+        if let used { begun(used) } else { peer.close() }
         let pings = OwnedTasks()
         pings.add { await Self.ping(peer, pulse) }
         await withTaskCancellationHandler {
@@ -71,7 +71,8 @@ extension NodeRouter {
     }
 
     private func makePeer(_ link: Link, _ node: String, _ pulse: Pulse) -> Peer {
-        Peer(
+        let refusals = NodeRefusals()
+        return Peer(
             link,
             codec: .json,
             name: node,
@@ -79,8 +80,13 @@ extension NodeRouter {
             sharesClock: false,
             counts: runtime.counts,
             owner: Peer.Owner(
-                messagesReceived: { [weak self] envelopes, target, isDirect in self?.receive(envelopes, target, isDirect: isDirect) },
-                inspected: { operation, _, _ in throw CoordinatorError(.unsupported, "a node doesn't know '\(operation)'") },
+                messagesReceived: { [weak self] envelopes, target, isDirect in
+                    self?.receive(envelopes, target, isDirect: isDirect, refusals)
+                },
+                inspected: { [weak self] operation, target, _ in
+                    guard operation == Self.question else { throw CoordinatorError(.unsupported, "a node doesn't know '\(operation)'") }
+                    return .bool(self?.takes(target, refusals) ?? false)
+                },
                 notified: { _, _, _ in },
                 frameReceived: { frame in
                     if case .pong = frame.content { pulse.wasHeard.store(true, ordering: .relaxed) }
@@ -88,7 +94,7 @@ extension NodeRouter {
                 messageLost: { [weak self] envelope, error in self?.recordLoss(of: envelope, because: error) },
                 messageReturned: { [weak self, weak link] message in
                     guard let self, let link else { return false }
-                    return takeBack(message, from: node, on: link)
+                    return takeBack(message, on: link)
                 },
                 closed: { [weak self] error in
                     self?.forget(link, to: node, because: error)
@@ -101,6 +107,8 @@ extension NodeRouter {
     private func forget(_ link: Link, to node: String, because error: LinkError) {
         state.withLock { state in
             if state.peers[node]?.link === link { state.peers[node] = nil }
+            // Its messages have come back or ended.
+            state.ways = state.ways.filter { $0.value.peer.link !== link }
         }
         runtime.logger.debug("a link for messages to another node has closed", metadata: ["peer": "\(node)", "reason": "\(error.message)"])
     }

@@ -4,52 +4,44 @@ import WireProtocol
 
 /// The way of messages for children of the root that a cluster places: to the nodes that have them, and from other nodes to those here.
 ///
-/// A message goes to the owner's node at once if there is a link. Otherwise it waits, in order with all others for that child, until the owner is
-/// known and can be reached. An owner that has none says so and has done nothing, so the message waits again, for the next owner.
+/// A message goes to the owner's node at once if there is a link, and if all that were sent before it went the same way. Otherwise it waits, in
+/// order with all others for that child, until the owner is known and can be reached. A node that doesn't own the child says so and has done
+/// nothing, so the message waits again, for the next owner.
+///
+/// A node that has refused a message refuses all later ones of the same sender's for that child, until it's asked whether it takes them: so no
+/// later message begins before an earlier one, even if the node gets the child in between. The answer comes after all refusals, as they come
+/// back on one link; messages take another way only after it.
 final class NodeRouter: Sendable {
     /// A message that waits, and for whom; one between runtimes that isn't direct is for the root itself, and about the child.
     typealias Waiting = ChildSlot.ParkedMessage
+    typealias Dial = OneShot<Result<Peer, any Error>>
 
-    /// The refusal of a message by a node that doesn't own its child.
-    fileprivate struct Refusal {
+    /// The way on which messages for a child were sent last.
+    struct Way {
         let node: String
-        let link: Link
-        let target: String
-        /// The message's place among all that this node has sent on the link.
-        let number: UInt64
         let epoch: UInt64
-        let time = MonotonicTime.now
-    }
-
-    /// What waits for one child; a route is there only while something does.
-    fileprivate struct Route {
-        var messages = ChildSlot.Parking()
-        var refusal: Refusal?
+        let peer: Peer
+        /// Whether the node has refused a message, and refuses all later ones until it's asked.
+        var isRefused = false
     }
 
     struct State {
-        fileprivate var routes: [String: Route] = [:]
+        /// What waits, by the keys of the children; a child is in it only while something does.
+        var routes: [String: ChildSlot.Parking] = [:]
         /// The number of threads that are about to hand a message for a child to a link.
-        fileprivate var sending: [String: Int] = [:]
+        var sending: [String: Int] = [:]
+        /// The ways of messages that may still come back, by the keys of the children.
+        var ways: [String: Way] = [:]
         /// The links on which messages are sent, by the names of the nodes.
         var peers: [String: Peer] = [:]
         var dials: [String: Dial] = [:]
         var isEnded = false
     }
 
-    typealias Dial = OneShot<Result<Peer, any Error>>
-
-    /// The time for which a message without a deadline waits for a node.
-    private static let patience = Duration.seconds(5)
-    /// The time between two looks for a node.
-    private static let pause = Duration.milliseconds(20)
-    /// The time between two looks for the end of what a node is still to refuse.
-    private static let shortPause = Duration.milliseconds(1)
-
     let children: any PlacedChildren
     unowned let runtime: RuntimeCore
     /// Returns the root, as long as the tree runs.
-    private let root: @Sendable () -> Node?
+    let root: @Sendable () -> Node?
     let state = Lock(State())
     let tasks = OwnedTasks()
 
@@ -60,17 +52,17 @@ final class NodeRouter: Sendable {
     /// Ends all links, and the messages that wait.
     func end() async {
         let (routes, peers) = state.withLock { state in
-            defer { (state.routes, state.peers, state.isEnded) = ([:], [:], true) }
+            defer { (state.routes, state.ways, state.peers, state.isEnded) = ([:], [:], [:], true) }
             return (state.routes, state.peers)
         }
         for (key, route) in routes {
-            for message in route.messages.messages { end(message, key) }
+            for message in route.messages { end(message, key) }
         }
         for peer in peers.values { peer.close() }
         await tasks.end()
     }
 
-    private func path(of key: String) -> CoordinatorPath { CoordinatorPath.root.appending(key) }
+    func path(of key: String) -> CoordinatorPath { CoordinatorPath.root.appending(key) }
 
     // MARK: - To other nodes
 
@@ -89,12 +81,12 @@ final class NodeRouter: Sendable {
         let decision = state.withLock { state -> Decision in
             guard state.routes[key] == nil else { return state.wait(message, key) }
             switch place {
-            case .here: return .here
+            case .here where state.ways[key] == nil: return .here
             case .elsewhere(let node, let epoch):
-                guard let peer = state.peers[node] else { return state.wait(message, key) }
+                guard let peer = state.peers[node], state.use(node, epoch, peer, for: key) else { return state.wait(message, key) }
                 state.sending[key, default: 0] += 1
                 return .send(peer, epoch: epoch)
-            case .nowhere: return state.wait(message, key)
+            case .here, .nowhere: return state.wait(message, key)
             }
         }
         switch decision {
@@ -110,29 +102,30 @@ final class NodeRouter: Sendable {
         return true
     }
 
-    private func send(_ message: Waiting, _ target: NodeTarget, on peer: Peer) {
+    func send(_ message: Waiting, _ target: NodeTarget, on peer: Peer) {
         if peer.forward(message.envelope, to: target.text, isDirect: message.isDirect) { return }
-        takeBack(message, for: target.key, nil)
+        takeBack(message, for: target.key) { _ in }
     }
 
     /// Takes back a message that a link hasn't carried, or whose node has refused it.
     ///
     /// - Returns: False when it isn't one between nodes.
-    func takeBack(_ message: Peer.Outgoing, from node: String, on link: Link) -> Bool {
+    func takeBack(_ message: Peer.Outgoing, on link: Link) -> Bool {
         guard let target = NodeTarget(message.target) else { return false }
-        let refusal = Refusal(node: node, link: link, target: message.target, number: message.number, epoch: target.epoch)
-        takeBack(Waiting(envelope: message.envelope, rest: target.rest, isDirect: message.isDirect), for: target.key, refusal)
+        takeBack(Waiting(envelope: message.envelope, rest: target.rest, isDirect: message.isDirect), for: target.key) { state in
+            guard let way = state.ways[target.key], way.peer.link === link, way.epoch == target.epoch else { return }
+            state.ways[target.key]?.isRefused = true
+        }
         return true
     }
 
-    private func takeBack(_ message: Waiting, for key: String, _ refusal: Refusal?) {
+    private func takeBack(_ message: Waiting, for key: String, _ change: (inout State) -> Void) {
         let isFirst = state.withLock { state -> Bool? in
             guard !state.isEnded else { return nil }
-            defer {
-                state.routes[key, default: Route()].messages.takeBack(message)
-                if let refusal { state.routes[key]?.refusal = refusal }
-            }
-            return state.routes[key] == nil
+            change(&state)
+            let isFirst = state.routes[key] == nil
+            state.routes[key, default: ChildSlot.Parking()].takeBack(message)
+            return isFirst
         }
         guard let isFirst else { return end(message, key) }
         if isFirst { beginDelivery(key) }
@@ -140,88 +133,17 @@ final class NodeRouter: Sendable {
 
     private func beginDelivery(_ key: String) { tasks.add { await self.deliver(key) } }
 
-    fileprivate enum Way {
-        case here
-        case node(Peer, epoch: UInt64)
-        /// There is none at present, for this reason.
-        case none(String, pause: Duration)
-    }
-
-    /// Delivers what waits for a child, until nothing does any more.
-    private func deliver(_ key: String) async {
-        while !Task.isCancelled, hasWaiting(key) {
-            switch await way(to: key) {
-            case .here:
-                for message in takeWaiting(key) { root().map { deliverHere(message, to: key, of: $0) } ?? end(message, key) }
-            case .node(let peer, let epoch):
-                for message in takeWaiting(key) { send(message, NodeTarget(epoch: epoch, key: key, rest: message.rest), on: peer) }
-            case .none(let reason, let pause):
-                endOverdue(key, because: reason)
-                try? await Task.sleep(for: pause)
-            }
-        }
-    }
-
-    /// Returns whether messages wait; after the answer that none do, the next one doesn't wait either.
-    private func hasWaiting(_ key: String) -> Bool {
-        state.withLock { state in
-            if state.routes[key]?.messages.messages.isEmpty == false { return true }
-            state.routes[key] = nil
-            return false
-        }
-    }
-
-    private func takeWaiting(_ key: String) -> [Waiting] {
-        let messages = state.withLock { $0.routes[key]?.messages.removeAll() ?? [] }
-        return messages.filter { !$0.envelope.hasEnded }
-    }
-
-    private func way(to key: String) async -> Way {
-        let (refusal, isSending) = state.withLock { ($0.routes[key]?.refusal, $0.sending[key, default: 0] > 0) }
-        // What was sent before this comes first, also if it's about to be refused.
-        if isSending || refusal.map(isStillRefusing) == true { return .none("a node is about to refuse more", pause: Self.shortPause) }
-        switch children.place(of: key) {
-        case nil, .here: return .here
-        case .nowhere: return .none("\(path(of: key)) is on no node at present", pause: Self.pause)
-        case .elsewhere(let node, let epoch):
-            // That node, or this one, hasn't heard of the latest owner yet.
-            if let refusal, refusal.node == node, refusal.epoch == epoch, MonotonicTime.now - refusal.time < Self.pause {
-                return .none("\(path(of: key)) isn't on \(node) any more", pause: Self.pause)
-            }
-            do {
-                return .node(try await peer(of: node), epoch: epoch)
-            } catch {
-                return .none("\(path(of: key)) is on \(node), which can't be reached: \(error)", pause: Self.pause)
-            }
-        }
-    }
-
-    /// Whether messages that were sent after a refused one aren't refused yet: they come before all later ones.
-    private func isStillRefusing(_ refusal: Refusal) -> Bool {
-        guard let peer = state.withLock({ $0.peers[refusal.node] }), peer.link === refusal.link else { return false }
-        return peer.hasMessages(to: refusal.target, after: refusal.number)
-    }
-
-    /// Ends messages that have waited for too long; those with a deadline wait for that.
-    private func endOverdue(_ key: String, because reason: String) {
-        let now = MonotonicTime.now
-        let overdue = state.withLock { state -> [Waiting] in
-            let isOverdue = { (envelope: Envelope) in
-                envelope.hasEnded || envelope.deadline == nil && now - envelope.arrived > Self.patience
-            }
-            return state.routes[key]?.messages.remove(where: isOverdue) ?? []
-        }
-        for message in overdue { message.envelope.end(.failure(CoordinatorError(.peerLost, reason, maybeExecuted: false))) }
-    }
-
     // MARK: - From other nodes
 
-    /// Delivers messages of another node, or refuses them if this one doesn't own the child in the epoch for which they are meant.
-    func receive(_ envelopes: [Envelope], _ text: String, isDirect: Bool) {
+    /// Delivers messages of another node, or refuses them if this one doesn't own the child in the epoch for which they are meant, or has
+    /// refused earlier ones.
+    func receive(_ envelopes: [Envelope], _ text: String, isDirect: Bool, _ refusals: NodeRefusals) {
         guard let target = NodeTarget(text), let root = root() else {
             return refuse(envelopes, CoordinatorError(.noSuchPath, "\(text) is no coordinator of this node"))
         }
-        guard children.takes(target.key, epoch: target.epoch) else {
+        guard !refusals.includes(target), children.takes(target.key, epoch: target.epoch) else {
+            // For a child that the cluster doesn't place no later message could be taken either.
+            if children.place(of: target.key) != nil { refusals.note(target) }
             let error = "\(path(of: target.key)) isn't on this node in epoch \(target.epoch)"
             return refuse(envelopes, CoordinatorError(.notHere, error))
         }
@@ -230,12 +152,19 @@ final class NodeRouter: Sendable {
         }
     }
 
-    private func deliverHere(_ message: Waiting, to key: String, of root: Node) {
+    /// Answers another node, which has got back what was refused, whether this node takes messages now.
+    func takes(_ text: String, _ refusals: NodeRefusals) -> Bool {
+        guard let target = NodeTarget(text), root() != nil, children.takes(target.key, epoch: target.epoch) else { return false }
+        refusals.lift(target)
+        return true
+    }
+
+    func deliverHere(_ message: Waiting, to key: String, of root: Node) {
         if message.envelope.isBuiltin, !message.isDirect { return root.acceptBuiltinHere(message.envelope) }
         root.children.deliverHere(message, to: key)
     }
 
-    private func end(_ message: Waiting, _ key: String) { message.envelope.end(.failure(CoordinatorError.hasStopped(path(of: key)))) }
+    func end(_ message: Waiting, _ key: String) { message.envelope.end(.failure(CoordinatorError.hasStopped(path(of: key)))) }
 
     private func refuse(_ envelopes: [Envelope], _ error: CoordinatorError) {
         for envelope in envelopes { envelope.end(.failure(error)) }
@@ -249,7 +178,18 @@ extension NodeRouter.State {
     fileprivate mutating func wait(_ message: NodeRouter.Waiting, _ key: String) -> NodeRouter.Decision {
         guard !isEnded else { return .here }
         let isFirst = routes[key] == nil
-        guard routes[key, default: NodeRouter.Route()].messages.take(message) else { return .full }
+        guard routes[key, default: ChildSlot.Parking()].take(message) else { return .full }
         return .waits(isFirst: isFirst)
+    }
+
+    /// Takes note of the way on which messages for a child are about to be sent.
+    ///
+    /// - Returns: False when messages were sent on another way, or one was refused on this: they may still come back.
+    mutating func use(_ node: String, _ epoch: UInt64, _ peer: Peer, for key: String) -> Bool {
+        guard let way = ways[key] else {
+            ways[key] = NodeRouter.Way(node: node, epoch: epoch, peer: peer)
+            return true
+        }
+        return way.peer === peer && way.epoch == epoch && !way.isRefused
     }
 }

@@ -245,16 +245,29 @@ extension Peer {
     }
 
     /// Sends a request to the other side's runtime, and waits for the answer.
-    func inspect(_ operation: String, _ target: String, _ payload: JSONValue = .null, timeout: Duration?) async throws -> JSONValue {
+    ///
+    /// - Parameter lane: The bulk lane for a request that must not overtake messages.
+    func inspect(
+        _ operation: String,
+        _ target: String,
+        _ payload: JSONValue = .null,
+        timeout: Duration?,
+        lane: Link.Lane = .control
+    ) async throws -> JSONValue {
         let bytes = try PayloadCoder.encode(payload, as: .json)
-        return try await request(target, timeout: timeout) { target in
+        return try await request(target, timeout: timeout, lane: lane) { target in
             .inspect(Inspect(target: target, operation: operation, payload: bytes))
         }
     }
 
-    /// Sends a control frame, and waits for its reply.
+    /// Sends a frame of the runtime, and waits for its reply.
     @discardableResult
-    func request(_ target: String, timeout: Duration?, _ content: (_ target: NameID) -> Content) async throws -> JSONValue {
+    func request(
+        _ target: String,
+        timeout: Duration?,
+        lane: Link.Lane = .control,
+        _ content: (_ target: NameID) -> Content
+    ) async throws -> JSONValue {
         let ending = OneShot<Result<JSONValue, any Error>>()
         let opened = state.withLock { state -> UInt64? in
             guard !state.phase.isClosed, state.outgoing.count < Self.openAsksLimit else { return nil }
@@ -262,7 +275,7 @@ extension Peer {
         }
         guard let correlation = opened else { throw lost(maybeExecuted: false) }
         do throws(LinkError) {
-            try link.send(lane: .control) { name in Frame(content(name(target)), correlation: correlation, codec: .json) }
+            try link.send(lane: lane) { name in Frame(content(name(target)), correlation: correlation, codec: .json) }
         } catch {
             let refusal = error.code == .nameTooLong ? CoordinatorError(.noSuchPath, error.message) : lost(maybeExecuted: false)
             ending.settle(.failure(refusal))

@@ -189,11 +189,14 @@ final class Peer: Sendable {
         }
     }
 
-    /// Whether a message to a target is still open that was sent after another one.
-    func hasMessages(to target: String, after number: UInt64) -> Bool {
+    /// Whether messages to a target, or to what is below it, are open.
+    ///
+    /// - Parameter unsent: Whether only those count that haven't left.
+    func hasMessages(within target: String, unsent: Bool = false) -> Bool {
         state.withLock { state in
             state.outgoing.elements.contains { open in
-                if case .message(let message) = open { message.target == target && message.number > number } else { false }
+                guard case .message(let message) = open, !(unsent && message.hasLeft) else { return false }
+                return message.target == target || message.target.hasPrefix(target + "/")
             }
         }
     }

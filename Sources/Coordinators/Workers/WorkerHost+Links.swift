@@ -20,6 +20,8 @@ extension WorkerHost {
             throw LinkError(.handshake, strangeness)
         }
         if state.withLock({ $0.machine.hasEnded }) { throw LinkError(.handshake, "the worker's process has ended") }
+        // One that has waited for the adoption may be gone, and must not take the place of its successor.
+        if link.isClosed { throw LinkError(.peerClosed, "the link was lost") }
         let id = Self.linkNumbers.add(1, ordering: .relaxed).newValue
         let peer = makePeer(link, hello, id)
         link.limitFrames(to: Int(hello.maximumFrameSize))
@@ -95,12 +97,10 @@ extension WorkerHost {
                 metadata: ["coordinator.path": "\(path)", "reason": "\(error.message)"]
             )
         }
-        handle(.linkLost(id))
-        forgetLink(id)
-    }
-
-    private func forgetLink(_ id: WorkerMachine.LinkID) {
-        guard state.withLock({ $0.forget(id) }) else { return }
+        // At once for both, so that the link is either attached before the loss or known to be lost when it's attached.
+        var isRenewed = false
+        handle(.linkLost(id)) { isRenewed = $0.forget(id) }
+        guard isRenewed else { return }
         events.send(.becameReachable)
         settleNextLink()
     }

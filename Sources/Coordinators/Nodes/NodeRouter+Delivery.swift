@@ -1,0 +1,119 @@
+import ConcurrencySupport
+import Links
+import WireProtocol
+
+// The delivery of what waits for a child, by one task for each child.
+extension NodeRouter {
+    /// The time for which a message without a deadline waits for a node.
+    private static let patience = Duration.seconds(5)
+    /// The time between two looks for a node.
+    private static let pause = Duration.milliseconds(20)
+    /// The time between two looks for what is about to happen in this process.
+    private static let shortPause = Duration.milliseconds(1)
+    /// The time within which a node has to say whether it takes messages; it's asked again then.
+    private static let answerLimit = Duration.seconds(1)
+    /// The name of that request.
+    static let question = "takes"
+
+    private enum Lead {
+        case here
+        case node(Peer, epoch: UInt64)
+        /// There is no way at present, for this reason.
+        case none(String, pause: Duration)
+    }
+
+    /// Delivers what waits for a child, until nothing does any more.
+    func deliver(_ key: String) async {
+        while !Task.isCancelled, hasWaiting(key) {
+            switch await lead(to: key) {
+            case .here:
+                for message in takeWaiting(key) { root().map { deliverHere(message, to: key, of: $0) } ?? end(message, key) }
+            case .node(let peer, let epoch):
+                for message in takeWaiting(key) { send(message, NodeTarget(epoch: epoch, key: key, rest: message.rest), on: peer) }
+            case .none(let reason, let pause):
+                endOverdue(key, because: reason)
+                try? await Task.sleep(for: pause)
+            }
+        }
+    }
+
+    /// Returns whether messages wait; after the answer that none do, the next one doesn't wait either.
+    private func hasWaiting(_ key: String) -> Bool {
+        state.withLock { state in
+            if state.routes[key]?.messages.isEmpty == false { return true }
+            state.routes[key] = nil
+            return false
+        }
+    }
+
+    private func takeWaiting(_ key: String) -> [Waiting] {
+        let messages = state.withLock { $0.routes[key]?.removeAll() ?? [] }
+        return messages.filter { !$0.envelope.hasEnded }
+    }
+
+    private func lead(to key: String) async -> Lead {
+        let (former, isSending) = state.withLock { ($0.ways[key], $0.sending[key, default: 0] > 0) }
+        if isSending { return .none("messages before these are just being sent", pause: Self.shortPause) }
+        let place = children.place(of: key)
+        if let former, let obstacle = await settle(former, key, place) { return obstacle }
+        switch place {
+        case nil, .here: return .here
+        case .nowhere: return .none("\(path(of: key)) is on no node at present", pause: Self.pause)
+        case .elsewhere(let node, let epoch):
+            do {
+                guard let peer = try await peer(of: node, within: Self.pause) else {
+                    return .none("\(path(of: key)) is on \(node), which hasn't answered yet", pause: .zero)
+                }
+                guard state.withLock({ $0.use(node, epoch, peer, for: key) }) else {
+                    return .none("the link to \(node) has been replaced", pause: Self.shortPause)
+                }
+                return .node(peer, epoch: epoch)
+            } catch {
+                return .none("\(path(of: key)) is on \(node), which can't be reached: \(error)", pause: Self.pause)
+            }
+        }
+    }
+
+    /// Finds out whether messages may follow those that were sent before, on the same way or on another.
+    ///
+    /// - Returns: What they have to wait for; `nil`: nothing, since what can come back has come back.
+    private func settle(_ way: Way, _ key: String, _ place: ChildPlace?) async -> Lead? {
+        let goesOn = place == .elsewhere(node: way.node, epoch: way.epoch) && state.withLock { $0.peers[way.node] === way.peer }
+        if goesOn, !way.isRefused { return nil }
+        // It's forgotten as soon as its messages have come back.
+        if way.peer.link.isClosed { return .none("the link to \(way.node) was lost", pause: Self.shortPause) }
+        let target = NodeTarget(epoch: way.epoch, key: key, rest: []).text
+        if way.peer.hasMessages(within: target, unsent: true) {
+            return .none("messages before these wait for \(way.node)", pause: Self.shortPause)
+        }
+        var takes = true
+        if way.isRefused || way.peer.hasMessages(within: target) {
+            do {
+                // Behind all messages, and its answer behind all refusals.
+                takes = try await way.peer.inspect(Self.question, target, timeout: Self.answerLimit, lane: .bulk) == .bool(true)
+            } catch {
+                return .none("\(way.node) doesn't say whether it has \(path(of: key)): \(error)", pause: Self.pause)
+            }
+        }
+        guard goesOn else {
+            state.withLock { $0.ways[key] = nil }
+            return nil
+        }
+        // That node, or this one, hasn't heard of the latest owner yet.
+        guard takes else { return .none("\(path(of: key)) isn't on \(way.node) any more", pause: Self.pause) }
+        state.withLock { $0.ways[key]?.isRefused = false }
+        return nil
+    }
+
+    /// Ends messages that have waited for too long; those with a deadline wait for that.
+    private func endOverdue(_ key: String, because reason: String) {
+        let now = MonotonicTime.now
+        let overdue = state.withLock { state -> [Waiting] in
+            let isOverdue = { (envelope: Envelope) in
+                envelope.hasEnded || envelope.deadline == nil && now - envelope.arrived > Self.patience
+            }
+            return state.routes[key]?.remove(where: isOverdue) ?? []
+        }
+        for message in overdue { message.envelope.end(.failure(CoordinatorError(.peerLost, reason, maybeExecuted: false))) }
+    }
+}

@@ -210,8 +210,8 @@ struct ControlRequestHandler: ControlHandler {
     }
 
     private func stop(_ path: CoordinatorPath) async throws -> LifecycleResult {
-        interventions.begin(at: path)
-        defer { interventions.end(at: path) }
+        let beginning = interventions.begin(at: path)
+        defer { interventions.end(at: path, since: beginning) }
         try await dependents.willStop(path)
         return try await at(path) {
             LifecycleResult(try await runtime.stop(path))
@@ -224,8 +224,8 @@ struct ControlRequestHandler: ControlHandler {
         try await dependents.willStop(path)
         var number = interventions.count
         return try await began(path, since: { number }) {
-            interventions.begin(at: path)
-            defer { number = interventions.end(at: path) }
+            let beginning = interventions.begin(at: path)
+            defer { number = interventions.end(at: path, since: beginning) }
             return TreeNode(try await runtime.restart(path))
         }
     }
@@ -233,8 +233,8 @@ struct ControlRequestHandler: ControlHandler {
     private func replace(_ path: CoordinatorPath) async throws -> LifecycleResult {
         var number = interventions.count
         let replaced = try await { () async throws -> TreeNode in
-            interventions.begin(at: path)
-            defer { number = interventions.end(at: path) }
+            let beginning = interventions.begin(at: path)
+            defer { number = interventions.end(at: path, since: beginning) }
             return TreeNode(try await runtime.replace(path))
         }()
         return try await outcome(of: replaced, path, since: number)
@@ -307,8 +307,8 @@ struct ControlRequestHandler: ControlHandler {
 
     /// Kills the process of a node, waits for its end, and returns the node's state after it.
     private func kill(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot {
-        interventions.begin(at: path)
-        defer { interventions.end(at: path) }
+        let beginning = interventions.begin(at: path)
+        defer { interventions.end(at: path, since: beginning) }
         var after = try await runtime.kill(path)
         let killed = after
         let end = ContinuousClock.now + .seconds(2)

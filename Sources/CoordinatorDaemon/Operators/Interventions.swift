@@ -18,6 +18,12 @@ final class Interventions: Sendable {
             latest[path] = count
             return count
         }
+
+        func hasCome(after number: UInt64, at path: CoordinatorPath) -> Bool {
+            latest.contains { $0.value > number && Self.isPath($0.key, orAbove: path) }
+        }
+
+        static func isPath(_ text: String, orAbove path: CoordinatorPath) -> Bool { CoordinatorPath(text).map(path.isWithin) ?? false }
     }
 
     private let state = Lock(State())
@@ -25,30 +31,34 @@ final class Interventions: Sendable {
     /// The number of beginnings and ends of commands so far.
     var count: UInt64 { state.withLock { $0.count } }
 
-    /// Records the beginning of a stop, a restart or a kill.
-    func begin(at path: CoordinatorPath) {
+    /// Records the beginning of a stop, a restart or a kill; returns its number.
+    func begin(at path: CoordinatorPath) -> UInt64 {
         state.withLock { state in
             state.open[path.description, default: 0] += 1
-            _ = state.note(path.description)
+            return state.note(path.description)
         }
     }
 
-    /// Records the end of a command, which may have overtaken one that came after it; returns the end's number.
+    /// Records the end of a command, which may have overtaken one that came after it.
+    ///
+    /// - Parameter beginning: The number of the command's own beginning.
+    /// - Returns: The number after which other commands may have ended what this one has started: that of the end, or, if another has begun
+    ///   or ended since, of the beginning.
     @discardableResult
-    func end(at path: CoordinatorPath) -> UInt64 {
+    func end(at path: CoordinatorPath, since beginning: UInt64) -> UInt64 {
         state.withLock { state in
             let others = (state.open[path.description] ?? 1) - 1
             state.open[path.description] = others > 0 ? others : nil
-            return state.note(path.description)
+            let isOvertaken = state.hasCome(after: beginning, at: path)
+            let end = state.note(path.description)
+            return isOvertaken ? beginning : end
         }
     }
 
     /// Returns whether a command about the path or one above is under way, or has begun or ended after that number.
     func hasCome(after number: UInt64, at path: CoordinatorPath) -> Bool {
         state.withLock { state in
-            let isAbove = { (text: String) in CoordinatorPath(text).map(path.isWithin) ?? false }
-            return state.open.keys.contains(where: isAbove)
-                || state.latest.contains { $0.value > number && isAbove($0.key) }
+            state.hasCome(after: number, at: path) || state.open.keys.contains { State.isPath($0, orAbove: path) }
         }
     }
 }

@@ -123,6 +123,7 @@ struct NodeRouterTests {
 
         func connect(to node: String) async throws -> Link {
             guard let address = addresses.withLock({ $0[node] }) else { throw CoordinatorError(.failed, "there is no \(node)") }
+            // A machine that is gone: nobody answers the dial.
             if address.isEmpty { try await Task.sleep(for: .seconds(600)) }
             return Link.over(try await PairConnection.dial(address, maximumMessageSize: 2 << 20))
         }

@@ -193,10 +193,11 @@ final class Peer: Sendable {
     ///
     /// - Parameter unsent: Whether only those count that haven't left.
     func hasMessages(within target: String, unsent: Bool = false) -> Bool {
-        state.withLock { state in
+        let below = target + "/"
+        return state.withLock { state in
             state.outgoing.elements.contains { open in
                 guard case .message(let message) = open, !(unsent && message.hasLeft) else { return false }
-                return message.target == target || message.target.hasPrefix(target + "/")
+                return message.target == target || message.target.hasPrefix(below)
             }
         }
     }

@@ -4,7 +4,7 @@ import WireProtocol
 
 // The delivery of what waits for a child, by one task for each child.
 extension NodeRouter {
-    /// The time for which a message without a deadline waits for a node.
+    /// The time for which a message without a deadline waits for a node, unless it's acknowledged.
     private static let patience = Duration.seconds(5)
     /// The time between two looks for a node.
     private static let pause = Duration.milliseconds(20)
@@ -105,12 +105,13 @@ extension NodeRouter {
         return nil
     }
 
-    /// Ends messages that have waited for too long; those with a deadline wait for that.
+    /// Ends messages that have waited for too long; those with a deadline wait for that, and acknowledged ones for their node.
     private func endOverdue(_ key: String, because reason: String) {
         let now = MonotonicTime.now
         let overdue = state.withLock { state -> [Waiting] in
             let isOverdue = { (envelope: Envelope) in
-                envelope.hasEnded || envelope.deadline == nil && now - envelope.arrived > Self.patience
+                let isPatient = envelope.deadline != nil || envelope.isAcknowledged
+                return envelope.hasEnded || !isPatient && now - envelope.arrived > Self.patience
             }
             return state.routes[key]?.remove(where: isOverdue) ?? []
         }

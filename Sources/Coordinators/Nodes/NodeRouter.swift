@@ -184,8 +184,11 @@ extension NodeRouter.State {
 
     /// Takes note of the way on which messages for a child are about to be sent.
     ///
-    /// - Returns: False when messages were sent on another way, or one was refused on this: they may still come back.
+    /// - Returns: False when the link is none of those in use any more, and when messages were sent on another way, or one was refused on this:
+    ///   they may still come back.
     mutating func use(_ node: String, _ epoch: UInt64, _ peer: Peer, for key: String) -> Bool {
+        // A way on a link that has been forgotten would be kept for ever.
+        guard peers[node] === peer else { return false }
         guard let way = ways[key] else {
             ways[key] = NodeRouter.Way(node: node, epoch: epoch, peer: peer)
             return true

@@ -190,7 +190,9 @@ public final class NodeLinks: Sendable {
             let items = try await client.items(of: operation, origin: origin)
             tasks.add { [weak client, weak items, times] in
                 var misses = 0
-                while let client, !client.hasEnded, (try? await Task.sleep(for: times.ping)) != nil {
+                while let client, !client.hasEnded {
+                    // A ping without an answer has taken its time already.
+                    if misses == 0, (try? await Task.sleep(for: times.ping)) == nil { return }
                     let isAnswered = (try? await client.perform(.ping, requestID: nil, times.ping)) != nil
                     // An answer waits behind items that aren't read yet.
                     misses = isAnswered || items?.hasUnread ?? true ? 0 : misses + 1
@@ -322,7 +324,8 @@ public final class NodeLinks: Sendable {
         var misses = 0
         var reason = "it has ended"
         while !client.hasEnded {
-            do { try await Task.sleep(for: times.ping) } catch { break }
+            // A ping without an answer has taken its time already.
+            if misses == 0, (try? await Task.sleep(for: times.ping)) == nil { break }
             if giveUpIfIdle(client, of: node) {
                 reason = "no request needs it"
                 break

@@ -40,6 +40,7 @@
             to items: ItemWriter,
             _ origin: (UInt64) -> RequestOrigin
         ) async throws(ControlError) -> JSONValue? { switch self {} }
+        var keysElsewhere: Set<String> { get async { switch self {} } }
         func mark(_ tree: inout TreeNode) async {}
         func mark(_ list: inout ProcessList) {}
         func complete(_ list: inout ProcessList) async {}

@@ -100,7 +100,7 @@
             else { return }
             let top = "/\(key)"
             switch operation {
-            case .status, .history, .events, .whereabouts, .move, .replacements, .scale: return
+            case .status, .history, .events, .whereabouts, .move, .scale: return
             case .start where path.components.count == 1, .stop where path.components.count == 1:
                 throw ControlError(
                     .invalidRequest,
@@ -122,9 +122,7 @@
             guard let node else { return }
             let owners = await node.clusterView.owners
             guard tree.path == "/" else { return mark(subtree: &tree, owners) }
-            let elsewhere = owners.filter { path, owner in
-                children.child(String(path.dropFirst()))?.placement != nil && owner.record.map { $0.node != name } ?? false
-            }
+            let elsewhere = owners.filter(isElsewhere)
             let descriptions = elsewhere.isEmpty ? [:] : await descriptions(of: elsewhere)
             for index in tree.children.indices {
                 if let description = descriptions[tree.children[index].path] { tree.children[index] = description }
@@ -135,6 +133,15 @@
         private func mark(subtree: inout TreeNode, _ owners: [String: Owner]) {
             subtree.clusterNode = owner(of: subtree.path, owners)
             subtree.isElsewhere = subtree.clusterNode.flatMap { $0 == name.description ? nil : true }
+        }
+
+        /// The keys of the placed children that other nodes have.
+        var keysElsewhere: Set<String> {
+            get async { Set(await node?.clusterView.owners.filter(isElsewhere).keys.map { String($0.dropFirst()) } ?? []) }
+        }
+
+        private func isElsewhere(_ path: String, _ owner: Owner) -> Bool {
+            children.child(String(path.dropFirst()))?.placement != nil && owner.record.map { $0.node != name } ?? false
         }
 
         private func owner(of path: String, _ owners: [String: Owner]) -> String? {

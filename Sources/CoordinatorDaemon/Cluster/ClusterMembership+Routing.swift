@@ -181,8 +181,10 @@
         /// Whether the operation is carried out by the node that has what it's about.
         fileprivate var isPassedOn: Bool {
             switch self {
-            case .status, .history, .start, .stop, .restart, .replace, .kill, .pause, .resume, .ask, .send, .trace, .signal, .logs: true
-            case .tree, .ps, .replacements, .scale, .deadLetters, .metrics, .ping, .shutdown, .configurationDifference,
+            case .status, .history, .start, .stop, .restart, .replace, .replacements, .kill, .pause, .resume, .ask, .send, .trace, .signal,
+                .logs:
+                true
+            case .tree, .ps, .scale, .deadLetters, .metrics, .ping, .shutdown, .configurationDifference,
                 .configurationApplication,
                 .events, .upgrade, .nodes, .whereabouts, .drain, .move, .onNode:
                 false

@@ -11,7 +11,9 @@ extension ConfiguredChildren {
     ///
     /// The path of a child with instances, without a number, stands for its instances; that of a group for all children in it. Of several,
     /// those that don't run are left out. A path that the file doesn't list, such as that of a coordinator in a worker, stands for itself.
-    func replacements(of path: CoordinatorPath) throws(ControlError) -> [CoordinatorPath] {
+    ///
+    /// - Parameter keysElsewhere: The keys of the children that run on other nodes.
+    func replacements(of path: CoordinatorPath, with keysElsewhere: Set<String> = []) throws(ControlError) -> [CoordinatorPath] {
         var (siblings, parent) = (self, CoordinatorPath.root)
         for key in path.components.dropLast().map(String.init) {
             guard let group = siblings.group(key) else { return [path] }
@@ -21,7 +23,9 @@ extension ConfiguredChildren {
         guard let key = path.components.last.map(String.init) else { return [path] }
         let isSingle = siblings.child(key) != nil && siblings.group(key) == nil
         guard !isSingle, let keys = siblings.child(key) == nil ? siblings.instances[key] : [key] else { return [path] }
-        let paths = keys.flatMap { siblings.running($0, under: parent) }
+        let paths = keys.flatMap { key in
+            parent == .root && keysElsewhere.contains(key) ? [parent.appending(key)] : siblings.running(key, under: parent)
+        }
         if paths.isEmpty { throw ControlError(.notRunning, "nothing runs at \(path): there is nothing to replace") }
         return paths
     }

@@ -108,6 +108,11 @@ struct ControlRequestHandler: ControlHandler {
         return try await perform(question, from: requester)
     }
 
+    private func replacements(of path: CoordinatorPath) async throws(ControlError) -> PathList {
+        let paths = try children.replacements(of: path, with: await cluster?.keysElsewhere ?? [])
+        return PathList(paths: paths.map(\.description))
+    }
+
     private func history(_ path: CoordinatorPath) async throws -> LifeHistory {
         if let history = events.history(of: path.description) { return history }
         // The path may be that of a coordinator that no event was about.
@@ -133,8 +138,7 @@ struct ControlRequestHandler: ControlHandler {
         case .stop(let path): try ControlJSON.value(of: await stop(try place(path, operation)))
         case .restart(let path): try ControlJSON.value(of: await restart(try place(path, operation)))
         case .replace(let path): try ControlJSON.value(of: await replace(try place(path, operation)))
-        case .replacements(let path):
-            try ControlJSON.value(of: PathList(paths: children.replacements(of: try place(path, operation)).map(\.description)))
+        case .replacements(let path): try ControlJSON.value(of: await replacements(of: try place(path, operation)))
         case .scale(let path, let instances):
             try ControlJSON.value(of: await keeper.scale(try place(path, operation), to: instances))
         case .pause(let path): try ControlJSON.value(of: LifecycleResult(await runtime.pause(try place(path, operation))))
@@ -210,55 +214,49 @@ struct ControlRequestHandler: ControlHandler {
     }
 
     private func stop(_ path: CoordinatorPath) async throws -> LifecycleResult {
-        let beginning = interventions.begin(at: path)
-        defer { interventions.end(at: path, since: beginning) }
-        try await dependents.willStop(path)
-        return try await at(path) {
-            LifecycleResult(try await runtime.stop(path))
-        } forgotten: { _ in
-            LifecycleResult(path: path.description, state: "inactive", incarnation: 0)
-        }
+        try await interventions.carryOut(at: path) {
+            try await dependents.willStop(path)
+            return try await at(path) {
+                LifecycleResult(try await runtime.stop(path))
+            } forgotten: { _ in
+                LifecycleResult(path: path.description, state: "inactive", incarnation: 0)
+            }
+        }.0
     }
 
     private func restart(_ path: CoordinatorPath) async throws -> LifecycleResult {
         try await dependents.willStop(path)
-        var number = interventions.count
-        return try await began(path, since: { number }) {
-            let beginning = interventions.begin(at: path)
-            defer { number = interventions.end(at: path, since: beginning) }
-            return TreeNode(try await runtime.restart(path))
+        return try await began(path) {
+            try await interventions.carryOut(at: path) { TreeNode(try await runtime.restart(path)) }
         }
     }
 
     private func replace(_ path: CoordinatorPath) async throws -> LifecycleResult {
-        var number = interventions.count
-        let replaced = try await { () async throws -> TreeNode in
-            let beginning = interventions.begin(at: path)
-            defer { number = interventions.end(at: path, since: beginning) }
-            return TreeNode(try await runtime.replace(path))
-        }()
+        let (replaced, number) = try await interventions.carryOut(at: path) { TreeNode(try await runtime.replace(path)) }
         return try await outcome(of: replaced, path, since: number)
     }
 
     private func start(_ path: CoordinatorPath) async throws -> LifecycleResult {
-        let number = interventions.count
-        return try await began(path, since: { number }) { TreeNode(try await runtime.start(path)) }
+        try await began(path) {
+            let number = interventions.count
+            return (TreeNode(try await runtime.start(path)), number)
+        }
     }
 
     /// Starts a child with what it requires before it, and what was stopped with it after it.
     ///
-    /// - Parameter number: Returns the number after which other commands may have ended the started life.
+    /// - Parameter known: Starts a child that supervision knows; returns it with the number after which other commands may have ended its life.
     private func began(
         _ path: CoordinatorPath,
-        since number: () -> UInt64,
-        _ known: () async throws -> TreeNode
+        _ known: () async throws -> (TreeNode, since: UInt64)
     ) async throws -> LifecycleResult {
         try await dependents.willStart(path)
-        let started = try await at(path, known) { place in
+        let (started, number) = try await at(path, known) { place in
+            let number = interventions.count
             try await dependents.startForgotten(place)
-            return try await status(path)
+            return (try await status(path), number)
         }
-        let result = try await outcome(of: started, path, since: number())
+        let result = try await outcome(of: started, path, since: number)
         try await dependents.didStart(path)
         return result
     }
@@ -307,21 +305,21 @@ struct ControlRequestHandler: ControlHandler {
 
     /// Kills the process of a node, waits for its end, and returns the node's state after it.
     private func kill(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot {
-        let beginning = interventions.begin(at: path)
-        defer { interventions.end(at: path, since: beginning) }
-        var after = try await runtime.kill(path)
-        let killed = after
-        let end = ContinuousClock.now + .seconds(2)
-        while after.processID == killed.processID, after.incarnation == killed.incarnation, ContinuousClock.now < end {
-            try await Task.sleep(for: .milliseconds(5))
-            do {
-                after = try await runtime.snapshot(of: path)
-            } catch let error as CoordinatorError where [.noSuchPath, .noSuchChild, .stopped].contains(error.code) {
-                // Its parent has removed the child, or the tree has ended.
-                (after.state, after.processID) = (.inactive, nil)
+        try await interventions.carryOut(at: path) {
+            var after = try await runtime.kill(path)
+            let killed = after
+            let end = ContinuousClock.now + .seconds(2)
+            while after.processID == killed.processID, after.incarnation == killed.incarnation, ContinuousClock.now < end {
+                try await Task.sleep(for: .milliseconds(5))
+                do {
+                    after = try await runtime.snapshot(of: path)
+                } catch let error as CoordinatorError where [.noSuchPath, .noSuchChild, .stopped].contains(error.code) {
+                    // Its parent has removed the child, or the tree has ended.
+                    (after.state, after.processID) = (.inactive, nil)
+                }
             }
-        }
-        return after
+            return after
+        }.0
     }
 
     /// The time that a child must be up for its start to have succeeded; supervisord's `startsecs`.

@@ -31,6 +31,20 @@ final class Interventions: Sendable {
     /// The number of beginnings and ends of commands so far.
     var count: UInt64 { state.withLock { $0.count } }
 
+    /// Carries a command out that ends what runs at a path.
+    ///
+    /// - Returns: The command's result, and the number after which other commands may have ended what it has started.
+    func carryOut<Result>(at path: CoordinatorPath, _ command: () async throws -> Result) async throws -> (Result, since: UInt64) {
+        let beginning = begin(at: path)
+        do {
+            let result = try await command()
+            return (result, end(at: path, since: beginning))
+        } catch {
+            end(at: path, since: beginning)
+            throw error
+        }
+    }
+
     /// Records the beginning of a stop, a restart or a kill; returns its number.
     func begin(at path: CoordinatorPath) -> UInt64 {
         state.withLock { state in

@@ -89,6 +89,34 @@
             }
         }
 
+        /// Of a child with instances, those on other nodes too are replaced, one after the other.
+        @Test func aRollingRestartReachesAllNodes() async throws {
+            let web = """
+                  - key: web
+                    instances: 3
+                    placement: { apart: web }
+                    worker: { executable: FIXTURE, coordinator: RootCoordinator }
+                """
+            try await RunningCluster.with(web, areLinked: true) { cluster in
+                let paths = (1...3).map { "/web-\($0)" }
+                for path in paths { _ = try await owner(of: path, in: cluster) }
+                func processes() async throws -> [Int32] {
+                    var processes: [Int32] = []
+                    for path in paths {
+                        let status: TreeNode = try await cluster.answer(of: .status(path: path), from: "b")
+                        processes.append(try #require(status.pid))
+                    }
+                    return processes
+                }
+                let former = try await processes()
+                #expect(Set(former).count == 3)
+                let restart = try await cluster.control("a", "restart", "--rolling", "/web")
+                #expect(restart.exitCode == 0, "\(restart)")
+                for path in paths { #expect(restart.output.contains(path), "\(restart)") }
+                #expect(Set(try await processes()).isDisjoint(with: former))
+            }
+        }
+
         @Test func logsComeFromTheOwner() async throws {
             let program = "{ command: [/bin/sh, -c, 'echo first line of NAME; while sleep 0.1; do echo another line of NAME; done'] }"
             try await RunningCluster.with("  - { key: talker, placement: cluster, program: \(program) }", areLinked: true) { cluster in
@@ -265,7 +293,8 @@
                 try await cluster.eventually("it says so") { cluster.log(of: "a").contains("new certificates and token") }
                 let refused = try await cluster.control("b", "events", "--node", "a")
                 #expect(refused.exitCode != 0, "\(refused)")
-                #expect(try await cluster.control("b", "events", "--node", "c").exitCode == 0)
+                let others = try await cluster.control("b", "events", "--node", "c")
+                #expect(others.exitCode == 0, "\(others)")
                 for name in ["b", "c"] { try cluster.daemon(name).send(.hangup) }
                 for (from, to) in [("b", "a"), ("a", "c"), ("c", "b")] {
                     try await cluster.eventually("\(from) looks at \(to)") {

@@ -61,7 +61,9 @@
                     try cluster.configure(name, children, settings)
                     try await cluster.start(name)
                 }
-                try await cluster.eventually("all nodes have joined") { try await cluster.nodes(from: "a").nodes.count == 3 }
+                for name in names {
+                    try await cluster.eventually("\(name) knows all nodes") { try await cluster.nodes(from: name).nodes.count == 3 }
+                }
                 try await body(cluster)
             } catch {
                 await cluster.end()

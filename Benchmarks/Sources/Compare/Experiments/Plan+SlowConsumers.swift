@@ -1,8 +1,7 @@
 extension Plan {
     /// Ten fast senders to a coordinator that handles one message a second, and another worker's asks beside them.
     var slowConsumers: [Experiment] {
-        guard !quick else { return [] }
-        return [
+        [
             experiment(
                 "slow-consumer",
                 [programs.ours("slow-consumer", expected: .seconds(30))],
@@ -25,7 +24,8 @@ extension Plan {
                         unit: .milliseconds,
                         requirement: .value(.atMost, gate: 100)
                     ),
-                ]
+                ],
+                rounds: quick ? 1 : 3
             )
         ]
     }

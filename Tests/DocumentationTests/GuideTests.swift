@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @Suite("The README and the guide for contributors")
@@ -17,6 +18,23 @@ struct GuideTests {
         for filter in guide.filters where !tests.contains(filter) {
             Issue.record("\(name) filters by \(filter.suite) \(filter.test ?? ""), and no test is called so")
         }
+    }
+
+    @Test("Every folder of the library is described, and imports nothing that its description doesn't list")
+    func folders() throws {
+        let text = try #require(Files.text(of: "\(Files.packageRoot)/.github/CONTRIBUTING.md"))
+        let described = FolderImports.described(in: text)
+        let folders = FolderImports.folders
+        #expect(folders.count > 10)
+        for (folder, imports) in folders {
+            guard let allowed = described[folder] else {
+                Issue.record("CONTRIBUTING.md has no line for Sources/Coordinators/\(folder)")
+                continue
+            }
+            let others = imports.subtracting(allowed).sorted()
+            if !others.isEmpty { Issue.record("CONTRIBUTING.md doesn't list \(others), which Sources/Coordinators/\(folder) imports") }
+        }
+        for folder in Set(described.keys).subtracting(folders.keys) { Issue.record("CONTRIBUTING.md names \(folder), which doesn't exist") }
     }
 
     @Test("Paths and filters are found in tables, links and diagrams")

@@ -120,8 +120,8 @@ extension CoordinatorContext {
     ///   - directory: The working directory; `nil`: this process's.
     ///   - environmentFiles: The files of variables that are read at each start, below `environment`; see ``ProgramSpecification``.
     ///   - inheritsEnvironment: Whether the worker gets this process's variables too.
-    ///   - attributes: The priority, the limits and the user of the worker's process. Only root may choose another user; the worker then isn't
-    ///     adopted by a next root, and the sockets of what it starts itself are in a directory of its own.
+    ///   - attributes: The priority, the limits and the user of the worker's process. Only root may choose another user; the
+    ///     sockets of what the worker starts itself are then in a directory of its own.
     ///   - hang: The response to an executor of the worker that runs nothing any more; it's reported by default.
     ///   - spares: The number of processes that are kept started and waiting for a life; none by default.
     ///   - recycling: The rules for replacing the process by a fresh one without a failure; none by default.

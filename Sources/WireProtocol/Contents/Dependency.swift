@@ -2,7 +2,7 @@
 public struct Dependency: Sendable, Hashable {
     /// The name of the dependency.
     public var name: NameID
-    /// Reserved for adoption by another parent: 0 today, and ignored.
+    /// The number of the parent's change of its dependencies: a value with a lower number than the last one of the same name is older, and is ignored.
     public var version: UInt64
     /// The encoded descriptor.
     public var payload: Bytes

@@ -15,9 +15,9 @@ public struct Frame: Sendable, Hashable {
     ///
     /// 0 in every other frame, and ignored there.
     public var acknowledgement: UInt64
-    /// The number of the link among those that a worker has dialled.
+    /// The number of the parent's life; a frame of another life ends the link.
     ///
-    /// Reserved for adoption by another parent: 0 today, and ignored.
+    /// 0 when no other process can take the parent's place. In a hello the newest number that the worker knows.
     public var epoch: UInt32
     /// The number of the coordinator's life that the frame is about; 0 where it doesn't matter.
     public var incarnation: UInt32

@@ -1,0 +1,57 @@
+import TestSupport
+
+/// What the folders of the library import, as the guide for contributors says and as they do.
+enum FolderImports {
+    /// What every folder may import.
+    private static let common: Set = ["ConcurrencySupport", "DequeModule", "Glibc", "Synchronization"]
+    /// The modules of packages, by the packages' names.
+    private static let packages = ["swift-log": ["Logging"], "swift-service-lifecycle": ["ServiceLifecycle", "UnixSignals"]]
+    /// The folder that connects the others, and may import all that the library may.
+    private static let connecting = "Runtime"
+
+    /// The modules that each folder imports.
+    static var folders: [String: Set<String>] {
+        let root = "\(Files.packageRoot)/Sources/Coordinators"
+        let names = Files.names(in: root).filter { !$0.contains(".") && $0 != connecting }
+        return Dictionary(uniqueKeysWithValues: names.map { ($0, imports(below: "\(root)/\($0)")) })
+    }
+
+    /// The modules that each folder may import, by the table in the text of the guide.
+    static func described(in text: String) -> [String: Set<String>] {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        let table = lines.drop { !$0.hasPrefix("| folder of `Sources/Coordinators`") }.prefix { $0.hasPrefix("|") }
+        let rows = table.dropFirst(2).map { $0.split(separator: "|").map(trimmed) }
+        return Dictionary(
+            uniqueKeysWithValues: rows.compactMap { cells in
+                guard cells.count == 3, let folder = names(in: cells[0]).first, folder != connecting else { return nil }
+                let modules = packages.flatMap { cells[2].contains($0.key) ? $0.value : [] }
+                return (folder, common.union(names(in: cells[2])).union(modules))
+            }
+        )
+    }
+
+    private static func imports(below folder: String) -> Set<String> {
+        var modules: Set<String> = []
+        for name in Files.names(in: folder) {
+            guard name.hasSuffix(".swift") else {
+                modules.formUnion(imports(below: "\(folder)/\(name)"))
+                continue
+            }
+            for line in (Files.text(of: "\(folder)/\(name)") ?? "").split(separator: "\n") {
+                let words = line.split(separator: " ")
+                guard let keyword = words.firstIndex(of: "import"), keyword <= 1, let module = words.last else { continue }
+                modules.insert(String(module))
+            }
+        }
+        return modules
+    }
+
+    /// The words between backticks.
+    private static func names(in cell: String) -> [String] {
+        cell.split(separator: "`", omittingEmptySubsequences: false).enumerated().filter { $0.offset % 2 == 1 }.map { String($0.element) }
+    }
+
+    private static func trimmed(_ cell: Substring) -> String {
+        String(cell.drop { $0 == " " })
+    }
+}

@@ -326,7 +326,7 @@ struct NodeRouterTests {
         }
     }
 
-    @Test("Without an owner a message waits for its deadline or five seconds, an acknowledged one without limit; only so many wait")
+    @Test("Without an owner a message waits for its deadline or five seconds, an acknowledged one longer; only so many wait")
     func waiting() async throws {
         let (caller, owner) = (try Node(Places(.nowhere), hasSink: false), try Node())
         caller.places.address("owner", owner.address)

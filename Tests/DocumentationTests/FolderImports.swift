@@ -39,7 +39,9 @@ enum FolderImports {
             }
             for line in (Files.text(of: "\(folder)/\(name)") ?? "").split(separator: "\n") {
                 let words = line.split(separator: " ")
-                guard let keyword = words.firstIndex(of: "import"), keyword <= 1, let module = words.last else { continue }
+                guard !line.hasPrefix("//"), let keyword = words.firstIndex(of: "import"), keyword <= 1, let module = words.last else {
+                    continue
+                }
                 modules.insert(String(module))
             }
         }

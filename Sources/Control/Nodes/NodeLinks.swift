@@ -190,9 +190,7 @@ public final class NodeLinks: Sendable {
             let items = try await client.items(of: operation, origin: origin)
             tasks.add { [weak client, weak items, times] in
                 var misses = 0
-                while let client, !client.hasEnded {
-                    // A ping without an answer has taken its time already.
-                    if misses == 0, (try? await Task.sleep(for: times.ping)) == nil { return }
+                while let client, !client.hasEnded, (try? await Task.sleep(for: times.ping)) != nil {
                     let isAnswered = (try? await client.perform(.ping, requestID: nil, times.ping)) != nil
                     // An answer waits behind items that aren't read yet.
                     misses = isAnswered || items?.hasUnread ?? true ? 0 : misses + 1
@@ -324,8 +322,7 @@ public final class NodeLinks: Sendable {
         var misses = 0
         var reason = "it has ended"
         while !client.hasEnded {
-            // A ping without an answer has taken its time already.
-            if misses == 0, (try? await Task.sleep(for: times.ping)) == nil { break }
+            do { try await Task.sleep(for: times.ping) } catch { break }
             if giveUpIfIdle(client, of: node) {
                 reason = "no request needs it"
                 break

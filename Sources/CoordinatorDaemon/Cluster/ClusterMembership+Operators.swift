@@ -100,7 +100,7 @@
             else { return }
             let top = "/\(key)"
             switch operation {
-            case .status, .history, .events, .whereabouts, .move, .scale: return
+            case .status, .history, .events, .whereabouts, .move, .replacements, .scale: return
             case .start where path.components.count == 1, .stop where path.components.count == 1:
                 throw ControlError(
                     .invalidRequest,
@@ -135,9 +135,12 @@
             subtree.isElsewhere = subtree.clusterNode.flatMap { $0 == name.description ? nil : true }
         }
 
-        /// The keys of the placed children that other nodes have.
+        /// The keys of the placed children that other nodes have; none if the nodes don't listen for one another.
         var keysElsewhere: Set<String> {
-            get async { Set(await node?.clusterView.owners.filter(isElsewhere).keys.map { String($0.dropFirst()) } ?? []) }
+            get async {
+                guard links != nil, let node else { return [] }
+                return Set(await node.clusterView.owners.filter(isElsewhere).keys.map { String($0.dropFirst()) })
+            }
         }
 
         private func isElsewhere(_ path: String, _ owner: Owner) -> Bool {

@@ -12,8 +12,8 @@ extension ConfiguredChildren {
     /// The path of a child with instances, without a number, stands for its instances; that of a group for all children in it. Of several,
     /// those that don't run are left out. A path that the file doesn't list, such as that of a coordinator in a worker, stands for itself.
     ///
-    /// - Parameter keysElsewhere: The keys of the children that run on other nodes.
-    func replacements(of path: CoordinatorPath, with keysElsewhere: Set<String> = []) throws(ControlError) -> [CoordinatorPath] {
+    /// - Parameter elsewhere: What other nodes replace of the children that they have, by the children's keys.
+    func replacements(of path: CoordinatorPath, elsewhere: [String: [CoordinatorPath]] = [:]) throws(ControlError) -> [CoordinatorPath] {
         var (siblings, parent) = (self, CoordinatorPath.root)
         for key in path.components.dropLast().map(String.init) {
             guard let group = siblings.group(key) else { return [path] }
@@ -24,7 +24,7 @@ extension ConfiguredChildren {
         let isSingle = siblings.child(key) != nil && siblings.group(key) == nil
         guard !isSingle, let keys = siblings.child(key) == nil ? siblings.instances[key] : [key] else { return [path] }
         let paths = keys.flatMap { key in
-            parent == .root && keysElsewhere.contains(key) ? [parent.appending(key)] : siblings.running(key, under: parent)
+            (parent == .root ? elsewhere[key] : nil) ?? siblings.running(key, under: parent)
         }
         if paths.isEmpty { throw ControlError(.notRunning, "nothing runs at \(path): there is nothing to replace") }
         return paths

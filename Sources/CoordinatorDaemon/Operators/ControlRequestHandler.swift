@@ -108,9 +108,29 @@ struct ControlRequestHandler: ControlHandler {
         return try await perform(question, from: requester)
     }
 
-    private func replacements(of path: CoordinatorPath) async throws(ControlError) -> PathList {
-        let paths = try children.replacements(of: path, with: await cluster?.keysElsewhere ?? [])
-        return PathList(paths: paths.map(\.description))
+    /// Returns what a rolling restart of a path replaces; of instances that other nodes have, what these say.
+    private func replacements(of path: CoordinatorPath, for requester: Requester) async throws -> PathList {
+        var elsewhere: [String: [CoordinatorPath]] = [:]
+        if path.components.count == 1, let instances = path.components.first.flatMap({ children.instances[String($0)] }) {
+            for key in await cluster?.keysElsewhere.intersection(instances) ?? [] {
+                elsewhere[key] = await replacements(elsewhere: CoordinatorPath.root.appending(key), for: requester)
+            }
+        }
+        return PathList(paths: try children.replacements(of: path, elsewhere: elsewhere).map(\.description))
+    }
+
+    private func replacements(elsewhere path: CoordinatorPath, for requester: Requester) async -> [CoordinatorPath] {
+        do {
+            let status = try ControlJSON.decode(TreeNode.self, from: try await perform(.status(path: path.description), from: requester))
+            if [CoordinatorState.inactive, .failed].map(\.rawValue).contains(status.state) { return [] }
+            let answer = try await perform(.replacements(path: path.description), from: requester)
+            return try ControlJSON.decode(PathList.self, from: answer).paths.compactMap(CoordinatorPath.init)
+        } catch let error as ControlError where error.code == .notRunning {
+            return []
+        } catch {
+            // Its replacement will fail, and say why.
+            return [path]
+        }
     }
 
     private func history(_ path: CoordinatorPath) async throws -> LifeHistory {
@@ -138,7 +158,7 @@ struct ControlRequestHandler: ControlHandler {
         case .stop(let path): try ControlJSON.value(of: await stop(try place(path, operation)))
         case .restart(let path): try ControlJSON.value(of: await restart(try place(path, operation)))
         case .replace(let path): try ControlJSON.value(of: await replace(try place(path, operation)))
-        case .replacements(let path): try ControlJSON.value(of: await replacements(of: try place(path, operation)))
+        case .replacements(let path): try ControlJSON.value(of: await replacements(of: try place(path, operation), for: requester))
         case .scale(let path, let instances):
             try ControlJSON.value(of: await keeper.scale(try place(path, operation), to: instances))
         case .pause(let path): try ControlJSON.value(of: LifecycleResult(await runtime.pause(try place(path, operation))))

@@ -4,8 +4,10 @@ import WireProtocol
 
 // The delivery of what waits for a child, by one task for each child.
 extension NodeRouter {
-    /// The time for which a message without a deadline waits for a node, unless it's acknowledged.
+    /// The time for which a message without a deadline waits for a node.
     private static let patience = Duration.seconds(5)
+    /// The time for which an acknowledged one does: more than a failover takes, and not without a limit, since its sender may have ended.
+    private static let longPatience = Duration.seconds(30)
     /// The time between two looks for a node.
     private static let pause = Duration.milliseconds(20)
     /// The time between two looks for what is about to happen in this process.
@@ -105,13 +107,13 @@ extension NodeRouter {
         return nil
     }
 
-    /// Ends messages that have waited for too long; those with a deadline wait for that, and acknowledged ones for their node.
+    /// Ends messages that have waited for too long; those with a deadline wait for that.
     private func endOverdue(_ key: String, because reason: String) {
         let now = MonotonicTime.now
         let overdue = state.withLock { state -> [Waiting] in
             let isOverdue = { (envelope: Envelope) in
-                let isPatient = envelope.deadline != nil || envelope.isAcknowledged
-                return envelope.hasEnded || !isPatient && now - envelope.arrived > Self.patience
+                let patience = envelope.isAcknowledged ? Self.longPatience : Self.patience
+                return envelope.hasEnded || envelope.deadline == nil && now - envelope.arrived > patience
             }
             return state.routes[key]?.remove(where: isOverdue) ?? []
         }

@@ -20,7 +20,7 @@ enum Catalogue {
         }
     }
 
-    private static func files(below folder: String) -> [String] {
+    static func files(below folder: String) -> [String] {
         Files.names(in: folder).map { "\(folder)/\($0)" }.flatMap { $0.hasSuffix(".swift") ? [$0] : files(below: $0) }
     }
 

@@ -20,7 +20,7 @@ enum FolderImports {
     static func described(in text: String) -> [String: Set<String>] {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         let table = lines.drop { !$0.hasPrefix("| folder of `Sources/Coordinators`") }.prefix { $0.hasPrefix("|") }
-        let rows = table.dropFirst(2).map { $0.split(separator: "|").map(trimmed) }
+        let rows = table.dropFirst(2).map { $0.split(separator: "|").map(String.init) }
         return Dictionary(
             uniqueKeysWithValues: rows.compactMap { cells in
                 guard cells.count == 3, let folder = names(in: cells[0]).first, folder != connecting else { return nil }
@@ -32,12 +32,8 @@ enum FolderImports {
 
     private static func imports(below folder: String) -> Set<String> {
         var modules: Set<String> = []
-        for name in Files.names(in: folder) {
-            guard name.hasSuffix(".swift") else {
-                modules.formUnion(imports(below: "\(folder)/\(name)"))
-                continue
-            }
-            for line in (Files.text(of: "\(folder)/\(name)") ?? "").split(separator: "\n") {
+        for file in Catalogue.files(below: folder) {
+            for line in (Files.text(of: file) ?? "").split(separator: "\n") {
                 let words = line.split(separator: " ")
                 guard !line.hasPrefix("//"), let keyword = words.firstIndex(of: "import"), keyword <= 1, let module = words.last else {
                     continue
@@ -51,9 +47,5 @@ enum FolderImports {
     /// The words between backticks.
     private static func names(in cell: String) -> [String] {
         cell.split(separator: "`", omittingEmptySubsequences: false).enumerated().filter { $0.offset % 2 == 1 }.map { String($0.element) }
-    }
-
-    private static func trimmed(_ cell: Substring) -> String {
-        String(cell.drop { $0 == " " })
     }
 }

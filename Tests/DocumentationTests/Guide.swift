@@ -58,7 +58,11 @@ struct DeclaredTests {
     init() {
         for target in Files.names(in: "\(Files.packageRoot)/Tests") where target.hasSuffix("Tests") {
             suites.insert(target)
-            read("\(Files.packageRoot)/Tests/\(target)")
+            for file in Catalogue.files(below: "\(Files.packageRoot)/Tests/\(target)") {
+                guard let text = Files.text(of: file) else { continue }
+                suites.formUnion(Self.names(after: "struct ", in: text))
+                functions.formUnion(Self.names(after: "func ", in: text))
+            }
         }
     }
 
@@ -66,18 +70,6 @@ struct DeclaredTests {
         guard suites.contains(where: { $0.contains(filter.suite) }) else { return false }
         guard let test = filter.test else { return true }
         return functions.contains(test) || suites.contains { $0.hasPrefix(test) }
-    }
-
-    private mutating func read(_ folder: String) {
-        for name in Files.names(in: folder) {
-            guard name.hasSuffix(".swift") else {
-                read("\(folder)/\(name)")
-                continue
-            }
-            guard let text = Files.text(of: "\(folder)/\(name)") else { continue }
-            suites.formUnion(Self.names(after: "struct ", in: text))
-            functions.formUnion(Self.names(after: "func ", in: text))
-        }
     }
 
     private static func names(after keyword: String, in text: String) -> [String] {

@@ -13,7 +13,7 @@ extension ConfiguredChildren {
     /// those that don't run are left out. A path that the file doesn't list, such as that of a coordinator in a worker, stands for itself.
     ///
     /// - Parameter elsewhere: What other nodes replace of the children that they have, by the children's keys.
-    func replacements(of path: CoordinatorPath, elsewhere: [String: [CoordinatorPath]] = [:]) throws(ControlError) -> [CoordinatorPath] {
+    func replacements(of path: CoordinatorPath, elsewhere: [String: [CoordinatorPath]]) throws(ControlError) -> [CoordinatorPath] {
         var (siblings, parent) = (self, CoordinatorPath.root)
         for key in path.components.dropLast().map(String.init) {
             guard let group = siblings.group(key) else { return [path] }

@@ -12,7 +12,7 @@
         @Test func anyNodeLooksAtAnyOther() async throws {
             let local = "  - { key: local, program: { command: [/bin/sleep, 1000] } }\n"
             try await RunningCluster.with(Self.root + "\n" + local, areLinked: true) { cluster in
-                let owner = try await owner(of: "/root", in: cluster)
+                let owner = try await cluster.activeOwner(of: "/root")
                 let elsewhere = try #require(others(owner).first)
                 func list(_ arguments: String...) async throws -> ProcessList {
                     let ended = try await cluster.control(elsewhere, ["ps", "--json"] + arguments)
@@ -77,7 +77,7 @@
         @Test func aLookFromAnotherNodeIsLogged() async throws {
             let tree = Self.root + "\nobservability: { metrics: {} }"
             try await RunningCluster.with(tree, areLinked: true, logLevel: "info") { cluster in
-                let owner = try await owner(of: "/root", in: cluster)
+                let owner = try await cluster.activeOwner(of: "/root")
                 let elsewhere = try #require(others(owner).first)
                 let asked = try await cluster.control(owner, "ask", "/root", "Fixture.Echo", #"{"text":"x"}"#)
                 #expect(asked.exitCode == 0, "\(asked)")
@@ -127,7 +127,7 @@
 
         @Test func aNodeThatDoesntAnswerIsNamedInTime() async throws {
             try await RunningCluster.with(Self.root, areLinked: true) { cluster in
-                let owner = try await owner(of: "/root", in: cluster)
+                let owner = try await cluster.activeOwner(of: "/root")
                 let elsewhere = try #require(others(owner).first)
                 #expect(try await cluster.control(elsewhere, "ps").output.contains("/root"))
                 // The link is there, and nobody answers: its lease is there for some seconds still.

@@ -26,24 +26,9 @@
 
         func others(_ name: String?) -> [String] { RunningCluster.names.filter { $0 != name } }
 
-        /// Waits until a path is active, as its owner and another node see it, and returns the owner.
-        func owner(of path: String, besides former: String? = nil, in cluster: RunningCluster) async throws -> String {
-            var owner: String?
-            try await cluster.eventually("\(path) is active on another node than \(former ?? "none")") {
-                owner = try await cluster.place(of: path, from: "a").node
-                guard let owner, owner != former else { return false }
-                for name in RunningCluster.names {
-                    let status: TreeNode = try await cluster.answer(of: .status(path: path), from: name)
-                    guard status.state == "active", status.clusterNode == owner else { return false }
-                }
-                return true
-            }
-            return try #require(owner)
-        }
-
         @Test func anyNodeTakesCommandsAboutAnyPlacedChild() async throws {
             try await RunningCluster.with(Self.root, areLinked: true) { cluster in
-                let owner = try await owner(of: "/root", in: cluster)
+                let owner = try await cluster.activeOwner(of: "/root")
                 let elsewhere = try #require(others(owner).first)
                 func status(_ path: String, from name: String) async throws -> TreeNode {
                     try await cluster.answer(of: .status(path: path), from: name)
@@ -99,7 +84,7 @@
                 """
             try await RunningCluster.with(web, areLinked: true) { cluster in
                 let paths = (1...3).map { "/web-\($0)" }
-                for path in paths { _ = try await owner(of: path, in: cluster) }
+                for path in paths { _ = try await cluster.activeOwner(of: path) }
                 func processes() async throws -> [Int32] {
                     var processes: [Int32] = []
                     for path in paths {
@@ -120,7 +105,7 @@
         @Test func logsComeFromTheOwner() async throws {
             let program = "{ command: [/bin/sh, -c, 'echo first line of NAME; while sleep 0.1; do echo another line of NAME; done'] }"
             try await RunningCluster.with("  - { key: talker, placement: cluster, program: \(program) }", areLinked: true) { cluster in
-                let owner = try await owner(of: "/talker", in: cluster)
+                let owner = try await cluster.activeOwner(of: "/talker")
                 for name in RunningCluster.names {
                     try await cluster.eventually("\(name) has the lines") {
                         try await cluster.control(name, "logs", "/talker").output.contains("first line of \(owner)")
@@ -150,7 +135,7 @@
         /// Entries are asked for through all nodes while the ledger moves: each is made once, or ends with an error.
         @Test func aMovingSubtreeDoublesNothing() async throws {
             try await RunningCluster.with(Self.ledger, areLinked: true) { cluster in
-                var owner = try await owner(of: "/ledger", in: cluster)
+                var owner = try await cluster.activeOwner(of: "/ledger")
                 let asking = Asking()
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     defer { asking.isOver.withLock { $0 = true } }
@@ -178,7 +163,7 @@
                         let former = owner
                         let target = try #require(others(owner).randomElement())
                         #expect(try await cluster.control("a", "move", "/ledger", target).exitCode == 0)
-                        owner = try await self.owner(of: "/ledger", besides: former, in: cluster)
+                        owner = try await cluster.activeOwner(of: "/ledger", besides: former)
                         let count = asking.outcomes.withLock { $0.count }
                         try await cluster.eventually("asks go on") { asking.outcomes.withLock { $0.count } > count + 30 }
                     }
@@ -203,7 +188,7 @@
 
         @Test func aRequestUnderAnotherEpochIsRefused() async throws {
             try await RunningCluster.with(Self.ledger, areLinked: true) { cluster in
-                let owner = try await owner(of: "/ledger", in: cluster)
+                let owner = try await cluster.activeOwner(of: "/ledger")
                 let epoch = try #require(try await cluster.place(of: "/ledger", from: "a").epoch)
                 try await Guest.with(cluster) { guest in
                     func entry(_ number: Int64, _ epoch: UInt64, at name: String) async throws -> NodeLinks.Failure? {
@@ -246,7 +231,7 @@
         @Test func newCertificatesAreUsedWithoutAStart() async throws {
             try await RunningCluster.with(Self.root, areLinked: true) { cluster in
                 let certificates = try #require(cluster.certificates)
-                let owner = try await owner(of: "/root", in: cluster)
+                let owner = try await cluster.activeOwner(of: "/root")
                 let elsewhere = try #require(others(owner).first)
                 let file = "\(certificates.directory)/\(owner)"
                 #expect(try await cluster.control(elsewhere, "ps", "--node", owner).exitCode == 0)
@@ -306,7 +291,7 @@
 
         @Test func anOpenAskEndsWithItsOwnersDaemon() async throws {
             try await RunningCluster.with(Self.root, areLinked: true) { cluster in
-                var owner = try await owner(of: "/root", in: cluster)
+                var owner = try await cluster.activeOwner(of: "/root")
                 // Killed, and stopped, which only pings can tell.
                 for (signal, limit) in [(Signal.kill, Duration.seconds(2)), (.stop, .seconds(8))] {
                     let elsewhere = try #require(others(owner).first)
@@ -333,7 +318,7 @@
                     }
                     if signal == .stop { try cluster.daemon(former).send(.continue) } else { try await cluster.start(former) }
                     try await cluster.eventually("the node is back") { try await cluster.nodes(from: former).membership == "member" }
-                    owner = try await self.owner(of: "/root", in: cluster)
+                    owner = try await cluster.activeOwner(of: "/root")
                 }
             }
         }

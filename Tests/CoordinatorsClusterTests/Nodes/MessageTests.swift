@@ -27,20 +27,6 @@
             try await RunningCluster.with(Self.children, areLinked: true, body)
         }
 
-        /// Waits until a path is active on a node besides another one, and returns the node.
-        @discardableResult
-        private func owner(of path: String, besides former: String? = nil, in cluster: RunningCluster) async throws -> String {
-            var owner: String?
-            let witness = RunningCluster.names.first { $0 != former } ?? "a"
-            try await cluster.eventually("\(path) is active on another node than \(former ?? "none")") {
-                owner = try await cluster.place(of: path, from: witness).node
-                guard let owner, owner != former else { return false }
-                let status: TreeNode = try await cluster.answer(of: .status(path: path), from: owner)
-                return status.state == "active"
-            }
-            return try #require(owner)
-        }
-
         /// Has the caller of a node do something, and returns its answer.
         private func perform(_ action: JSONValue, on name: String, in cluster: RunningCluster) async throws -> JSONValue {
             let ask = ControlOperation.ask(path: "/caller", message: "Fixture.Do", payload: ["action": action], timeout: .seconds(60))
@@ -56,7 +42,7 @@
 
         @Test func coordinatorsAskThoseOfOtherNodes() async throws {
             try await with { cluster in
-                let owner = try await owner(of: "/root", in: cluster)
+                let owner = try await cluster.activeOwner(of: "/root")
                 for name in RunningCluster.names {
                     #expect(try await perform(["echo": ["_0": "from \(name)"]], on: name, in: cluster) == "from \(name)")
                     #expect(try await perform(["refuse": ["asCodable": true]], on: name, in: cluster) == "Refusal: not today")
@@ -112,7 +98,7 @@
         /// Entries come from all nodes while the ledger moves: each is made once and in order, or its sender knows.
         @Test func aMovingCoordinatorLosesAndDoublesNothing() async throws {
             try await with { cluster in
-                var owner = try await owner(of: "/ledger", in: cluster)
+                var owner = try await cluster.activeOwner(of: "/ledger")
                 let count = 1_500
                 let outcomes = try await withThrowingTaskGroup(of: (Int, [String]).self) { group in
                     for (sender, name) in RunningCluster.names.enumerated() {
@@ -122,7 +108,7 @@
                         let former = owner
                         let target = try #require(RunningCluster.names.filter { $0 != former }.randomElement())
                         #expect(try await cluster.control("a", "move", "/ledger", target).exitCode == 0)
-                        owner = try await self.owner(of: "/ledger", besides: former, in: cluster)
+                        owner = try await cluster.activeOwner(of: "/ledger", besides: former)
                         let number = entries(in: cluster).count
                         try await cluster.eventually("entries go on") { entries(in: cluster).count > min(number + 30, 3 * count - 1) }
                     }
@@ -136,14 +122,14 @@
         @Test func aKilledNodeLosesNothingThatWasAcknowledged() async throws {
             try await with { cluster in
                 let outcomes = try await withThrowingTaskGroup(of: (Int, [String]).self) { group in
-                    let owner = try await owner(of: "/ledger", in: cluster)
+                    let owner = try await cluster.activeOwner(of: "/ledger")
                     let pushers = RunningCluster.names.filter { $0 != owner }
                     for (sender, name) in pushers.enumerated() {
                         group.addTask { (sender, try await push(3_000, on: name, sender: sender, in: cluster)) }
                     }
                     try await cluster.eventually("entries are made") { entries(in: cluster).count > 100 }
                     try await cluster.kill(owner)
-                    try await self.owner(of: "/ledger", besides: owner, in: cluster)
+                    try await cluster.activeOwner(of: "/ledger", besides: owner, for: pushers)
                     return try await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
                 }
                 try check(outcomes, in: cluster, mostFailures: 2 * 2)
@@ -206,7 +192,7 @@
 
         @Test func messagesForAnotherEpochAreRefused() async throws {
             try await with { cluster in
-                let owner = try await owner(of: "/ledger", in: cluster)
+                let owner = try await cluster.activeOwner(of: "/ledger")
                 let epoch = try #require(try await cluster.place(of: "/ledger", from: "a").epoch)
                 try await Guest.with(cluster) { guest in
                     let caller = try await Caller(guest, to: owner)

@@ -193,6 +193,26 @@
             return place
         }
 
+        /// Waits until a path is active on one and the same node for all of these nodes, and returns that node.
+        ///
+        /// - Parameters:
+        ///   - former: The node that it has left; nil: none.
+        ///   - names: The nodes that are asked.
+        @discardableResult
+        func activeOwner(of path: String, besides former: String? = nil, for names: [String] = names) async throws -> String {
+            var owner: String?
+            try await eventually("\(path) is active on another node than \(former ?? "none")") {
+                owner = try await place(of: path, from: names[0]).node
+                guard let owner, owner != former else { return false }
+                for name in names {
+                    let status: TreeNode = try await answer(of: .status(path: path), from: name)
+                    guard status.state == "active", status.clusterNode == owner else { return false }
+                }
+                return true
+            }
+            return try #require(owner)
+        }
+
         /// A line of the log.
         struct Line: Hashable {
             var epoch: UInt64

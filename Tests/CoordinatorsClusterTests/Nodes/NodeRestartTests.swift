@@ -42,7 +42,7 @@
 
             private struct State {
                 var outcomes: Outcomes = [:]
-                var failures = 0
+                var failures: [String] = []
                 var rounds = 0
                 var isAway = false
                 var isAsking = false
@@ -65,10 +65,10 @@
             var outcomes: Outcomes { state.withLock { $0.outcomes } }
             var rounds: Int { state.withLock { $0.rounds } }
 
-            /// Returns the number of entries that have failed since the last call.
-            func takeFailures() -> Int {
+            /// Returns why entries have failed since the last call.
+            func takeFailures() -> [String] {
                 state.withLock { state in
-                    defer { state.failures = 0 }
+                    defer { state.failures = [] }
                     return state.failures
                 }
             }
@@ -96,7 +96,7 @@
                     let outcomes = try await round(open, number)
                     state.withLock { state in
                         state.outcomes.merge(outcomes) { former, _ in former }
-                        state.failures += outcomes.values.count { $0 != nil }
+                        state.failures += outcomes.values.compactMap { $0 }
                         state.rounds += 1
                         state.isAsking = false
                     }
@@ -151,7 +151,8 @@
         private func distribute(in cluster: RunningCluster) async throws {
             for (path, node) in zip(Self.placed, RunningCluster.names + ["c"]) {
                 #expect(try await cluster.control("a", "move", path, node).exitCode == 0)
-                try await cluster.eventually("\(path) is on \(node)") { try await cluster.activeOwner(of: path) == node }
+                try await cluster.eventually("\(path) is on \(node)") { try await cluster.place(of: path, from: "a").node == node }
+                #expect(try await cluster.activeOwner(of: path) == node)
             }
             for path in Self.placed { #expect(try await cluster.control("a", "move", "--anywhere", path).exitCode == 0) }
         }
@@ -186,7 +187,7 @@
             var moving: Set<String> = []
             for path in Self.placed where try await cluster.place(of: path, from: node).node == node { moving.insert(path) }
             #expect(!moving.isEmpty, "\(node) has nothing that could move")
-            for asker in askers { #expect(asker.takeFailures() == 0, "an ask of \(asker.path) failed while nothing happened") }
+            for asker in askers { #expect(asker.takeFailures() == [], "an ask of \(asker.path) failed while nothing happened") }
 
             let (leaving, staying) = (askers.filter { $0.node == node }, askers.filter { $0.node != node })
             for asker in leaving { try await asker.leave() }
@@ -194,19 +195,17 @@
             for path in moving { try await cluster.activeOwner(of: path, besides: node, for: others) }
             try await goOn(staying, in: cluster)
             try await cluster.start(node)
-            for name in RunningCluster.names {
-                try await cluster.eventually("\(name) knows all nodes") { try await cluster.nodes(from: name).nodes.count == 3 }
-            }
+            try await cluster.waitForAllNodes()
             for asker in leaving { asker.comeBack() }
             try await goOn(askers, in: cluster)
 
             var failures: [String: Int] = [:]
             for asker in askers {
-                let count = asker.takeFailures()
-                failures[asker.path, default: 0] += count
-                let reasons = asker.outcomes.values.compactMap { $0 }
-                #expect(count == 0 || moving.contains(asker.path), "\(asker.path) hasn't moved: \(reasons)")
-                #expect(count <= 2, "what is open when \(asker.path) moves fails, and nothing else")
+                let reasons = asker.takeFailures()
+                failures[asker.path, default: 0] += reasons.count
+                #expect(reasons.isEmpty || moving.contains(asker.path), "\(asker.path) hasn't moved: \(reasons)")
+                // One is open when the child stops, and the next one can be with the daemon when that ends.
+                #expect(reasons.count <= 2, "more has failed than what was open when \(asker.path) moved: \(reasons)")
             }
             print("\(node) was restarted; \(moving.sorted()) moved; failed: \(failures.filter { $0.value > 0 })")
         }

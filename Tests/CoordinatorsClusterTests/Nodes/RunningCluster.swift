@@ -61,9 +61,7 @@
                     try cluster.configure(name, children, settings)
                     try await cluster.start(name)
                 }
-                for name in names {
-                    try await cluster.eventually("\(name) knows all nodes") { try await cluster.nodes(from: name).nodes.count == 3 }
-                }
+                try await cluster.waitForAllNodes()
                 try await body(cluster)
             } catch {
                 await cluster.end()
@@ -175,6 +173,13 @@
         }
 
         func nodes(from name: String) async throws -> NodeList { try await answer(of: .nodes, from: name) }
+
+        /// Waits until each node knows all nodes.
+        func waitForAllNodes() async throws {
+            for name in Self.names {
+                try await eventually("\(name) knows all nodes") { try await nodes(from: name).nodes.count == 3 }
+            }
+        }
 
         /// Returns where a subtree is, as one node knows it.
         func place(of path: String, from name: String) async throws -> Whereabouts {

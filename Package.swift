@@ -86,16 +86,33 @@ let package = Package(
         .target(name: "Placement", dependencies: ["Ownership"]),
 
         // Fake worlds for the machines: all chance comes from a seed.
-        .target(name: "SimulationSupport", dependencies: ["Supervision"]),
-        .target(name: "SupervisionSimulation", dependencies: ["SimulationSupport", "Supervision"]),
-        .target(name: "WorkerLifecycleSimulation", dependencies: ["SimulationSupport", "Supervision", "WorkerLifecycle"]),
-        .target(name: "AcknowledgementSimulation", dependencies: ["Acknowledgement", "SimulationSupport", "Supervision"]),
-        .target(name: "OwnershipSimulation", dependencies: ["Ownership", "Placement", "SimulationSupport", "Supervision"]),
+        .target(name: "SimulationSupport", dependencies: ["Supervision"], path: "Tests/Simulations/SimulationSupport"),
+        .target(
+            name: "SupervisionSimulation",
+            dependencies: ["SimulationSupport", "Supervision"],
+            path: "Tests/Simulations/SupervisionSimulation"
+        ),
+        .target(
+            name: "WorkerLifecycleSimulation",
+            dependencies: ["SimulationSupport", "Supervision", "WorkerLifecycle"],
+            path: "Tests/Simulations/WorkerLifecycleSimulation"
+        ),
+        .target(
+            name: "AcknowledgementSimulation",
+            dependencies: ["Acknowledgement", "SimulationSupport", "Supervision"],
+            path: "Tests/Simulations/AcknowledgementSimulation"
+        ),
+        .target(
+            name: "OwnershipSimulation",
+            dependencies: ["Ownership", "Placement", "SimulationSupport", "Supervision"],
+            path: "Tests/Simulations/OwnershipSimulation"
+        ),
 
         // OTP's own supervisor as the oracle of ours.
         .target(
             name: "OTPOracle",
             dependencies: ["Processes", "SimulationSupport", "Supervision", "SupervisionSimulation"],
+            path: "Tests/Simulations/OTPOracle",
             exclude: ["otp_oracle.erl"]
         ),
 
@@ -137,6 +154,8 @@ let package = Package(
         // Shells: the daemon, and the operator's way to it.
         .target(name: "Control", dependencies: ["ConcurrencySupport", "NNG", "Processes", "WireProtocol"]),
         .target(name: "DaemonConfiguration", dependencies: ["ConcurrencySupport", "Processes", "Supervision", "WireProtocol", yams]),
+        // The files of other supervisors, as files of the daemon's.
+        .target(name: "Migration", dependencies: ["DaemonConfiguration", "WireProtocol"]),
         .target(
             name: "CoordinatorDaemon",
             dependencies: [
@@ -149,8 +168,8 @@ let package = Package(
         .executableTarget(
             name: "coordinatord",
             dependencies: [
-                "ConcurrencySupport", "Control", "CoordinatorDaemon", "Coordinators", "DaemonConfiguration", "Processes", "Supervision",
-                argumentParser, logging, serviceLifecycle,
+                "ConcurrencySupport", "Control", "CoordinatorDaemon", "Coordinators", "DaemonConfiguration", "Migration", "Processes",
+                "Supervision", argumentParser, logging, serviceLifecycle,
             ]
         ),
         .executableTarget(
@@ -186,7 +205,8 @@ let package = Package(
             dependencies: [
                 "AcknowledgementSimulation", "OTPOracle", "OwnershipSimulation", "SimulationSupport", "SupervisionSimulation",
                 "WorkerLifecycleSimulation", argumentParser,
-            ]
+            ],
+            path: "Tests/Simulations/supervision-simulator"
         ),
         // For Benchmarks/guard; here, and not in the package of the other benchmarks, so that it shares what Deploy/test builds in release mode.
         .executableTarget(
@@ -197,17 +217,17 @@ let package = Package(
         ),
         // For Benchmarks/nodes, and here for the same reason.
         .executableTarget(name: "NodesWorker", dependencies: ["Coordinators"], path: "Benchmarks/Nodes"),
-        // For Benchmarks/chaos, and here for the same reason: a library that judges, a tree that is harmed, and the program that harms it.
-        .target(name: "ChaosHistory", path: "Benchmarks/Chaos/History"),
+        // For Tests/Chaos/run: a library that judges, a tree that is harmed, and the program that harms it.
+        .target(name: "ChaosHistory", path: "Tests/Chaos/History"),
         .executableTarget(
             name: "ChaosTree",
             dependencies: ["ChaosHistory", "Coordinators", "Supervision", logging, unixSignals],
-            path: "Benchmarks/Chaos/Tree"
+            path: "Tests/Chaos/Tree"
         ),
         .executableTarget(
             name: "Chaos",
             dependencies: ["CProcess", "ChaosHistory", "Control", "Processes", "Supervision", argumentParser],
-            path: "Benchmarks/Chaos/Driver"
+            path: "Tests/Chaos/Driver"
         ),
         .example("Contacts"),
         .example("Experience"),
@@ -335,6 +355,7 @@ let package = Package(
             name: "DaemonConfigurationTests",
             dependencies: ["ConcurrencySupport", "DaemonConfiguration", "Processes", "Supervision", "TestSupport", "WireProtocol"]
         ),
+        .testTarget(name: "MigrationTests", dependencies: ["DaemonConfiguration", "Migration", "TestSupport"]),
         .testTarget(
             name: "ControlTests",
             dependencies: [

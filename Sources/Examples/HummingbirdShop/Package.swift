@@ -5,7 +5,7 @@ import PackageDescription
 let package = Package(
     name: "HummingbirdShop",
     dependencies: [
-        .package(name: "swift-coordinators", path: "../.."),
+        .package(name: "swift-coordinators", path: "../../.."),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),

@@ -1,3 +1,5 @@
+import DaemonConfiguration
+
 /// The reading of `circus.ini`.
 struct CircusImport {
     private typealias Section = SectionedFile.Section

@@ -1,3 +1,4 @@
+public import DaemonConfiguration
 import FoundationEssentials
 import Glibc
 

@@ -1,3 +1,4 @@
+import DaemonConfiguration
 import Glibc
 
 /// A file of another supervisor, and what it may refer to.

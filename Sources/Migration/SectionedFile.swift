@@ -1,3 +1,5 @@
+import DaemonConfiguration
+
 /// A file of sections with keys and values, as Python's ConfigParser reads it.
 struct SectionedFile {
     struct Entry {

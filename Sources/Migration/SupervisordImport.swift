@@ -1,3 +1,4 @@
+import DaemonConfiguration
 import Glibc
 
 /// The reading of `supervisord.conf`.

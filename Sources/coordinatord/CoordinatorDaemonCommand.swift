@@ -5,6 +5,7 @@ import Coordinators
 import DaemonConfiguration
 import Glibc
 public import Logging
+import Migration
 import Processes
 import ServiceLifecycle
 

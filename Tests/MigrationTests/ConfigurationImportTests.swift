@@ -1,4 +1,5 @@
 import DaemonConfiguration
+import Migration
 import Processes
 import Supervision
 import TestSupport

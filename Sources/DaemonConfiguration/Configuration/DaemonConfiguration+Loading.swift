@@ -78,7 +78,7 @@ extension DaemonConfiguration {
         try parse(text: try SourceText.decode(bytes, file: file), file: file, checkingFiles: checkingFiles)
     }
 
-    static func contents(ofFile path: String) throws(ConfigurationError) -> [UInt8] {
+    package static func contents(ofFile path: String) throws(ConfigurationError) -> [UInt8] {
         func failure(_ message: String) -> ConfigurationError {
             ConfigurationError(problems: [.init(file: path, line: 0, column: 0, message: message)])
         }

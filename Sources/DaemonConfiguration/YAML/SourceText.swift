@@ -1,9 +1,9 @@
 /// The checks before parsing: the bytes are UTF-8, and all characters are allowed in YAML.
 ///
 /// libyaml makes these checks too, but reports only the byte's offset.
-enum SourceText {
+package enum SourceText {
     /// Decodes UTF-8 strictly; a repair would hide the problem.
-    static func decode(_ bytes: [UInt8], file: String) throws(ConfigurationError) -> String {
+    package static func decode(_ bytes: [UInt8], file: String) throws(ConfigurationError) -> String {
         if let text = String(validating: bytes, as: UTF8.self) { return text }
         var position = Position()
         var decoder = UTF8()

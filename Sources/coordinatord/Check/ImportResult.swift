@@ -1,5 +1,6 @@
 import Control
 import DaemonConfiguration
+import Migration
 
 /// The output of `--import`.
 struct ImportResult {

@@ -2,7 +2,7 @@ import ChaosHistory
 import Coordinators
 import Logging
 
-/// The tree to which `Benchmarks/chaos` does its harm: its root, which plays the daemon, and its workers.
+/// The tree to which `Tests/Chaos/run` does its harm: its root, which plays the daemon, and its workers.
 ///
 ///     /           RootCoordinator     or a coordinatord
 ///     /p0 …       ParentCoordinator   a worker

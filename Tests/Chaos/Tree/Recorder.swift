@@ -44,7 +44,7 @@ struct Recorder: Sendable {
 
     private static func environmentPlan() -> Plan {
         guard let text = getenv(Plan.variable), let plan = Plan(String(cString: text)) else {
-            print("ChaosTree is started by Benchmarks/chaos, which sets \(Plan.variable).")
+            print("ChaosTree is started by Tests/Chaos/run, which sets \(Plan.variable).")
             exit(64)
         }
         return plan

@@ -1,172 +1,170 @@
-#if Cluster
-    import ConcurrencySupport
-    import CoordinatorsCluster
-    import Glibc
-    import Processes
-    import TestSupport
-    import Testing
+import ConcurrencySupport
+import CoordinatorsCluster
+import Glibc
+import Processes
+import TestSupport
+import Testing
 
-    /// Real members of etcd on ports of the loopback, with their data in a fresh directory.
-    final class EtcdMembers: Sendable {
-        @TaskLocal static var current: EtcdMembers?
+/// Real members of etcd on ports of the loopback, with their data in a fresh directory.
+final class EtcdMembers: Sendable {
+    @TaskLocal static var current: EtcdMembers?
 
-        struct Member: Sendable {
-            let process: ChildProcess
-            let endpoint: String
-        }
+    struct Member: Sendable {
+        let process: ChildProcess
+        let endpoint: String
+    }
 
-        /// What the members ask of their clients.
-        struct Security: Sendable {
-            /// The directory with the files of `Deploy/certificates`.
-            var certificates: String
-        }
+    /// What the members ask of their clients.
+    struct Security: Sendable {
+        /// The directory with the files of `Deploy/certificates`.
+        var certificates: String
+    }
 
-        let members: [Member]
+    let members: [Member]
 
-        private init(_ members: [Member]) { self.members = members }
+    private init(_ members: [Member]) { self.members = members }
 
-        /// The etcd of the suite.
-        static var shared: EtcdMembers {
-            get throws { try #require(current, "the suite has no etcd") }
-        }
+    /// The etcd of the suite.
+    static var shared: EtcdMembers {
+        get throws { try #require(current, "the suite has no etcd") }
+    }
 
-        var endpoints: [String] { members.map(\.endpoint) }
+    var endpoints: [String] { members.map(\.endpoint) }
 
-        /// Runs members as long as the body.
-        static func with(_ count: Int, security: Security? = nil, _ body: (EtcdMembers) async throws -> Void) async throws {
-            let directory = try TemporaryDirectory()
-            let scheme = security == nil ? "http" : "https"
-            let ports = try Ports.free(2 * count)
-            let peers = (0..<count).map { "m\($0)=http://127.0.0.1:\(ports[2 * $0 + 1])" }.joined(separator: ",")
-            let output = Lock<[UInt8]>([])
-            var members: [Member] = []
-            do {
-                for number in 0..<count {
-                    let client = "\(scheme)://127.0.0.1:\(ports[2 * number])"
-                    let peer = "http://127.0.0.1:\(ports[2 * number + 1])"
-                    var arguments = [
-                        "--name", "m\(number)", "--data-dir", directory.file("m\(number)"), "--listen-client-urls", client,
-                        "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
-                        "--initial-cluster", peers, "--pre-vote=true", "--auth-token-ttl", "3",
+    /// Runs members as long as the body.
+    static func with(_ count: Int, security: Security? = nil, _ body: (EtcdMembers) async throws -> Void) async throws {
+        let directory = try TemporaryDirectory()
+        let scheme = security == nil ? "http" : "https"
+        let ports = try Ports.free(2 * count)
+        let peers = (0..<count).map { "m\($0)=http://127.0.0.1:\(ports[2 * $0 + 1])" }.joined(separator: ",")
+        let output = Lock<[UInt8]>([])
+        var members: [Member] = []
+        do {
+            for number in 0..<count {
+                let client = "\(scheme)://127.0.0.1:\(ports[2 * number])"
+                let peer = "http://127.0.0.1:\(ports[2 * number + 1])"
+                var arguments = [
+                    "--name", "m\(number)", "--data-dir", directory.file("m\(number)"), "--listen-client-urls", client,
+                    "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+                    "--initial-cluster", peers, "--pre-vote=true", "--auth-token-ttl", "3",
+                ]
+                if let security {
+                    arguments += [
+                        "--cert-file", "\(security.certificates)/etcd.crt", "--key-file", "\(security.certificates)/etcd.key",
+                        "--trusted-ca-file", "\(security.certificates)/ca.crt", "--client-cert-auth",
                     ]
-                    if let security {
-                        arguments += [
-                            "--cert-file", "\(security.certificates)/etcd.crt", "--key-file", "\(security.certificates)/etcd.key",
-                            "--trusted-ca-file", "\(security.certificates)/ca.crt", "--client-cert-auth",
-                        ]
-                    }
-                    let specification = ProcessSpecification(
-                        executable: "etcd",
-                        arguments: arguments,
-                        standardOutput: .captured { bytes in output.withLock { $0 = ($0 + bytes).suffix(4000) } },
-                        standardError: .sameAsOutput,
-                        diesWithParent: true
-                    )
-                    members.append(Member(process: try await ProcessSpawner.shared.spawn(specification), endpoint: client))
                 }
-                let running = EtcdMembers(members)
-                if security == nil { try await running.waitUntilReady(output) }
-                try await body(running)
-            } catch {
-                for member in members { _ = await member.process.terminate(grace: .zero) }
-                throw error
+                let specification = ProcessSpecification(
+                    executable: "etcd",
+                    arguments: arguments,
+                    standardOutput: .captured { bytes in output.withLock { $0 = ($0 + bytes).suffix(4000) } },
+                    standardError: .sameAsOutput,
+                    diesWithParent: true
+                )
+                members.append(Member(process: try await ProcessSpawner.shared.spawn(specification), endpoint: client))
             }
+            let running = EtcdMembers(members)
+            if security == nil { try await running.waitUntilReady(output) }
+            try await body(running)
+        } catch {
             for member in members { _ = await member.process.terminate(grace: .zero) }
-            withExtendedLifetime(directory) {}
+            throw error
         }
-
-        private func waitUntilReady(_ output: borrowing Lock<[UInt8]>) async throws {
-            let store = try EtcdStore(EtcdOptions(endpoints: endpoints, cluster: "ready"))
-            do {
-                _ = try await store.list(.everything, until: soon)
-            } catch {
-                Issue.record("etcd doesn't answer: \(String(decoding: output.withLock { $0 }, as: UTF8.self))")
-                throw error
-            }
-            await store.close()
-        }
-
-        /// Runs a body with a store of a cluster of its own.
-        func withStore(_ body: (EtcdStore) async throws -> Void) async throws { try await withStore(changed: { _ in }, body) }
-
-        /// Runs a body with a store of a cluster of its own, and other options.
-        func withStore(
-            changed: (inout EtcdOptions) -> Void,
-            _ body: (EtcdStore) async throws -> Void
-        ) async throws {
-            var options = EtcdOptions(endpoints: endpoints, cluster: "test-\(UInt32.random(in: .min ... .max))")
-            changed(&options)
-            let store = try EtcdStore(options)
-            do {
-                try await body(store)
-            } catch {
-                await store.close()
-                throw error
-            }
-            await store.close()
-        }
-
-        /// Runs etcdctl, as foreign hands do, and returns what it prints.
-        @discardableResult
-        func etcdctl(_ arguments: String...) async throws -> String {
-            try await Self.etcdctl(endpoints, arguments)
-        }
-
-        /// Runs etcdctl on one member.
-        func etcdctl(at endpoint: String, _ arguments: String...) async throws -> String {
-            try await Self.etcdctl([endpoint], arguments)
-        }
-
-        private static func etcdctl(_ endpoints: [String], _ arguments: [String]) async throws -> String {
-            let output = Lock<[UInt8]>([])
-            let isDone = OneShot<Void>()
-            let specification = ProcessSpecification(
-                executable: "etcdctl",
-                arguments: ["--command-timeout=10s", "--endpoints", endpoints.joined(separator: ",")] + arguments,
-                environment: ["ETCDCTL_API": "3", "PATH": "/usr/bin:/bin"],
-                standardOutput: .captured { bytes in
-                    if bytes.isEmpty { isDone.settle() } else { output.withLock { $0 += bytes } }
-                },
-                standardError: .sameAsOutput
-            )
-            let child = try await ProcessSpawner.shared.spawn(specification)
-            let status = await child.waitForExit()
-            await isDone.value
-            let text = String(decoding: output.withLock { $0 }, as: UTF8.self)
-            try #require(status == .exited(code: 0), "etcdctl \(arguments): \(text)")
-            return text
-        }
+        for member in members { _ = await member.process.terminate(grace: .zero) }
+        withExtendedLifetime(directory) {}
     }
 
-    enum Ports {
-        /// Returns ports that no socket has at the moment.
-        static func free(_ count: Int) throws -> [UInt16] { try HeldPorts(count).numbers }
+    private func waitUntilReady(_ output: borrowing Lock<[UInt8]>) async throws {
+        let store = try EtcdStore(EtcdOptions(endpoints: endpoints, cluster: "ready"))
+        do {
+            _ = try await store.list(.everything, until: soon)
+        } catch {
+            Issue.record("etcd doesn't answer: \(String(decoding: output.withLock { $0 }, as: UTF8.self))")
+            throw error
+        }
+        await store.close()
     }
 
-    /// Ports that no other socket gets, and at which connections are refused, until the last reference goes.
-    final class HeldPorts {
-        private(set) var numbers: [UInt16] = []
-        private var sockets: [Int32] = []
+    /// Runs a body with a store of a cluster of its own.
+    func withStore(_ body: (EtcdStore) async throws -> Void) async throws { try await withStore(changed: { _ in }, body) }
 
-        init(_ count: Int) throws {
-            for _ in 0..<count {
-                let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-                sockets.append(socket)
-                var address = sockaddr_in()
-                address.sin_family = sa_family_t(AF_INET)
-                address.sin_addr.s_addr = in_addr_t(0x7f00_0001).bigEndian
-                var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-                // Unsafe: the kernel reads and writes an address of this size.
-                let isBound = withUnsafeMutablePointer(to: &address) { pointer in
-                    pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                        bind(socket, $0, length) == 0 && getsockname(socket, $0, &length) == 0
-                    }
+    /// Runs a body with a store of a cluster of its own, and other options.
+    func withStore(
+        changed: (inout EtcdOptions) -> Void,
+        _ body: (EtcdStore) async throws -> Void
+    ) async throws {
+        var options = EtcdOptions(endpoints: endpoints, cluster: "test-\(UInt32.random(in: .min ... .max))")
+        changed(&options)
+        let store = try EtcdStore(options)
+        do {
+            try await body(store)
+        } catch {
+            await store.close()
+            throw error
+        }
+        await store.close()
+    }
+
+    /// Runs etcdctl, as foreign hands do, and returns what it prints.
+    @discardableResult
+    func etcdctl(_ arguments: String...) async throws -> String {
+        try await Self.etcdctl(endpoints, arguments)
+    }
+
+    /// Runs etcdctl on one member.
+    func etcdctl(at endpoint: String, _ arguments: String...) async throws -> String {
+        try await Self.etcdctl([endpoint], arguments)
+    }
+
+    private static func etcdctl(_ endpoints: [String], _ arguments: [String]) async throws -> String {
+        let output = Lock<[UInt8]>([])
+        let isDone = OneShot<Void>()
+        let specification = ProcessSpecification(
+            executable: "etcdctl",
+            arguments: ["--command-timeout=10s", "--endpoints", endpoints.joined(separator: ",")] + arguments,
+            environment: ["ETCDCTL_API": "3", "PATH": "/usr/bin:/bin"],
+            standardOutput: .captured { bytes in
+                if bytes.isEmpty { isDone.settle() } else { output.withLock { $0 += bytes } }
+            },
+            standardError: .sameAsOutput
+        )
+        let child = try await ProcessSpawner.shared.spawn(specification)
+        let status = await child.waitForExit()
+        await isDone.value
+        let text = String(decoding: output.withLock { $0 }, as: UTF8.self)
+        try #require(status == .exited(code: 0), "etcdctl \(arguments): \(text)")
+        return text
+    }
+}
+
+enum Ports {
+    /// Returns ports that no socket has at the moment.
+    static func free(_ count: Int) throws -> [UInt16] { try HeldPorts(count).numbers }
+}
+
+/// Ports that no other socket gets, and at which connections are refused, until the last reference goes.
+final class HeldPorts {
+    private(set) var numbers: [UInt16] = []
+    private var sockets: [Int32] = []
+
+    init(_ count: Int) throws {
+        for _ in 0..<count {
+            let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            sockets.append(socket)
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_addr.s_addr = in_addr_t(0x7f00_0001).bigEndian
+            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+            // Unsafe: the kernel reads and writes an address of this size.
+            let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    bind(socket, $0, length) == 0 && getsockname(socket, $0, &length) == 0
                 }
-                try #require(isBound, "no free port")
-                numbers.append(UInt16(bigEndian: address.sin_port))
             }
+            try #require(isBound, "no free port")
+            numbers.append(UInt16(bigEndian: address.sin_port))
         }
-
-        deinit { for socket in sockets { close(socket) } }
     }
-#endif
+
+    deinit { for socket in sockets { close(socket) } }
+}

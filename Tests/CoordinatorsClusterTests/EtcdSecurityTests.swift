@@ -1,102 +1,100 @@
-#if Cluster
-    import CoordinatorsCluster
-    import Processes
-    import TestSupport
-    import Testing
+import CoordinatorsCluster
+import Processes
+import TestSupport
+import Testing
 
-    /// Users with passwords, and certificates.
-    @Suite struct EtcdSecurityTests {
-        @Test func aUserHasATokenThatIsRenewed() async throws {
-            try await EtcdMembers.with(1) { etcd in
-                try await etcd.etcdctl("user", "add", "root:secret")
-                try await etcd.etcdctl("role", "add", "cluster")
-                try await etcd.etcdctl("role", "grant-permission", "cluster", "--prefix=true", "readwrite", "/coordinators/mine/")
-                try await etcd.etcdctl("user", "add", "node:password")
-                try await etcd.etcdctl("user", "grant-role", "node", "cluster")
-                try await etcd.etcdctl("user", "grant-role", "root", "root")
-                try await etcd.etcdctl("auth", "enable")
-                func store(_ user: String?, _ password: String, _ cluster: String = "mine") throws -> EtcdStore {
-                    let credentials = user.map { EtcdOptions.Credentials(user: $0, password: password) }
-                    return try EtcdStore(EtcdOptions(endpoints: etcd.endpoints, cluster: cluster, credentials: credentials))
-                }
-                for (user, password, cluster) in [("node", "wrong", "mine"), (nil, "", "mine"), ("node", "password", "other")] {
-                    let stranger = try store(user, password, cluster)
-                    let error = await failure { _ = try await stranger.list(.everything, until: soon) }
-                    #expect(error?.code == .refused, "\(user ?? "no user"), \(password), \(cluster): \(error?.message ?? "")")
-                    await stranger.close()
-                }
-                let own = try store("node", "password")
-                let alpha = try await own.joined("alpha")
-                let revision = try await own.list(.everything, until: soon).revision
-                var watch = own.watch(.folder(.owners), after: revision).makeAsyncIterator()
-                // etcd forgets the token after three seconds here.
-                try await Task.sleep(for: .seconds(5))
-                let epoch = try await own.owned("/shop", by: alpha)
-                #expect(await watch.changes(1).compactMap(\.entry).map { Owner($0).epoch } == [epoch])
-                await own.close()
+/// Users with passwords, and certificates.
+@Suite struct EtcdSecurityTests {
+    @Test func aUserHasATokenThatIsRenewed() async throws {
+        try await EtcdMembers.with(1) { etcd in
+            try await etcd.etcdctl("user", "add", "root:secret")
+            try await etcd.etcdctl("role", "add", "cluster")
+            try await etcd.etcdctl("role", "grant-permission", "cluster", "--prefix=true", "readwrite", "/coordinators/mine/")
+            try await etcd.etcdctl("user", "add", "node:password")
+            try await etcd.etcdctl("user", "grant-role", "node", "cluster")
+            try await etcd.etcdctl("user", "grant-role", "root", "root")
+            try await etcd.etcdctl("auth", "enable")
+            func store(_ user: String?, _ password: String, _ cluster: String = "mine") throws -> EtcdStore {
+                let credentials = user.map { EtcdOptions.Credentials(user: $0, password: password) }
+                return try EtcdStore(EtcdOptions(endpoints: etcd.endpoints, cluster: cluster, credentials: credentials))
             }
-        }
-
-        @Test func aUserWithoutUsersInEtcdIsLetIn() async throws {
-            try await EtcdMembers.with(1) { etcd in
-                try await etcd.withStore(changed: { $0.credentials = EtcdOptions.Credentials(user: "node", password: "password") }) {
-                    store in
-                    _ = try await store.joined("alpha")
-                }
+            for (user, password, cluster) in [("node", "wrong", "mine"), (nil, "", "mine"), ("node", "password", "other")] {
+                let stranger = try store(user, password, cluster)
+                let error = await failure { _ = try await stranger.list(.everything, until: soon) }
+                #expect(error?.code == .refused, "\(user ?? "no user"), \(password), \(cluster): \(error?.message ?? "")")
+                await stranger.close()
             }
-        }
-
-        @Test func certificatesAreAskedOfBothSides() async throws {
-            let directory = try TemporaryDirectory()
-            let (own, others) = (directory.file("own"), directory.file("others"))
-            try await certificates(own, "etcd=127.0.0.1", "alpha")
-            try await certificates(others, "etcd=127.0.0.1", "alpha")
-            try await EtcdMembers.with(1, security: EtcdMembers.Security(certificates: own)) { etcd in
-                func security(_ authority: String, _ certificate: String?) -> EtcdOptions.Security {
-                    EtcdOptions.Security(
-                        authority: "\(authority)/ca.crt",
-                        certificate: certificate.map { "\($0)/alpha.crt" },
-                        key: certificate.map { "\($0)/alpha.key" }
-                    )
-                }
-                try await etcd.withStore(changed: { $0.security = security(own, own) }) { store in
-                    let alpha = try await store.joined("alpha")
-                    let revision = try await store.list(.everything, until: soon).revision
-                    var watch = store.watch(.folder(.owners), after: revision).makeAsyncIterator()
-                    let epoch = try await store.owned("/shop", by: alpha)
-                    #expect(await watch.changes(1).compactMap(\.entry).map { Owner($0).epoch } == [epoch])
-                }
-                for (name, wrong) in [
-                    ("another authority of etcd", security(others, own)), ("no certificate of the node", security(own, nil)),
-                    ("another authority of the node", security(own, others)),
-                ] {
-                    try await etcd.withStore(changed: { $0.security = wrong }) { store in
-                        let error = await failure { _ = try await store.list(.everything, until: .now + .seconds(1)) }
-                        #expect(error?.code == .unavailable || error?.code == .timedOut, "\(name)")
-                        print("\(name): \(error?.message ?? "")")
-                    }
-                }
-                // The certificate has the address, and localhost, but no other name.
-                let elsewhere = etcd.endpoints.map { $0.replacing("127.0.0.1", with: "127.0.0.2") }
-                try await etcd.withStore(changed: { ($0.security, $0.endpoints) = (security(own, own), elsewhere) }) { store in
-                    #expect(await failure { _ = try await store.list(.everything, until: .now + .seconds(1)) }?.code == .unavailable)
-                }
-            }
-        }
-
-        @Test func certificatesThatAreNoneAreRefused() async throws {
-            let security = EtcdOptions.Security(authority: "/nowhere/ca.crt")
-            let options = EtcdOptions(endpoints: ["https://127.0.0.1:1"], cluster: "a", security: security)
-            #expect(await failure { _ = try EtcdStore(options) }?.code == .unusable)
-        }
-
-        private func certificates(_ arguments: String...) async throws {
-            let specification = ProcessSpecification(
-                executable: Files.packageRoot + "/Deploy/certificates",
-                arguments: arguments,
-                standardOutput: .null
-            )
-            #expect(try await ProcessSpawner.shared.spawn(specification).waitForExit() == .exited(code: 0))
+            let own = try store("node", "password")
+            let alpha = try await own.joined("alpha")
+            let revision = try await own.list(.everything, until: soon).revision
+            var watch = own.watch(.folder(.owners), after: revision).makeAsyncIterator()
+            // etcd forgets the token after three seconds here.
+            try await Task.sleep(for: .seconds(5))
+            let epoch = try await own.owned("/shop", by: alpha)
+            #expect(await watch.changes(1).compactMap(\.entry).map { Owner($0).epoch } == [epoch])
+            await own.close()
         }
     }
-#endif
+
+    @Test func aUserWithoutUsersInEtcdIsLetIn() async throws {
+        try await EtcdMembers.with(1) { etcd in
+            try await etcd.withStore(changed: { $0.credentials = EtcdOptions.Credentials(user: "node", password: "password") }) {
+                store in
+                _ = try await store.joined("alpha")
+            }
+        }
+    }
+
+    @Test func certificatesAreAskedOfBothSides() async throws {
+        let directory = try TemporaryDirectory()
+        let (own, others) = (directory.file("own"), directory.file("others"))
+        try await certificates(own, "etcd=127.0.0.1", "alpha")
+        try await certificates(others, "etcd=127.0.0.1", "alpha")
+        try await EtcdMembers.with(1, security: EtcdMembers.Security(certificates: own)) { etcd in
+            func security(_ authority: String, _ certificate: String?) -> EtcdOptions.Security {
+                EtcdOptions.Security(
+                    authority: "\(authority)/ca.crt",
+                    certificate: certificate.map { "\($0)/alpha.crt" },
+                    key: certificate.map { "\($0)/alpha.key" }
+                )
+            }
+            try await etcd.withStore(changed: { $0.security = security(own, own) }) { store in
+                let alpha = try await store.joined("alpha")
+                let revision = try await store.list(.everything, until: soon).revision
+                var watch = store.watch(.folder(.owners), after: revision).makeAsyncIterator()
+                let epoch = try await store.owned("/shop", by: alpha)
+                #expect(await watch.changes(1).compactMap(\.entry).map { Owner($0).epoch } == [epoch])
+            }
+            for (name, wrong) in [
+                ("another authority of etcd", security(others, own)), ("no certificate of the node", security(own, nil)),
+                ("another authority of the node", security(own, others)),
+            ] {
+                try await etcd.withStore(changed: { $0.security = wrong }) { store in
+                    let error = await failure { _ = try await store.list(.everything, until: .now + .seconds(1)) }
+                    #expect(error?.code == .unavailable || error?.code == .timedOut, "\(name)")
+                    print("\(name): \(error?.message ?? "")")
+                }
+            }
+            // The certificate has the address, and localhost, but no other name.
+            let elsewhere = etcd.endpoints.map { $0.replacing("127.0.0.1", with: "127.0.0.2") }
+            try await etcd.withStore(changed: { ($0.security, $0.endpoints) = (security(own, own), elsewhere) }) { store in
+                #expect(await failure { _ = try await store.list(.everything, until: .now + .seconds(1)) }?.code == .unavailable)
+            }
+        }
+    }
+
+    @Test func certificatesThatAreNoneAreRefused() async throws {
+        let security = EtcdOptions.Security(authority: "/nowhere/ca.crt")
+        let options = EtcdOptions(endpoints: ["https://127.0.0.1:1"], cluster: "a", security: security)
+        #expect(await failure { _ = try EtcdStore(options) }?.code == .unusable)
+    }
+
+    private func certificates(_ arguments: String...) async throws {
+        let specification = ProcessSpecification(
+            executable: Files.packageRoot + "/Deploy/certificates",
+            arguments: arguments,
+            standardOutput: .null
+        )
+        #expect(try await ProcessSpawner.shared.spawn(specification).waitForExit() == .exited(code: 0))
+    }
+}

@@ -1,219 +1,217 @@
-#if Cluster
-    import Control
-    import CoordinatorsCluster
-    import Coordinators
-    import DaemonConfiguration
-    import Ownership
-    import WireProtocol
+import Control
+import Coordinators
+import CoordinatorsCluster
+import DaemonConfiguration
+import Ownership
+import WireProtocol
 
-    // Commands about subtrees that other nodes have: they go there.
-    extension ClusterMembership {
-        /// The number of owners to which a command is sent, one after the other, before it's given up.
-        private static let mostOwners = 5
-        /// The time for which a command waits for an owner that isn't known, or can't be reached.
-        static let searchLimit = Duration.seconds(5)
-        /// The time between two looks at what the cluster's store has told.
-        private static let searchPause = Duration.milliseconds(20)
-        /// The time for which a command waits until this node knows of the epoch for which the command is meant.
-        private static let epochLimit = Duration.seconds(1)
+// Commands about subtrees that other nodes have: they go there.
+extension ClusterMembership {
+    /// The number of owners to which a command is sent, one after the other, before it's given up.
+    private static let mostOwners = 5
+    /// The time for which a command waits for an owner that isn't known, or can't be reached.
+    static let searchLimit = Duration.seconds(5)
+    /// The time between two looks at what the cluster's store has told.
+    private static let searchPause = Duration.milliseconds(20)
+    /// The time for which a command waits until this node knows of the epoch for which the command is meant.
+    private static let epochLimit = Duration.seconds(1)
 
-        /// Has the owner's node carry out a command, when that is another one.
+    /// Has the owner's node carry out a command, when that is another one.
+    ///
+    /// - Parameter origin: The origin of the command when it's meant for an epoch.
+    /// - Returns: nil when the command is for this node to carry out, or to refuse.
+    func passOn(
+        _ operation: ControlOperation,
+        from requester: Requester,
+        _ origin: (UInt64) -> RequestOrigin
+    ) async throws(ControlError) -> JSONValue? {
+        guard let way = way(of: operation, from: requester) else { return nil }
+        let answer = try await way.pass(limit: operation.patience ?? Self.searchLimit, waits: operation.waitsForAnOwner) {
+            links,
+            owner,
+            address,
+            remaining throws(NodeLinks.Failure) in
+            let operation = operation.patience == nil ? operation : operation.limited(to: remaining)
+            return try await links.call(
+                operation,
+                of: owner.node.description,
+                at: address,
+                requestID: requester.requestID,
+                origin: origin(owner.epoch.rawValue),
+                patience: remaining
+            )
+        }
+        guard let (value, node) = answer else { return nil }
+        guard case .status = operation, var status = try? ControlJSON.decode(TreeNode.self, from: value) else { return value }
+        (status.clusterNode, status.isElsewhere) = (node.description, true)
+        return (try? ControlJSON.value(of: status)) ?? value
+    }
+
+    /// Has the owner's node send a stream, when that is another one.
+    func passOn(
+        _ operation: ControlOperation,
+        from requester: Requester,
+        to items: ItemWriter,
+        _ origin: (UInt64) -> RequestOrigin
+    ) async throws(ControlError) -> JSONValue? {
+        guard let way = way(of: operation, from: requester) else { return nil }
+        return try await way.pass(limit: Self.searchLimit, waits: false) { links, owner, address, _ throws(NodeLinks.Failure) in
+            try await links.stream(
+                operation,
+                of: owner.node.description,
+                at: address,
+                origin: origin(owner.epoch.rawValue)
+            ) { received throws(ControlError) in try await items.send(received) }
+        }?.0
+    }
+
+    /// Returns the way of a command that another node may have to carry out; nil when it's for this one.
+    private func way(of operation: ControlOperation, from requester: Requester) -> Way? {
+        guard requester.passage == nil, operation.isPassedOn, let links, let node, let top = placedTop(of: operation) else {
+            return nil
+        }
+        return Way(membership: self, node: node, links: links.links, top: top)
+    }
+
+    /// Returns the path of the placed child to which what the operation is about belongs; nil when that is none, or several.
+    func placedTop(of operation: ControlOperation) -> String? {
+        var paths = operation.path.map { [$0] } ?? []
+        if case .logs(let query) = operation { paths = query.paths }
+        let keys = Set(paths.map { CoordinatorPath($0)?.components.first.map(String.init) })
+        guard keys.count == 1, let key = keys.first.flatMap(\.self), children.child(key)?.placement != nil else { return nil }
+        return "/\(key)"
+    }
+
+    /// The search for the owner of a subtree, and what is requested of it.
+    private struct Way {
+        typealias Request = (NodeLinks, OwnerRoute.Owner, NodeAddress, Duration) async throws(NodeLinks.Failure) -> JSONValue
+
+        let membership: ClusterMembership
+        let node: ClusterNode
+        let links: NodeLinks
+        let top: String
+
+        /// Sends a request to the owner, and to the next one when that isn't the owner any more.
         ///
-        /// - Parameter origin: The origin of the command when it's meant for an epoch.
-        /// - Returns: nil when the command is for this node to carry out, or to refuse.
-        func passOn(
-            _ operation: ControlOperation,
-            from requester: Requester,
-            _ origin: (UInt64) -> RequestOrigin
-        ) async throws(ControlError) -> JSONValue? {
-            guard let way = way(of: operation, from: requester) else { return nil }
-            let answer = try await way.pass(limit: operation.patience ?? Self.searchLimit, waits: operation.waitsForAnOwner) {
-                links,
-                owner,
-                address,
-                remaining throws(NodeLinks.Failure) in
-                let operation = operation.patience == nil ? operation : operation.limited(to: remaining)
-                return try await links.call(
-                    operation,
-                    of: owner.node.description,
-                    at: address,
-                    requestID: requester.requestID,
-                    origin: origin(owner.epoch.rawValue),
-                    patience: remaining
-                )
-            }
-            guard let (value, node) = answer else { return nil }
-            guard case .status = operation, var status = try? ControlJSON.decode(TreeNode.self, from: value) else { return value }
-            (status.clusterNode, status.isElsewhere) = (node.description, true)
-            return (try? ControlJSON.value(of: status)) ?? value
-        }
-
-        /// Has the owner's node send a stream, when that is another one.
-        func passOn(
-            _ operation: ControlOperation,
-            from requester: Requester,
-            to items: ItemWriter,
-            _ origin: (UInt64) -> RequestOrigin
-        ) async throws(ControlError) -> JSONValue? {
-            guard let way = way(of: operation, from: requester) else { return nil }
-            return try await way.pass(limit: Self.searchLimit, waits: false) { links, owner, address, _ throws(NodeLinks.Failure) in
-                try await links.stream(
-                    operation,
-                    of: owner.node.description,
-                    at: address,
-                    origin: origin(owner.epoch.rawValue)
-                ) { received throws(ControlError) in try await items.send(received) }
-            }?.0
-        }
-
-        /// Returns the way of a command that another node may have to carry out; nil when it's for this one.
-        private func way(of operation: ControlOperation, from requester: Requester) -> Way? {
-            guard requester.passage == nil, operation.isPassedOn, let links, let node, let top = placedTop(of: operation) else {
-                return nil
-            }
-            return Way(membership: self, node: node, links: links.links, top: top)
-        }
-
-        /// Returns the path of the placed child to which what the operation is about belongs; nil when that is none, or several.
-        func placedTop(of operation: ControlOperation) -> String? {
-            var paths = operation.path.map { [$0] } ?? []
-            if case .logs(let query) = operation { paths = query.paths }
-            let keys = Set(paths.map { CoordinatorPath($0)?.components.first.map(String.init) })
-            guard keys.count == 1, let key = keys.first.flatMap(\.self), children.child(key)?.placement != nil else { return nil }
-            return "/\(key)"
-        }
-
-        /// The search for the owner of a subtree, and what is requested of it.
-        private struct Way {
-            typealias Request = (NodeLinks, OwnerRoute.Owner, NodeAddress, Duration) async throws(NodeLinks.Failure) -> JSONValue
-
-            let membership: ClusterMembership
-            let node: ClusterNode
-            let links: NodeLinks
-            let top: String
-
-            /// Sends a request to the owner, and to the next one when that isn't the owner any more.
-            ///
-            /// The request may have been carried out, and isn't sent again.
-            ///
-            /// - Parameters:
-            ///   - limit: The time within which the request has to be on its last way.
-            ///   - waits: Whether the request waits for an owner while there is none.
-            /// - Returns: nil when this node is the owner, or there is none that could be asked.
-            func pass(limit: Duration, waits: Bool, _ request: Request) async throws(ControlError) -> (JSONValue, NodeName)? {
-                var (route, sent, refusals) = (OwnerRoute(), 0, 0)
-                let end = ContinuousClock.now + limit
-                var last = ControlError(.notRunning, "\(top) is on no node at present")
-                while true {
-                    if await node.epoch(of: top) != nil { return nil }
-                    let view = await node.clusterView
-                    let owner = view.owners[top]
-                    let known = owner?.record.map { OwnerRoute.Owner(node: $0.node, epoch: owner?.epoch ?? Epoch(rawValue: 0)) }
-                    let isGone = known == nil || known?.node == membership.name
-                    let isComing = waits && view.wishes[top] != nil && view.assignments[top]?.value.isGivenUp != true
-                    if sent == 0, isGone, !isComing || .now >= end { return nil }
-                    if case .lookUp = route.nextStep() { _ = route.lookUpEnded(known?.node == membership.name ? nil : known) }
-                    if let owner = route.owner {
-                        guard let address = view.nodes[owner.node].flatMap({ NodeAddress($0.value.address) }) else {
-                            if sent == 0 { return nil }
-                            throw ControlError(.notRunning, "\(top) is on \(owner.node), which doesn't listen for other nodes")
-                        }
-                        let remaining = end - .now
-                        do throws(NodeLinks.Failure) {
-                            return (try await request(links, owner, address, max(remaining, .milliseconds(1))), owner.node)
-                        } catch {
-                            switch error {
-                            case .unanswered(let error): throw error
-                            case .notSent(let error):
-                                last = error
-                                // The owner may be another one by now.
-                                route = OwnerRoute()
-                            case .answered(let error):
-                                guard error.code == .notHere else { throw error }
-                                last = ControlError(.notRunning, "\(top) has left \(owner.node), and has no other node yet")
-                                refusals += 1
-                                if refusals == ClusterMembership.mostOwners { throw last }
-                                _ = route.notHere(sent: owner.epoch, known: error.epoch.map { Epoch(rawValue: $0) })
-                                _ = route.lookUpEnded(nil)
-                            }
-                        }
-                        sent += 1
-                    }
-                    guard .now < end else { throw last }
-                    do { try await Task.sleep(for: ClusterMembership.searchPause) } catch {
-                        throw ControlError(.cancelled, "the request was cancelled")
-                    }
-                }
-            }
-        }
-
-        // MARK: - What other nodes pass on
-
-        /// Refuses what is neither about a subtree of this node, in the epoch for which it's meant, nor a look at the node as a whole.
-        func checkPassage(_ passage: Requester.Passage, _ operation: ControlOperation) async throws(ControlError) {
-            if operation.isNodeQuestion { return }
-            guard operation.isPassedOn, let top = placedTop(of: operation) else {
-                throw ControlError(
-                    .notPermitted,
-                    "a node passes on commands about subtrees of the cluster and looks at nodes alone, and not `\(operation.name)`"
-                )
-            }
-            let meant = Epoch(rawValue: passage.origin.epoch)
-            let end = ContinuousClock.now + Self.epochLimit
+        /// The request may have been carried out, and isn't sent again.
+        ///
+        /// - Parameters:
+        ///   - limit: The time within which the request has to be on its last way.
+        ///   - waits: Whether the request waits for an owner while there is none.
+        /// - Returns: nil when this node is the owner, or there is none that could be asked.
+        func pass(limit: Duration, waits: Bool, _ request: Request) async throws(ControlError) -> (JSONValue, NodeName)? {
+            var (route, sent, refusals) = (OwnerRoute(), 0, 0)
+            let end = ContinuousClock.now + limit
+            var last = ControlError(.notRunning, "\(top) is on no node at present")
             while true {
-                guard let node else { throw ControlError(.notHere, "\(name) isn't a member of the cluster yet") }
-                let own = await node.epoch(of: top)
-                if own == meant { return }
+                if await node.epoch(of: top) != nil { return nil }
                 let view = await node.clusterView
-                let seen = view.owners[top]?.epoch
-                // The other node may have heard of this ownership before this one has.
-                let isToCome = own == nil && (seen == meant || view.revision.rawValue < meant.rawValue)
-                guard isToCome, await !node.isEnding(top), .now < end else {
-                    let known = [own, seen].compactMap(\.self).max()
-                    throw ControlError(.notHere, "\(top) isn't on \(name) in epoch \(meant)", epoch: known?.rawValue)
+                let owner = view.owners[top]
+                let known = owner?.record.map { OwnerRoute.Owner(node: $0.node, epoch: owner?.epoch ?? Epoch(rawValue: 0)) }
+                let isGone = known == nil || known?.node == membership.name
+                let isComing = waits && view.wishes[top] != nil && view.assignments[top]?.value.isGivenUp != true
+                if sent == 0, isGone, !isComing || .now >= end { return nil }
+                if case .lookUp = route.nextStep() { _ = route.lookUpEnded(known?.node == membership.name ? nil : known) }
+                if let owner = route.owner {
+                    guard let address = view.nodes[owner.node].flatMap({ NodeAddress($0.value.address) }) else {
+                        if sent == 0 { return nil }
+                        throw ControlError(.notRunning, "\(top) is on \(owner.node), which doesn't listen for other nodes")
+                    }
+                    let remaining = end - .now
+                    do throws(NodeLinks.Failure) {
+                        return (try await request(links, owner, address, max(remaining, .milliseconds(1))), owner.node)
+                    } catch {
+                        switch error {
+                        case .unanswered(let error): throw error
+                        case .notSent(let error):
+                            last = error
+                            // The owner may be another one by now.
+                            route = OwnerRoute()
+                        case .answered(let error):
+                            guard error.code == .notHere else { throw error }
+                            last = ControlError(.notRunning, "\(top) has left \(owner.node), and has no other node yet")
+                            refusals += 1
+                            if refusals == ClusterMembership.mostOwners { throw last }
+                            _ = route.notHere(sent: owner.epoch, known: error.epoch.map { Epoch(rawValue: $0) })
+                            _ = route.lookUpEnded(nil)
+                        }
+                    }
+                    sent += 1
                 }
-                do { try await Task.sleep(for: Self.searchPause) } catch { throw ControlError(.cancelled, "the request was cancelled") }
+                guard .now < end else { throw last }
+                do { try await Task.sleep(for: ClusterMembership.searchPause) } catch {
+                    throw ControlError(.cancelled, "the request was cancelled")
+                }
             }
         }
     }
 
-    extension ControlOperation {
-        /// Whether the operation is carried out by the node that has what it's about.
-        fileprivate var isPassedOn: Bool {
-            switch self {
-            case .status, .history, .start, .stop, .restart, .replace, .replacements, .kill, .pause, .resume, .ask, .send, .trace, .signal,
-                .logs:
-                true
-            case .tree, .ps, .scale, .deadLetters, .metrics, .ping, .shutdown, .configurationDifference,
-                .configurationApplication,
-                .events, .upgrade, .nodes, .whereabouts, .drain, .move, .onNode:
-                false
-            }
-        }
+    // MARK: - What other nodes pass on
 
-        /// The time for which the requester waits, of a message that has one.
-        fileprivate var patience: Duration? {
-            switch self {
-            case .ask(_, _, _, let timeout), .trace(_, _, _, let timeout): timeout
-            default: nil
-            }
+    /// Refuses what is neither about a subtree of this node, in the epoch for which it's meant, nor a look at the node as a whole.
+    func checkPassage(_ passage: Requester.Passage, _ operation: ControlOperation) async throws(ControlError) {
+        if operation.isNodeQuestion { return }
+        guard operation.isPassedOn, let top = placedTop(of: operation) else {
+            throw ControlError(
+                .notPermitted,
+                "a node passes on commands about subtrees of the cluster and looks at nodes alone, and not `\(operation.name)`"
+            )
         }
-
-        /// Whether the operation waits while the subtree has no owner, as a message waits for the next life of what it's for.
-        fileprivate var waitsForAnOwner: Bool {
-            switch self {
-            case .ask, .trace, .send: true
-            default: false
+        let meant = Epoch(rawValue: passage.origin.epoch)
+        let end = ContinuousClock.now + Self.epochLimit
+        while true {
+            guard let node else { throw ControlError(.notHere, "\(name) isn't a member of the cluster yet") }
+            let own = await node.epoch(of: top)
+            if own == meant { return }
+            let view = await node.clusterView
+            let seen = view.owners[top]?.epoch
+            // The other node may have heard of this ownership before this one has.
+            let isToCome = own == nil && (seen == meant || view.revision.rawValue < meant.rawValue)
+            guard isToCome, await !node.isEnding(top), .now < end else {
+                let known = [own, seen].compactMap(\.self).max()
+                throw ControlError(.notHere, "\(top) isn't on \(name) in epoch \(meant)", epoch: known?.rawValue)
             }
-        }
-
-        /// The same message with the time that remains.
-        fileprivate func limited(to remaining: Duration) -> ControlOperation {
-            switch self {
-            case .ask(let path, let message, let payload, _): .ask(path: path, message: message, payload: payload, timeout: remaining)
-            case .trace(let path, let message, let payload, _): .trace(path: path, message: message, payload: payload, timeout: remaining)
-            default: self
-            }
+            do { try await Task.sleep(for: Self.searchPause) } catch { throw ControlError(.cancelled, "the request was cancelled") }
         }
     }
-#endif
+}
+
+extension ControlOperation {
+    /// Whether the operation is carried out by the node that has what it's about.
+    fileprivate var isPassedOn: Bool {
+        switch self {
+        case .status, .history, .start, .stop, .restart, .replace, .replacements, .kill, .pause, .resume, .ask, .send, .trace, .signal,
+            .logs:
+            true
+        case .tree, .ps, .scale, .deadLetters, .metrics, .ping, .shutdown, .configurationDifference,
+            .configurationApplication,
+            .events, .upgrade, .nodes, .whereabouts, .drain, .move, .onNode:
+            false
+        }
+    }
+
+    /// The time for which the requester waits, of a message that has one.
+    fileprivate var patience: Duration? {
+        switch self {
+        case .ask(_, _, _, let timeout), .trace(_, _, _, let timeout): timeout
+        default: nil
+        }
+    }
+
+    /// Whether the operation waits while the subtree has no owner, as a message waits for the next life of what it's for.
+    fileprivate var waitsForAnOwner: Bool {
+        switch self {
+        case .ask, .trace, .send: true
+        default: false
+        }
+    }
+
+    /// The same message with the time that remains.
+    fileprivate func limited(to remaining: Duration) -> ControlOperation {
+        switch self {
+        case .ask(let path, let message, let payload, _): .ask(path: path, message: message, payload: payload, timeout: remaining)
+        case .trace(let path, let message, let payload, _): .trace(path: path, message: message, payload: payload, timeout: remaining)
+        default: self
+        }
+    }
+}

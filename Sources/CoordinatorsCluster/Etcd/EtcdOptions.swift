@@ -1,77 +1,75 @@
-#if Cluster
-    /// Where etcd is, and how a node speaks with it.
-    public struct EtcdOptions: Sendable {
-        /// The certificates by which etcd and the node know each other; paths of PEM files.
-        public struct Security: Sendable, Hashable {
-            /// The authority whose certificates etcd's members have; `nil`: those that the system trusts.
-            public var authority: String?
-            /// The node's certificate, and those between it and its authority; `nil`: etcd doesn't ask for one.
-            public var certificate: String?
-            /// The key of the node's certificate.
-            public var key: String?
+/// Where etcd is, and how a node speaks with it.
+public struct EtcdOptions: Sendable {
+    /// The certificates by which etcd and the node know each other; paths of PEM files.
+    public struct Security: Sendable, Hashable {
+        /// The authority whose certificates etcd's members have; `nil`: those that the system trusts.
+        public var authority: String?
+        /// The node's certificate, and those between it and its authority; `nil`: etcd doesn't ask for one.
+        public var certificate: String?
+        /// The key of the node's certificate.
+        public var key: String?
 
-            /// Creates security settings.
-            ///
-            /// - Parameters:
-            ///   - authority: The authority whose certificates etcd's members have.
-            ///   - certificate: The node's certificate, and those between it and its authority.
-            ///   - key: The key of the node's certificate.
-            public init(authority: String? = nil, certificate: String? = nil, key: String? = nil) {
-                (self.authority, self.certificate, self.key) = (authority, certificate, key)
-            }
-        }
-
-        /// A user of etcd, and the password.
-        public struct Credentials: Sendable, Hashable {
-            /// The user's name.
-            public var user: String
-            /// The password.
-            public var password: String
-
-            /// Creates credentials.
-            ///
-            /// - Parameters:
-            ///   - user: The user's name.
-            ///   - password: The password.
-            public init(user: String, password: String) {
-                (self.user, self.password) = (user, password)
-            }
-        }
-
-        /// The addresses of etcd's members for clients, such as `https://10.0.0.1:2379`, all with the same scheme; the next one is tried
-        /// when one fails.
-        public var endpoints: [String]
-        /// The cluster's name, which begins its keys: several clusters can share an etcd.
-        public var cluster: String
-        /// The user; `nil`: etcd asks for none.
-        public var credentials: Credentials?
-        /// The certificates of `https` endpoints.
-        public var security: Security
-        /// The longest time that one member is given for an answer before the next one is tried; at most a quarter of a lease's time.
-        public var tryLimit: Duration
-        /// The time without a change after which a watch makes its connection anew: one that is cut without a word looks like one on which
-        /// nothing happens.
-        public var watchLimit: Duration
-
-        /// Creates options.
+        /// Creates security settings.
         ///
         /// - Parameters:
-        ///   - endpoints: The addresses of etcd's members for clients.
-        ///   - cluster: The cluster's name, which begins its keys.
-        ///   - credentials: The user.
-        ///   - security: The certificates of `https` endpoints.
-        ///   - tryLimit: The longest time that one member is given for an answer.
-        ///   - watchLimit: The time without a change after which a watch makes its connection anew.
-        public init(
-            endpoints: [String],
-            cluster: String,
-            credentials: Credentials? = nil,
-            security: Security = Security(),
-            tryLimit: Duration = .seconds(1),
-            watchLimit: Duration = .seconds(10)
-        ) {
-            (self.endpoints, self.cluster, self.credentials, self.security) = (endpoints, cluster, credentials, security)
-            (self.tryLimit, self.watchLimit) = (tryLimit, watchLimit)
+        ///   - authority: The authority whose certificates etcd's members have.
+        ///   - certificate: The node's certificate, and those between it and its authority.
+        ///   - key: The key of the node's certificate.
+        public init(authority: String? = nil, certificate: String? = nil, key: String? = nil) {
+            (self.authority, self.certificate, self.key) = (authority, certificate, key)
         }
     }
-#endif
+
+    /// A user of etcd, and the password.
+    public struct Credentials: Sendable, Hashable {
+        /// The user's name.
+        public var user: String
+        /// The password.
+        public var password: String
+
+        /// Creates credentials.
+        ///
+        /// - Parameters:
+        ///   - user: The user's name.
+        ///   - password: The password.
+        public init(user: String, password: String) {
+            (self.user, self.password) = (user, password)
+        }
+    }
+
+    /// The addresses of etcd's members for clients, such as `https://10.0.0.1:2379`, all with the same scheme; the next one is tried
+    /// when one fails.
+    public var endpoints: [String]
+    /// The cluster's name, which begins its keys: several clusters can share an etcd.
+    public var cluster: String
+    /// The user; `nil`: etcd asks for none.
+    public var credentials: Credentials?
+    /// The certificates of `https` endpoints.
+    public var security: Security
+    /// The longest time that one member is given for an answer before the next one is tried; at most a quarter of a lease's time.
+    public var tryLimit: Duration
+    /// The time without a change after which a watch makes its connection anew: one that is cut without a word looks like one on which
+    /// nothing happens.
+    public var watchLimit: Duration
+
+    /// Creates options.
+    ///
+    /// - Parameters:
+    ///   - endpoints: The addresses of etcd's members for clients.
+    ///   - cluster: The cluster's name, which begins its keys.
+    ///   - credentials: The user.
+    ///   - security: The certificates of `https` endpoints.
+    ///   - tryLimit: The longest time that one member is given for an answer.
+    ///   - watchLimit: The time without a change after which a watch makes its connection anew.
+    public init(
+        endpoints: [String],
+        cluster: String,
+        credentials: Credentials? = nil,
+        security: Security = Security(),
+        tryLimit: Duration = .seconds(1),
+        watchLimit: Duration = .seconds(10)
+    ) {
+        (self.endpoints, self.cluster, self.credentials, self.security) = (endpoints, cluster, credentials, security)
+        (self.tryLimit, self.watchLimit) = (tryLimit, watchLimit)
+    }
+}

@@ -1,45 +1,43 @@
-#if Cluster
-    /// The store of a cluster in etcd 3.4 or later, by its JSON gateway.
-    ///
-    /// The keys are `/coordinators/CLUSTER/…`, with the texts of ``StoreKey``. Of several endpoints one is used until it fails, or has no
-    /// leader; then the next one. A request that was given up is closed; etcd may carry it out all the same, which is why the calls of
-    /// ``ClusterStore`` can be repeated.
-    ///
-    /// etcd should run with `--pre-vote=true`, which is off by default in etcd 3.4. It grants no lease that is shorter than one and a half of
-    /// its election timeouts: two seconds by default.
-    ///
-    /// Call ``close()`` at the end.
-    public final class EtcdStore: RevisionedStore {
-        package let tryLimit: Duration
-        let client: EtcdClient
-        package let keys: EtcdKeys
-        let watchLimit: Duration
+/// The store of a cluster in etcd 3.4 or later, by its JSON gateway.
+///
+/// The keys are `/coordinators/CLUSTER/…`, with the texts of ``StoreKey``. Of several endpoints one is used until it fails, or has no
+/// leader; then the next one. A request that was given up is closed; etcd may carry it out all the same, which is why the calls of
+/// ``ClusterStore`` can be repeated.
+///
+/// etcd should run with `--pre-vote=true`, which is off by default in etcd 3.4. It grants no lease that is shorter than one and a half of
+/// its election timeouts: two seconds by default.
+///
+/// Call ``close()`` at the end.
+public final class EtcdStore: RevisionedStore {
+    package let tryLimit: Duration
+    let client: EtcdClient
+    package let keys: EtcdKeys
+    let watchLimit: Duration
 
-        /// Creates a store; nothing is sent before the first call.
-        ///
-        /// - Parameter options: Where etcd is, and how the node speaks with it.
-        /// - Throws: ``StoreError`` with the code ``StoreError/Code/unusable`` when an endpoint is none, the cluster's name is empty or has a
-        ///   slash, or a certificate can't be read.
-        public init(_ options: EtcdOptions) throws(StoreError) {
-            guard !options.cluster.isEmpty, !options.cluster.contains("/") else {
-                throw StoreError(code: .unusable, message: "\"\(options.cluster)\" can't name a cluster: give a name without a slash.")
-            }
-            keys = EtcdKeys(cluster: options.cluster)
-            client = try EtcdClient(options)
-            (tryLimit, watchLimit) = (options.tryLimit, options.watchLimit)
+    /// Creates a store; nothing is sent before the first call.
+    ///
+    /// - Parameter options: Where etcd is, and how the node speaks with it.
+    /// - Throws: ``StoreError`` with the code ``StoreError/Code/unusable`` when an endpoint is none, the cluster's name is empty or has a
+    ///   slash, or a certificate can't be read.
+    public init(_ options: EtcdOptions) throws(StoreError) {
+        guard !options.cluster.isEmpty, !options.cluster.contains("/") else {
+            throw StoreError(code: .unusable, message: "\"\(options.cluster)\" can't name a cluster: give a name without a slash.")
         }
+        keys = EtcdKeys(cluster: options.cluster)
+        client = try EtcdClient(options)
+        (tryLimit, watchLimit) = (options.tryLimit, options.watchLimit)
+    }
 
-        /// The number of requests that were sent to etcd, those of watches included.
-        public var requestCount: Int { client.requestCount }
+    /// The number of requests that were sent to etcd, those of watches included.
+    public var requestCount: Int { client.requestCount }
 
-        /// Closes the connections: watches end, and calls that are under way fail.
-        public func close() async { await client.close() }
+    /// Closes the connections: watches end, and calls that are under way fail.
+    public func close() async { await client.close() }
 
-        /// Returns the changes after a revision, by as many connections as it takes, one after the other.
-        public func watch(_ range: StoreRange, after revision: StoreRevision) -> StoreWatch {
-            StoreWatch { [client, keys, tryLimit, watchLimit] in
-                EtcdWatch(client: client, keys: keys, range: range, after: revision, openLimit: tryLimit, idleLimit: watchLimit)
-            }
+    /// Returns the changes after a revision, by as many connections as it takes, one after the other.
+    public func watch(_ range: StoreRange, after revision: StoreRevision) -> StoreWatch {
+        StoreWatch { [client, keys, tryLimit, watchLimit] in
+            EtcdWatch(client: client, keys: keys, range: range, after: revision, openLimit: tryLimit, idleLimit: watchLimit)
         }
     }
-#endif
+}

@@ -1,287 +1,285 @@
-#if Cluster
-    import ConcurrencySupport
-    import Control
-    import CoordinatorsCluster
-    import Glibc
-    import Processes
-    import TestSupport
-    import Testing
-    import WireProtocol
+import ConcurrencySupport
+import Control
+import CoordinatorsCluster
+import Glibc
+import Processes
+import TestSupport
+import Testing
+import WireProtocol
 
-    /// Real daemons as nodes of a cluster, on a real etcd, with harm to each part.
-    @Suite(.sharedEtcd, .serialized, .timeLimit(.minutes(5))) struct NodeTests {
-        private static let clock = "  - { key: clock, placement: cluster, program: APPENDER }"
-        /// The key of the owner.
-        private func ownerKey(_ cluster: RunningCluster) -> String { "/coordinators/\(cluster.cluster)/owners/clock" }
+/// Real daemons as nodes of a cluster, on a real etcd, with harm to each part.
+@Suite(.sharedEtcd, .serialized, .timeLimit(.minutes(5))) struct NodeTests {
+    private static let clock = "  - { key: clock, placement: cluster, program: APPENDER }"
+    /// The key of the owner.
+    private func ownerKey(_ cluster: RunningCluster) -> String { "/coordinators/\(cluster.cluster)/owners/clock" }
 
-        /// Another node, which is asked about the owner.
-        private func other(_ name: String) throws -> String { try #require(RunningCluster.names.first { $0 != name }) }
+    /// Another node, which is asked about the owner.
+    private func other(_ name: String) throws -> String { try #require(RunningCluster.names.first { $0 != name }) }
 
-        @Test func aKilledDaemonsSubtreeComesUpElsewhere() async throws {
-            let rounds = getenv("COORDINATORS_TEST_FAILOVERS").flatMap { Int(String(cString: $0)) } ?? 1
-            var times: [Duration] = []
-            try await RunningCluster.with(Self.clock) { cluster in
-                for _ in 0..<rounds {
-                    let place = try await cluster.owner(from: "a")
-                    let node = try #require(place.node)
-                    let begin = ContinuousClock.now
-                    try await cluster.kill(node)
-                    let next = try await cluster.owner(besides: node, from: try other(node))
-                    times.append(ContinuousClock.now - begin)
-                    #expect(try #require(next.epoch) > place.epoch ?? 0)
-                    try await cluster.start(node)
-                    let others = try other(node)
-                    try await cluster.eventually("the node is back") { try await cluster.nodes(from: others).nodes.count == 3 }
-                    try await cluster.eventually("the daemon answers") { try await cluster.nodes(from: node).membership == "member" }
-                }
-                #expect(cluster.refusals().isEmpty)
-            }
-            times.sort()
-            print("failover after kill -9, \(rounds) times: p50 \(times[times.count / 2]), worst \(times[times.count - 1])")
-            #expect(times[times.count - 1] < .seconds(20))
-        }
-
-        /// A worker of an ordinary child lives on for the orphan grace; those of the cluster must not.
-        @Test func aKilledDaemonsWorkersDieWithIt() async throws {
-            let configuration = "{ children: [a], placement: worker }"
-            let worker = "worker: { executable: FIXTURE, coordinator: RootCoordinator, configuration: \(configuration) }"
-            let children = "  - { key: root, placement: cluster, \(worker) }\n  - { key: local, \(worker) }"
-            try await RunningCluster.with(children) { cluster in
-                var owner: Whereabouts?
-                try await cluster.eventually("a node owns the worker") {
-                    owner = try await cluster.place(of: "/root", from: "a")
-                    guard let node = owner?.node else { return false }
-                    let below: TreeNode = try await cluster.answer(of: .status(path: "/root/a"), from: node)
-                    return below.state == "active"
-                }
-                let node = try #require(owner?.node)
-                var places: [String: Place] = [:]
-                for path in ["/root", "/root/a", "/local"] {
-                    let ask = ControlOperation.ask(path: path, message: "Fixture.WhereAmI", payload: [:], timeout: .seconds(5))
-                    let result: AskResult = try await cluster.answer(of: ask, from: node)
-                    places[path] = try ControlJSON.decode(Place.self, from: result.reply)
-                }
-                #expect(places["/root"]?.fence == owner?.epoch && places["/root/a"]?.fence == owner?.epoch)
-                #expect(places["/local"]?.fence == nil)
-                let pids = try places.mapValues { try #require(ProcessIdentity(processID: $0.pid)) }
-                try await cluster.kill(node)
-                for path in ["/root", "/root/a"] {
-                    try await cluster.eventually("the cluster's worker \(path) is gone") { pids[path]?.isAlive == false }
-                }
-                #expect(pids["/local"]?.isAlive == true, "an ordinary worker waits for the next daemon")
-            }
-        }
-
-        private struct Place: Decodable, Sendable {
-            var pid: Int32
-            var fence: UInt64?
-        }
-
-        /// The daemon is stopped alone, so its child goes on: a gate refuses what it writes, and the daemon ends it before anything else.
-        @Test func aStoppedDaemonFencesItself() async throws {
-            try await RunningCluster.with(Self.clock) { cluster in
+    @Test func aKilledDaemonsSubtreeComesUpElsewhere() async throws {
+        let rounds = getenv("COORDINATORS_TEST_FAILOVERS").flatMap { Int(String(cString: $0)) } ?? 1
+        var times: [Duration] = []
+        try await RunningCluster.with(Self.clock) { cluster in
+            for _ in 0..<rounds {
                 let place = try await cluster.owner(from: "a")
                 let node = try #require(place.node)
-                try cluster.daemon(node).send(.stop)
-                let next = try await cluster.owner(besides: node, from: try other(node))
-                try cluster.daemon(node).send(.continue)
-                let old = try #require(cluster.lines.last { $0.epoch == place.epoch }).pid
-                try await cluster.eventually("the old owner's process is gone") { Glibc.kill(old, 0) != 0 }
-                try await cluster.eventually("the node is a member again") { try await cluster.nodes(from: node).membership == "member" }
-                #expect(cluster.refusals().allSatisfy { $0.epoch == place.epoch })
-                #expect(try await cluster.place(of: "/clock", from: node).epoch == next.epoch)
-            }
-        }
-
-        /// The JSON of the commands about nodes and places is what `Deploy/schema` says, without a member that it doesn't know.
-        @Test(.enabled(if: SchemaCheck.python != nil, "COORDINATORS_TEST_PYTHON names a Python that has the package jsonschema"))
-        func outputsFollowTheirSchemas() async throws {
-            let settings = "  labels: { disk: ssd }\n  capacity: 5"
-            let lost = "  - { key: lost, placement: { labels: { disk: tape } }, program: { command: [/bin/sleep, '9999'] } }"
-            try await RunningCluster.with("\(Self.clock)\n\(lost)", settings: settings) { cluster in
-                let node = try #require(try await cluster.owner(from: "a").node)
-                let target = try other(node)
-                for (schema, arguments) in [
-                    ("nodes", ["nodes"]), ("where", ["where", "/clock"]), ("where", ["where", "/lost"]),
-                    ("where", ["move", "/clock", target]), ("where", ["where", "/clock"]), ("nodes", ["drain", node]),
-                    ("nodes", ["nodes"]), ("nodes", ["drain", "--back", node]),
-                ] {
-                    let ended = try await cluster.control("a", arguments + ["--json"])
-                    // A subtree that no node owns doesn't run; one that moves has no owner for a moment.
-                    let isOwned = schema == "nodes" || arguments[0] == "move" || ended.output.contains(#""node":"#)
-                    #expect(ended.exitCode == (isOwned ? 0 : 3) && (isOwned || arguments[0] == "where"), "\(arguments): \(ended)")
-                    #expect(try await SchemaCheck.problems(of: ended.output, schema) == "", "\(arguments): \(ended.output)")
-                    print("$ coordinatorctl \(arguments.joined(separator: " ")) --json\n\(ended.output)", terminator: "")
-                }
-                // What the schemas leave open was there.
-                let list = try await cluster.nodes(from: "a")
-                #expect(list.nodes.allSatisfy { $0.labels == ["disk": "ssd"] && $0.capacity == 5 })
-                try await cluster.eventually("only /lost has no node") { try await cluster.nodes(from: "a").homeless == ["/lost"] }
-                #expect(try await cluster.place(of: "/clock", from: "a").pinned == target)
-            }
-        }
-
-        @Test func drainsAndMovesHandOverAtOnce() async throws {
-            let web = "  - { key: web, instances: 3, placement: { apart: web }, program: { command: [/bin/sleep, '9999'] } }"
-            let children = "\(Self.clock)\n\(web)"
-            try await RunningCluster.with(children) { cluster in
-                let place = try await cluster.owner(from: "a")
-                let node = try #require(place.node)
-                var begin = ContinuousClock.now
-                #expect(try await cluster.control("b", "drain", node).exitCode == 0)
-                let second = try await cluster.owner(besides: node, from: "b")
-                #expect(ContinuousClock.now - begin < .seconds(2.5), "nothing waits for a lease")
-                #expect(try await cluster.control("c", "drain", "--back", node).exitCode == 0)
-                begin = .now
-                #expect(try await cluster.control("c", "move", "/clock", node).exitCode == 0)
-                let third = try await cluster.owner(besides: try #require(second.node), from: "c")
-                #expect(third.node == node && third.pinned == node)
-                #expect(ContinuousClock.now - begin < .seconds(2.5))
-                // One node, one instance.
-                try await cluster.eventually("each node has an instance") {
-                    try await cluster.nodes(from: "a").nodes.allSatisfy { $0.subtrees.count { $0.hasPrefix("/web-") } == 1 }
-                }
-                // What isn't here is refused, and marked.
-                let elsewhere = try #require(RunningCluster.names.first { $0 != node })
-                let refusal = try await cluster.control(elsewhere, "restart", "/clock")
-                #expect(refusal.exitCode == 3 && refusal.errors.contains("is on \(node)"))
-                #expect(try await cluster.control(elsewhere, "tree").output.contains("on \(node)"))
-                #expect(try await cluster.control(node, "stop", "/clock").exitCode == 64)
-                #expect(try await cluster.control("a", "move", "/clock", "nobody").exitCode == 4)
-                #expect(cluster.refusals().isEmpty)
-            }
-        }
-
-        @Test func aDaemonThatEndsHandsOverAtOnce() async throws {
-            try await RunningCluster.with(Self.clock) { cluster in
-                let node = try #require(try await cluster.owner(from: "a").node)
                 let begin = ContinuousClock.now
-                _ = try await cluster.daemon(node).terminate(grace: .patient(.seconds(10)))
-                try await cluster.owner(besides: node, from: try other(node))
-                #expect(ContinuousClock.now - begin < .seconds(2.5), "nothing waits for a lease")
+                try await cluster.kill(node)
+                let next = try await cluster.owner(besides: node, from: try other(node))
+                times.append(ContinuousClock.now - begin)
+                #expect(try #require(next.epoch) > place.epoch ?? 0)
+                try await cluster.start(node)
+                let others = try other(node)
+                try await cluster.eventually("the node is back") { try await cluster.nodes(from: others).nodes.count == 3 }
+                try await cluster.eventually("the daemon answers") { try await cluster.nodes(from: node).membership == "member" }
+            }
+            #expect(cluster.refusals().isEmpty)
+        }
+        times.sort()
+        print("failover after kill -9, \(rounds) times: p50 \(times[times.count / 2]), worst \(times[times.count - 1])")
+        #expect(times[times.count - 1] < .seconds(20))
+    }
+
+    /// A worker of an ordinary child lives on for the orphan grace; those of the cluster must not.
+    @Test func aKilledDaemonsWorkersDieWithIt() async throws {
+        let configuration = "{ children: [a], placement: worker }"
+        let worker = "worker: { executable: FIXTURE, coordinator: RootCoordinator, configuration: \(configuration) }"
+        let children = "  - { key: root, placement: cluster, \(worker) }\n  - { key: local, \(worker) }"
+        try await RunningCluster.with(children) { cluster in
+            var owner: Whereabouts?
+            try await cluster.eventually("a node owns the worker") {
+                owner = try await cluster.place(of: "/root", from: "a")
+                guard let node = owner?.node else { return false }
+                let below: TreeNode = try await cluster.answer(of: .status(path: "/root/a"), from: node)
+                return below.state == "active"
+            }
+            let node = try #require(owner?.node)
+            var places: [String: Place] = [:]
+            for path in ["/root", "/root/a", "/local"] {
+                let ask = ControlOperation.ask(path: path, message: "Fixture.WhereAmI", payload: [:], timeout: .seconds(5))
+                let result: AskResult = try await cluster.answer(of: ask, from: node)
+                places[path] = try ControlJSON.decode(Place.self, from: result.reply)
+            }
+            #expect(places["/root"]?.fence == owner?.epoch && places["/root/a"]?.fence == owner?.epoch)
+            #expect(places["/local"]?.fence == nil)
+            let pids = try places.mapValues { try #require(ProcessIdentity(processID: $0.pid)) }
+            try await cluster.kill(node)
+            for path in ["/root", "/root/a"] {
+                try await cluster.eventually("the cluster's worker \(path) is gone") { pids[path]?.isAlive == false }
+            }
+            #expect(pids["/local"]?.isAlive == true, "an ordinary worker waits for the next daemon")
+        }
+    }
+
+    private struct Place: Decodable, Sendable {
+        var pid: Int32
+        var fence: UInt64?
+    }
+
+    /// The daemon is stopped alone, so its child goes on: a gate refuses what it writes, and the daemon ends it before anything else.
+    @Test func aStoppedDaemonFencesItself() async throws {
+        try await RunningCluster.with(Self.clock) { cluster in
+            let place = try await cluster.owner(from: "a")
+            let node = try #require(place.node)
+            try cluster.daemon(node).send(.stop)
+            let next = try await cluster.owner(besides: node, from: try other(node))
+            try cluster.daemon(node).send(.continue)
+            let old = try #require(cluster.lines.last { $0.epoch == place.epoch }).pid
+            try await cluster.eventually("the old owner's process is gone") { Glibc.kill(old, 0) != 0 }
+            try await cluster.eventually("the node is a member again") { try await cluster.nodes(from: node).membership == "member" }
+            #expect(cluster.refusals().allSatisfy { $0.epoch == place.epoch })
+            #expect(try await cluster.place(of: "/clock", from: node).epoch == next.epoch)
+        }
+    }
+
+    /// The JSON of the commands about nodes and places is what `Deploy/schema` says, without a member that it doesn't know.
+    @Test(.enabled(if: SchemaCheck.python != nil, "COORDINATORS_TEST_PYTHON names a Python that has the package jsonschema"))
+    func outputsFollowTheirSchemas() async throws {
+        let settings = "  labels: { disk: ssd }\n  capacity: 5"
+        let lost = "  - { key: lost, placement: { labels: { disk: tape } }, program: { command: [/bin/sleep, '9999'] } }"
+        try await RunningCluster.with("\(Self.clock)\n\(lost)", settings: settings) { cluster in
+            let node = try #require(try await cluster.owner(from: "a").node)
+            let target = try other(node)
+            for (schema, arguments) in [
+                ("nodes", ["nodes"]), ("where", ["where", "/clock"]), ("where", ["where", "/lost"]),
+                ("where", ["move", "/clock", target]), ("where", ["where", "/clock"]), ("nodes", ["drain", node]),
+                ("nodes", ["nodes"]), ("nodes", ["drain", "--back", node]),
+            ] {
+                let ended = try await cluster.control("a", arguments + ["--json"])
+                // A subtree that no node owns doesn't run; one that moves has no owner for a moment.
+                let isOwned = schema == "nodes" || arguments[0] == "move" || ended.output.contains(#""node":"#)
+                #expect(ended.exitCode == (isOwned ? 0 : 3) && (isOwned || arguments[0] == "where"), "\(arguments): \(ended)")
+                #expect(try await SchemaCheck.problems(of: ended.output, schema) == "", "\(arguments): \(ended.output)")
+                print("$ coordinatorctl \(arguments.joined(separator: " ")) --json\n\(ended.output)", terminator: "")
+            }
+            // What the schemas leave open was there.
+            let list = try await cluster.nodes(from: "a")
+            #expect(list.nodes.allSatisfy { $0.labels == ["disk": "ssd"] && $0.capacity == 5 })
+            try await cluster.eventually("only /lost has no node") { try await cluster.nodes(from: "a").homeless == ["/lost"] }
+            #expect(try await cluster.place(of: "/clock", from: "a").pinned == target)
+        }
+    }
+
+    @Test func drainsAndMovesHandOverAtOnce() async throws {
+        let web = "  - { key: web, instances: 3, placement: { apart: web }, program: { command: [/bin/sleep, '9999'] } }"
+        let children = "\(Self.clock)\n\(web)"
+        try await RunningCluster.with(children) { cluster in
+            let place = try await cluster.owner(from: "a")
+            let node = try #require(place.node)
+            var begin = ContinuousClock.now
+            #expect(try await cluster.control("b", "drain", node).exitCode == 0)
+            let second = try await cluster.owner(besides: node, from: "b")
+            #expect(ContinuousClock.now - begin < .seconds(2.5), "nothing waits for a lease")
+            #expect(try await cluster.control("c", "drain", "--back", node).exitCode == 0)
+            begin = .now
+            #expect(try await cluster.control("c", "move", "/clock", node).exitCode == 0)
+            let third = try await cluster.owner(besides: try #require(second.node), from: "c")
+            #expect(third.node == node && third.pinned == node)
+            #expect(ContinuousClock.now - begin < .seconds(2.5))
+            // One node, one instance.
+            try await cluster.eventually("each node has an instance") {
+                try await cluster.nodes(from: "a").nodes.allSatisfy { $0.subtrees.count { $0.hasPrefix("/web-") } == 1 }
+            }
+            // What isn't here is refused, and marked.
+            let elsewhere = try #require(RunningCluster.names.first { $0 != node })
+            let refusal = try await cluster.control(elsewhere, "restart", "/clock")
+            #expect(refusal.exitCode == 3 && refusal.errors.contains("is on \(node)"))
+            #expect(try await cluster.control(elsewhere, "tree").output.contains("on \(node)"))
+            #expect(try await cluster.control(node, "stop", "/clock").exitCode == 64)
+            #expect(try await cluster.control("a", "move", "/clock", "nobody").exitCode == 4)
+            #expect(cluster.refusals().isEmpty)
+        }
+    }
+
+    @Test func aDaemonThatEndsHandsOverAtOnce() async throws {
+        try await RunningCluster.with(Self.clock) { cluster in
+            let node = try #require(try await cluster.owner(from: "a").node)
+            let begin = ContinuousClock.now
+            _ = try await cluster.daemon(node).terminate(grace: .patient(.seconds(10)))
+            try await cluster.owner(besides: node, from: try other(node))
+            #expect(ContinuousClock.now - begin < .seconds(2.5), "nothing waits for a lease")
+            #expect(cluster.refusals().isEmpty)
+        }
+    }
+
+    @Test func foreignHandsAreSafe() async throws {
+        try await RunningCluster.with(Self.clock) { cluster in
+            var place = try await cluster.owner(from: "a")
+            let etcd = try EtcdMembers.shared
+            func next(_ what: String) async throws {
+                let epoch = try #require(place.epoch)
+                try await cluster.eventually("another epoch after \(what)") {
+                    place = try await cluster.place(of: "/clock", from: "a")
+                    guard let now = place.epoch, now > epoch else { return false }
+                    return cluster.lines.contains { $0.epoch == now }
+                }
+            }
+            try await etcd.etcdctl("del", ownerKey(cluster))
+            try await next("a deletion")
+            let listing = try await etcd.etcdctl("get", ownerKey(cluster), "-w", "fields")
+            let lease = try #require(
+                listing.split(separator: "\n").first { $0.hasPrefix("\"Lease\"") }?.split(separator: " ").last.flatMap { Int64($0) }
+            )
+            try await etcd.etcdctl("lease", "revoke", String(lease, radix: 16))
+            try await next("a revocation")
+            // A competing claim of a node that doesn't exist: nothing runs until it's taken away.
+            let epoch = try #require(place.epoch)
+            try await etcd.etcdctl("put", ownerKey(cluster), #"{"address":"","incarnation":0,"node":"stranger"}"#)
+            let old = try #require(cluster.lines.last { $0.epoch == epoch }).pid
+            try await cluster.eventually("the owner has stopped") { Glibc.kill(old, 0) != 0 }
+            try await etcd.etcdctl("del", ownerKey(cluster))
+            try await next("a competing claim")
+            for line in cluster.refusals() { Issue.record("written under an older epoch: \(line)") }
+        }
+    }
+
+    @Test func aSubtreeThatFailsIsMovedOn() async throws {
+        // It fails wherever a file says so.
+        let program = "{ command: [/bin/sh, -c, 'test ! -e FAILING/fails-NAME && exec sleep 9999'] }"
+        let limits = "restart_limits: { intensity: 2, period: 60s, backoff: { minimum: 10ms, maximum: 10ms } }"
+        let failing = try TemporaryDirectory()
+        let child = "  - { key: clock, placement: { moves: 1 }, \(limits), program: \(program) }"
+        try await RunningCluster.with(child.replacing("FAILING", with: failing.path)) { cluster in
+            func runs(besides former: String? = nil) async throws -> String {
+                var node: String?
+                try await cluster.eventually("it runs on another node than \(former ?? "none")") {
+                    node = try await cluster.place(of: "/clock", from: "a").node
+                    guard let node, node != former else { return false }
+                    let status: TreeNode = try await cluster.answer(of: .status(path: "/clock"), from: node)
+                    return status.state == "active"
+                }
+                return try #require(node)
+            }
+            let node = try await runs()
+            try Files.write("", to: failing.file("fails-\(node)"))
+            #expect(try await cluster.control(node, "kill", "/clock").exitCode == 0)
+            let second = try await runs(besides: node)
+            #expect(try await cluster.place(of: "/clock", from: "a").failedOn == [node])
+            for name in RunningCluster.names { try Files.write("", to: failing.file("fails-\(name)")) }
+            #expect(try await cluster.control(second, "kill", "/clock").exitCode == 0)
+            try await cluster.eventually("it's given up") { try await cluster.place(of: "/clock", from: "a").isGivenUp }
+            for name in RunningCluster.names { unlink(failing.file("fails-\(name)")) }
+            #expect(try await cluster.control("a", "move", "/clock", node).exitCode == 0)
+            try await cluster.eventually("an operator has it tried again") {
+                try await cluster.place(of: "/clock", from: "a").node == node
+            }
+        }
+        withExtendedLifetime(failing) {}
+    }
+}
+
+/// The same with an etcd that is stopped.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct StoreLossTests {
+    @Test func nodesFenceThemselvesAndComeBack() async throws {
+        try await EtcdMembers.with(1) { etcd in
+            try await RunningCluster.with(
+                "  - { key: clock, placement: cluster, program: APPENDER }",
+                endpoints: etcd.endpoints
+            ) { cluster in
+                let place = try await cluster.owner(from: "a")
+                let old = try #require(cluster.lines.last).pid
+                let begin = ContinuousClock.now
+                try etcd.members[0].process.send(.stop)
+                try await cluster.eventually("the owner has stopped") { Glibc.kill(old, 0) != 0 }
+                #expect(ContinuousClock.now - begin < .seconds(3.5), "before the store may give the subtree away")
+                try etcd.members[0].process.send(.continue)
+                let next = try await cluster.eventuallyAfter(place)
+                #expect(next.epoch ?? 0 > place.epoch ?? 0)
                 #expect(cluster.refusals().isEmpty)
             }
         }
-
-        @Test func foreignHandsAreSafe() async throws {
-            try await RunningCluster.with(Self.clock) { cluster in
-                var place = try await cluster.owner(from: "a")
-                let etcd = try EtcdMembers.shared
-                func next(_ what: String) async throws {
-                    let epoch = try #require(place.epoch)
-                    try await cluster.eventually("another epoch after \(what)") {
-                        place = try await cluster.place(of: "/clock", from: "a")
-                        guard let now = place.epoch, now > epoch else { return false }
-                        return cluster.lines.contains { $0.epoch == now }
-                    }
-                }
-                try await etcd.etcdctl("del", ownerKey(cluster))
-                try await next("a deletion")
-                let listing = try await etcd.etcdctl("get", ownerKey(cluster), "-w", "fields")
-                let lease = try #require(
-                    listing.split(separator: "\n").first { $0.hasPrefix("\"Lease\"") }?.split(separator: " ").last.flatMap { Int64($0) }
-                )
-                try await etcd.etcdctl("lease", "revoke", String(lease, radix: 16))
-                try await next("a revocation")
-                // A competing claim of a node that doesn't exist: nothing runs until it's taken away.
-                let epoch = try #require(place.epoch)
-                try await etcd.etcdctl("put", ownerKey(cluster), #"{"address":"","incarnation":0,"node":"stranger"}"#)
-                let old = try #require(cluster.lines.last { $0.epoch == epoch }).pid
-                try await cluster.eventually("the owner has stopped") { Glibc.kill(old, 0) != 0 }
-                try await etcd.etcdctl("del", ownerKey(cluster))
-                try await next("a competing claim")
-                for line in cluster.refusals() { Issue.record("written under an older epoch: \(line)") }
-            }
-        }
-
-        @Test func aSubtreeThatFailsIsMovedOn() async throws {
-            // It fails wherever a file says so.
-            let program = "{ command: [/bin/sh, -c, 'test ! -e FAILING/fails-NAME && exec sleep 9999'] }"
-            let limits = "restart_limits: { intensity: 2, period: 60s, backoff: { minimum: 10ms, maximum: 10ms } }"
-            let failing = try TemporaryDirectory()
-            let child = "  - { key: clock, placement: { moves: 1 }, \(limits), program: \(program) }"
-            try await RunningCluster.with(child.replacing("FAILING", with: failing.path)) { cluster in
-                func runs(besides former: String? = nil) async throws -> String {
-                    var node: String?
-                    try await cluster.eventually("it runs on another node than \(former ?? "none")") {
-                        node = try await cluster.place(of: "/clock", from: "a").node
-                        guard let node, node != former else { return false }
-                        let status: TreeNode = try await cluster.answer(of: .status(path: "/clock"), from: node)
-                        return status.state == "active"
-                    }
-                    return try #require(node)
-                }
-                let node = try await runs()
-                try Files.write("", to: failing.file("fails-\(node)"))
-                #expect(try await cluster.control(node, "kill", "/clock").exitCode == 0)
-                let second = try await runs(besides: node)
-                #expect(try await cluster.place(of: "/clock", from: "a").failedOn == [node])
-                for name in RunningCluster.names { try Files.write("", to: failing.file("fails-\(name)")) }
-                #expect(try await cluster.control(second, "kill", "/clock").exitCode == 0)
-                try await cluster.eventually("it's given up") { try await cluster.place(of: "/clock", from: "a").isGivenUp }
-                for name in RunningCluster.names { unlink(failing.file("fails-\(name)")) }
-                #expect(try await cluster.control("a", "move", "/clock", node).exitCode == 0)
-                try await cluster.eventually("an operator has it tried again") {
-                    try await cluster.place(of: "/clock", from: "a").node == node
-                }
-            }
-            withExtendedLifetime(failing) {}
-        }
     }
 
-    /// The same with an etcd that is stopped.
-    @Suite(.serialized, .timeLimit(.minutes(5))) struct StoreLossTests {
-        @Test func nodesFenceThemselvesAndComeBack() async throws {
-            try await EtcdMembers.with(1) { etcd in
-                try await RunningCluster.with(
-                    "  - { key: clock, placement: cluster, program: APPENDER }",
-                    endpoints: etcd.endpoints
-                ) { cluster in
-                    let place = try await cluster.owner(from: "a")
-                    let old = try #require(cluster.lines.last).pid
-                    let begin = ContinuousClock.now
-                    try etcd.members[0].process.send(.stop)
-                    try await cluster.eventually("the owner has stopped") { Glibc.kill(old, 0) != 0 }
-                    #expect(ContinuousClock.now - begin < .seconds(3.5), "before the store may give the subtree away")
-                    try etcd.members[0].process.send(.continue)
-                    let next = try await cluster.eventuallyAfter(place)
-                    #expect(next.epoch ?? 0 > place.epoch ?? 0)
-                    #expect(cluster.refusals().isEmpty)
-                }
-            }
-        }
-
-        @Test func frozenNodesGoOn() async throws {
-            try await EtcdMembers.with(1) { etcd in
-                try await RunningCluster.with(
-                    "  - { key: clock, placement: cluster, program: APPENDER }",
-                    settings: "  on_store_loss: freeze",
-                    endpoints: etcd.endpoints
-                ) { cluster in
-                    let place = try await cluster.owner(from: "a")
-                    let node = try #require(place.node)
-                    try etcd.members[0].process.send(.stop)
-                    try await cluster.eventually("the node is frozen") { try await cluster.nodes(from: node).membership == "frozen" }
-                    let count = cluster.lines.count
-                    try await cluster.eventually("the child goes on") { cluster.lines.count > count + 20 }
-                    try etcd.members[0].process.send(.continue)
-                    try await cluster.eventually("the node is a member") { try await cluster.nodes(from: node).membership == "member" }
-                    #expect(cluster.refusals().isEmpty)
-                }
+    @Test func frozenNodesGoOn() async throws {
+        try await EtcdMembers.with(1) { etcd in
+            try await RunningCluster.with(
+                "  - { key: clock, placement: cluster, program: APPENDER }",
+                settings: "  on_store_loss: freeze",
+                endpoints: etcd.endpoints
+            ) { cluster in
+                let place = try await cluster.owner(from: "a")
+                let node = try #require(place.node)
+                try etcd.members[0].process.send(.stop)
+                try await cluster.eventually("the node is frozen") { try await cluster.nodes(from: node).membership == "frozen" }
+                let count = cluster.lines.count
+                try await cluster.eventually("the child goes on") { cluster.lines.count > count + 20 }
+                try etcd.members[0].process.send(.continue)
+                try await cluster.eventually("the node is a member") { try await cluster.nodes(from: node).membership == "member" }
+                #expect(cluster.refusals().isEmpty)
             }
         }
     }
+}
 
-    extension RunningCluster {
-        /// Waits until the path has a later owner, which writes.
-        fileprivate func eventuallyAfter(_ former: Whereabouts) async throws -> Whereabouts {
-            var place = former
-            try await eventually("a later owner") {
-                place = try await self.place(of: former.path, from: "a")
-                guard let epoch = place.epoch, epoch > former.epoch ?? 0 else { return false }
-                return lines.contains { $0.epoch == epoch }
-            }
-            return place
+extension RunningCluster {
+    /// Waits until the path has a later owner, which writes.
+    fileprivate func eventuallyAfter(_ former: Whereabouts) async throws -> Whereabouts {
+        var place = former
+        try await eventually("a later owner") {
+            place = try await self.place(of: former.path, from: "a")
+            guard let epoch = place.epoch, epoch > former.epoch ?? 0 else { return false }
+            return lines.contains { $0.epoch == epoch }
         }
+        return place
     }
-#endif
+}

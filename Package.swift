@@ -1,17 +1,6 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-let coordinatorsCluster = Target.Dependency.target(name: "CoordinatorsCluster", condition: .when(traits: ["Cluster"]))
-let ownership = Target.Dependency.target(name: "Ownership", condition: .when(traits: ["Cluster"]))
-
-// For etcd, which the trait `Cluster` adds.
-let whenClustered = TargetDependencyCondition.when(traits: ["Cluster"])
-let asyncHTTPClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client", condition: whenClustered)
-let clusterNIO = ["NIOCore", "NIOHTTP1", "NIOPosix"].map {
-    Target.Dependency.product(name: $0, package: "swift-nio", condition: whenClustered)
-}
-let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl", condition: whenClustered)
-
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let coreMetrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics")
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
@@ -56,9 +45,6 @@ let package = Package(
         .executable(name: "coordinatorctl", targets: ["coordinatorctl"]),
         .executable(name: "coordinator-console", targets: ["coordinator-console"]),
     ],
-    traits: [
-        .trait(name: "Cluster", description: "Keeps what the nodes of a cluster agree on in etcd, by an HTTP client.")
-    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
@@ -67,12 +53,10 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
-        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
-        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
@@ -144,11 +128,11 @@ let package = Package(
             ]
         ),
 
-        // What the nodes of a cluster agree on; with the trait `Cluster` in etcd.
+        // What the nodes of a cluster agree on, on one machine or in etcd, for which libcurl is loaded when a store is made.
+        .target(name: "CCurl"),
         .target(
             name: "CoordinatorsCluster",
-            dependencies: ["ConcurrencySupport", "Ownership", "Placement", "Processes", asyncHTTPClient, deque, logging, nioSSL]
-                + clusterNIO
+            dependencies: ["CCurl", "ConcurrencySupport", "Ownership", "Placement", "Processes", deque, logging]
         ),
 
         // Shells: the daemon, and the operator's way to it.
@@ -159,8 +143,8 @@ let package = Package(
         .target(
             name: "CoordinatorDaemon",
             dependencies: [
-                "ConcurrencySupport", "Control", "Coordinators", "CoordinatorsObservability", "DaemonConfiguration", "Links", "Processes",
-                "WireProtocol", coordinatorsCluster, logging, ownership, serviceLifecycle,
+                "ConcurrencySupport", "Control", "Coordinators", "CoordinatorsCluster", "CoordinatorsObservability", "DaemonConfiguration",
+                "Links", "Ownership", "Processes", "WireProtocol", logging, serviceLifecycle,
             ]
         ),
 
@@ -374,7 +358,7 @@ let strictness: [SwiftSetting] = Context.environment["COORDINATORS_STRICT"] == n
 let sanitized: [SwiftSetting] =
     Context.environment["COORDINATORS_SANITIZE"].map { [.define("COORDINATORS_SANITIZE_\($0.uppercased())")] } ?? []
 
-for target in package.targets where target.type != .system && !["CConsoleAssets", "CProcess"].contains(target.name) {
+for target in package.targets where target.type != .system && !["CConsoleAssets", "CCurl", "CProcess"].contains(target.name) {
     target.swiftSettings =
         (target.swiftSettings ?? []) + strictness + sanitized + [
             // Async functions run where their caller runs: an ask must not leave the asker's actor before it is on its way.

@@ -83,10 +83,48 @@ import Testing
         }
     }
 
-    @Test func certificatesThatAreNoneAreRefused() async throws {
-        let security = EtcdOptions.Security(authority: "/nowhere/ca.crt")
+    /// A connection that was made with the former files would still be let in.
+    @Test func certificatesThatHaveChangedAreUsedFromTheNextRequestOn() async throws {
+        let directory = try TemporaryDirectory()
+        let (own, others, used) = (directory.file("own"), directory.file("others"), directory.file("used"))
+        try await certificates(own, "etcd=127.0.0.1", "alpha")
+        try await certificates(others, "etcd=127.0.0.1", "alpha")
+        try await certificates(used, "alpha")
+        let security = EtcdOptions.Security(authority: "\(used)/ca.crt", certificate: "\(used)/alpha.crt", key: "\(used)/alpha.key")
+        func use(_ files: [String], of directory: String) throws {
+            for file in files { try Files.write(try #require(Files.text(of: "\(directory)/\(file)")), to: "\(used)/\(file)") }
+        }
+        try await EtcdMembers.with(1, security: EtcdMembers.Security(certificates: own)) { etcd in
+            try use(["ca.crt", "alpha.crt", "alpha.key"], of: own)
+            try await etcd.withStore(changed: { $0.security = security }) { store in
+                for files in [["ca.crt"], ["alpha.crt", "alpha.key"]] {
+                    _ = try await store.list(.everything, until: soon)
+                    try use(files, of: others)
+                    let error = await failure { _ = try await store.list(.everything, until: .now + .seconds(1)) }
+                    #expect(error?.code == .unavailable || error?.code == .timedOut, "\(files)")
+                    try use(files, of: own)
+                }
+                _ = try await store.list(.everything, until: soon)
+            }
+        }
+    }
+
+    @Test(arguments: ["authority", "certificate", "key"], [nil, "", "-----BEGIN NOTHING-----\n"])
+    func certificatesThatAreNoneAreRefused(_ file: String, _ content: String?) async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.file("file.pem")
+        if let content { try Files.write(content, to: path) }
+        try Files.write("-----BEGIN CERTIFICATE-----\n", to: directory.file("good.crt"))
+        try Files.write("-----BEGIN EC PRIVATE KEY-----\n", to: directory.file("good.key"))
+        let security = EtcdOptions.Security(
+            authority: file == "authority" ? path : nil,
+            certificate: file == "certificate" ? path : directory.file("good.crt"),
+            key: file == "key" ? path : directory.file("good.key")
+        )
         let options = EtcdOptions(endpoints: ["https://127.0.0.1:1"], cluster: "a", security: security)
-        #expect(await failure { _ = try EtcdStore(options) }?.code == .unusable)
+        let error = await failure { _ = try EtcdStore(options) }
+        #expect(error?.code == .unusable)
+        #expect(error?.message.contains(path) == true)
     }
 
     private func certificates(_ arguments: String...) async throws {

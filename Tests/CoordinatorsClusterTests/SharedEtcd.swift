@@ -1,16 +1,12 @@
 import CoordinatorsCluster
 import Testing
 
-/// One etcd for a suite; nothing in a build without the trait `Cluster`.
+/// One etcd for a suite.
 struct SharedEtcd: SuiteTrait, TestScoping {
     func provideScope(for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void)
         async throws
     {
-        #if Cluster
-            try await EtcdMembers.with(1) { members in try await EtcdMembers.$current.withValue(members) { try await function() } }
-        #else
-            try await function()
-        #endif
+        try await EtcdMembers.with(1) { members in try await EtcdMembers.$current.withValue(members) { try await function() } }
     }
 }
 

@@ -7,11 +7,9 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
     case local
     /// A local store whose tries fail at random.
     case faulty
-    #if Cluster
-        case etcd
-        /// etcd, reached by tries that fail at random.
-        case faultyEtcd
-    #endif
+    case etcd
+    /// etcd, reached by tries that fail at random.
+    case faultyEtcd
 
     var testDescription: String { rawValue }
 
@@ -19,9 +17,7 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
     var leaseTime: Duration {
         switch self {
         case .local, .faulty: .seconds(3)
-        #if Cluster
-            case .etcd, .faultyEtcd: .seconds(5)
-        #endif
+        case .etcd, .faultyEtcd: .seconds(5)
         }
     }
 
@@ -30,10 +26,8 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
         switch self {
         case .local: try await body(LocalStore(epochs: nil))
         case .faulty: try await body(FaultyStore(LocalStore(epochs: nil), test: test))
-        #if Cluster
-            case .etcd: try await EtcdMembers.shared.withStore(body)
-            case .faultyEtcd: try await EtcdMembers.shared.withStore { try await body(FaultyStore($0, test: test)) }
-        #endif
+        case .etcd: try await EtcdMembers.shared.withStore(body)
+        case .faultyEtcd: try await EtcdMembers.shared.withStore { try await body(FaultyStore($0, test: test)) }
         }
     }
 }

@@ -1,19 +1,17 @@
-import AsyncHTTPClient
 import ConcurrencySupport
 import FoundationEssentials
-import NIOCore
-import NIOHTTP1
-import NIOSSL
 import Synchronization
 
 /// Requests to etcd's JSON gateway: to the member that answers, with the user's token.
 final class EtcdClient: Sendable {
     /// The most that an answer may have: etcd's own limit of a request is 1.5 MiB, a listing has many entries.
     private static let answerLimit = 64 << 20
+    private static let okay = 200
 
     let endpoints: EtcdEndpoints
-    private let http: HTTPClient
+    private let transfers: TransferPool
     private let token: EtcdToken?
+    private let connectLimit: Duration
     private let closing = Lock(false)
     private let count = Atomic<Int>(0)
 
@@ -24,27 +22,14 @@ final class EtcdClient: Sendable {
     init(_ options: EtcdOptions) throws(StoreError) {
         endpoints = try EtcdEndpoints(options.endpoints)
         token = options.credentials.map(EtcdToken.init)
-        var configuration = HTTPClient.Configuration(
-            tlsConfiguration: try options.security.configuration(),
-            redirectConfiguration: .disallow,
-            timeout: HTTPClient.Configuration.Timeout(connect: .nanoseconds(options.tryLimit.nanosecondsClamped))
-        )
-        configuration.httpVersion = .http1Only
-        // A member that can't be reached is a reason to ask the next one.
-        configuration.connectionPool.retryConnectionEstablishment = false
-        http = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
-    }
-
-    deinit {
-        if !isClosed { http.shutdown().whenComplete { _ in } }
+        connectLimit = options.tryLimit
+        let isEncrypted = options.endpoints.contains { $0.hasPrefix("https://") }
+        transfers = try TransferPool(isEncrypted ? options.security.files : nil)
     }
 
     func close() async {
-        let isFirst = closing.withLock { isClosed in
-            defer { isClosed = true }
-            return !isClosed
-        }
-        if isFirst { try? await http.shutdown() }
+        closing.withLock { $0 = true }
+        await transfers.close()
     }
 
     /// Sends a request, and waits for the whole answer.
@@ -69,8 +54,17 @@ final class EtcdClient: Sendable {
         -> (lines: EtcdLines, endpoint: EtcdEndpoints.Endpoint)
     {
         try await atMember(before: limit) { endpoint, token throws(EtcdFault) in
-            let response = try await within(limit) { try await self.begin(call, form, at: endpoint, token: token) }
-            return (EtcdLines(response.body), endpoint)
+            let lines = try await within(limit) {
+                let transfer = try self.begin(call, form, at: endpoint, token: token, isStream: true)
+                // The transfer ends with its last reference to the lines, also when it fails.
+                let lines = EtcdLines(transfer)
+                try await lines.begin()
+                if transfer.status != Self.okay {
+                    throw Self.failure(transfer.status, try await lines.collect(upTo: Self.answerLimit))
+                }
+                return lines
+            }
+            return (lines, endpoint)
         }
     }
 
@@ -105,7 +99,9 @@ final class EtcdClient: Sendable {
         if let known = token.known { return known.text }
         do throws(EtcdFault) {
             let bytes = try await exchange("auth/authenticate", token.form, at: endpoint, token: nil, before: limit)
-            guard let text = try? JSONDecoder().decode(EtcdForms.Token.self, from: Data(bytes)).token else {
+            let decoded = try? JSONDecoder().decode(EtcdForms.Token.self, from: Data(bytes)).token
+            // It becomes a line of each request.
+            guard let text = decoded, text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
                 throw .unintelligible("no token for the user")
             }
             token.keep(text)
@@ -125,8 +121,11 @@ final class EtcdClient: Sendable {
         before limit: ContinuousClock.Instant
     ) async throws(EtcdFault) -> [UInt8] {
         try await within(limit) {
-            let response = try await self.begin(call, form, at: endpoint, token: token)
-            return [UInt8](buffer: try await response.body.collect(upTo: Self.answerLimit))
+            let transfer = try self.begin(call, form, at: endpoint, token: token, isStream: false)
+            defer { transfer.end() }
+            let bytes = try await transfer.collect(upTo: Self.answerLimit)
+            if transfer.status != Self.okay { throw Self.failure(transfer.status, bytes) }
+            return bytes
         }
     }
 
@@ -134,24 +133,29 @@ final class EtcdClient: Sendable {
         _ call: String,
         _ form: some Encodable & Sendable,
         at endpoint: EtcdEndpoints.Endpoint,
-        token: String?
-    ) async throws -> HTTPClientResponse {
-        var request = HTTPClientRequest(url: "\(endpoint.address)/v3/\(call)")
-        request.method = .POST
-        request.headers.add(name: "Content-Type", value: "application/json")
-        if let token { request.headers.add(name: "Authorization", value: token) }
+        token: String?,
+        isStream: Bool
+    ) throws -> Transfer {
         // A member that has lost its leader says so at once, instead of letting the request wait.
-        request.headers.add(name: "Grpc-Metadata-Hasleader", value: "true")
-        request.body = .bytes(ByteBuffer(bytes: try JSONEncoder().encode(form)))
+        var headers = ["Content-Type: application/json", "Grpc-Metadata-Hasleader: true"]
+        if let token { headers.append("Authorization: \(token)") }
+        let request = Transfer.Request(
+            address: "\(endpoint.address)/v3/\(call)",
+            headers: headers,
+            body: [UInt8](try JSONEncoder().encode(form)),
+            connectLimit: connectLimit,
+            files: transfers.files,
+            isStream: isStream
+        )
         count.add(1, ordering: .relaxed)
-        let response = try await http.execute(request, deadline: .distantFuture)
-        guard response.status != .ok else { return response }
-        let bytes = try await response.body.collect(upTo: Self.answerLimit)
-        let failure = try? JSONDecoder().decode(EtcdForms.Failure.self, from: Data([UInt8](buffer: bytes)))
-        guard let failure else {
-            throw EtcdFault.unintelligible("status \(response.status.code)")
+        return try transfers.begin(request)
+    }
+
+    private static func failure(_ status: Int, _ answer: [UInt8]) -> EtcdFault {
+        guard let failure = try? JSONDecoder().decode(EtcdForms.Failure.self, from: Data(answer)) else {
+            return .unintelligible("status \(status)")
         }
-        throw EtcdFault.refused(code: failure.code, message: failure.message)
+        return .refused(code: failure.code, message: failure.message)
     }
 }
 
@@ -177,24 +181,9 @@ func within<Answer: Sendable>(_ limit: ContinuousClock.Instant, _ action: @escap
 }
 
 extension EtcdOptions.Security {
-    /// The settings of a client that looks at the name in the member's certificate.
-    fileprivate func configuration() throws(StoreError) -> TLSConfiguration {
-        var configuration = TLSConfiguration.makeClientConfiguration()
-        do {
-            if let authority {
-                configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(authority))
-            }
-            if let certificate, let key {
-                configuration.certificateChain = try NIOSSLCertificate.fromPEMFile(certificate).map { .certificate($0) }
-                configuration.privateKey = .privateKey(try NIOSSLPrivateKey(file: key, format: .pem))
-            }
-        } catch {
-            throw StoreError(
-                code: .unusable,
-                message: "Could not read the certificates for etcd: \(error). They are PEM files: \(self)",
-                cause: error
-            )
-        }
-        return configuration
+    /// A certificate without its key is of no use, nor is a key without its certificate.
+    fileprivate var files: TransferFiles {
+        let isWhole = certificate != nil && key != nil
+        return TransferFiles(authority: authority, certificate: isWhole ? certificate : nil, key: isWhole ? key : nil)
     }
 }

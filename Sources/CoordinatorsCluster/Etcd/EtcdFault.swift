@@ -1,9 +1,3 @@
-import AsyncHTTPClient
-import Glibc
-import NIOCore
-import NIOPosix
-import NIOSSL
-
 /// Why a request to etcd has failed.
 enum EtcdFault: Error {
     /// etcd has refused it, with a code of gRPC.
@@ -20,14 +14,7 @@ enum EtcdFault: Error {
         switch error {
         case let fault as EtcdFault: self = fault
         case is CancellationError: self = .cancelled
-        case let error as HTTPClientError where error == .cancelled: self = .cancelled
-        case let error as HTTPClientError where error == .deadlineExceeded: self = .late
-        case let error as HTTPClientError where error == .connectTimeout || error == .alreadyShutdown: self = .unreachable(error)
-        case let error as IOError where [ECONNREFUSED, EHOSTUNREACH, ENETUNREACH].contains(error.errnoCode):
-            self = .unreachable(error)
-        case NIOSSLError.uncleanShutdown: self = .broken(error)
-        // These come while a connection is made.
-        case is NIOConnectionError, is NIOSSLError, is NIOSSLExtraError: self = .unreachable(error)
+        case let error as TransferError where !error.mayHaveBeenSent: self = .unreachable(error)
         default: self = .broken(error)
         }
     }

@@ -1,6 +1,8 @@
 /// Where etcd is, and how a node speaks with it.
 public struct EtcdOptions: Sendable {
     /// The certificates by which etcd and the node know each other; paths of PEM files.
+    ///
+    /// Files that have changed are used from the next request on.
     public struct Security: Sendable, Hashable {
         /// The authority whose certificates etcd's members have; `nil`: those that the system trusts.
         public var authority: String?

@@ -18,7 +18,7 @@ public final class EtcdStore: RevisionedStore {
     ///
     /// - Parameter options: Where etcd is, and how the node speaks with it.
     /// - Throws: ``StoreError`` with the code ``StoreError/Code/unusable`` when an endpoint is none, the cluster's name is empty or has a
-    ///   slash, or a certificate can't be read.
+    ///   slash, a certificate can't be read, or libcurl isn't there.
     public init(_ options: EtcdOptions) throws(StoreError) {
         guard !options.cluster.isEmpty, !options.cluster.contains("/") else {
             throw StoreError(code: .unusable, message: "\"\(options.cluster)\" can't name a cluster: give a name without a slash.")

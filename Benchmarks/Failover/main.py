@@ -33,7 +33,7 @@ def options():
     parser.add_argument("--cost", action="store_true", help="counts etcd's requests instead, idle and with 10,000 coordinators")
     parser.add_argument("--json", metavar="FILE", help="writes the figures to a file")
     parser.add_argument("--keep-log", metavar="FILE", help="keeps the owners' log")
-    parser.add_argument("--build", required=True, help="the directory of a build with the trait Cluster (a new one)")
+    parser.add_argument("--build", required=True, help="the directory of a build (a new one)")
     return parser.parse_args()
 
 

@@ -138,8 +138,11 @@ let package = Package(
         // Shells: the daemon, and the operator's way to it.
         .target(name: "Control", dependencies: ["ConcurrencySupport", "NNG", "Processes", "WireProtocol"]),
         .target(name: "DaemonConfiguration", dependencies: ["ConcurrencySupport", "Processes", "Supervision", "WireProtocol", yams]),
-        // The files of other supervisors, as files of the daemon's.
-        .target(name: "Migration", dependencies: ["DaemonConfiguration", "WireProtocol"]),
+        // What those find who come from other supervisors: their files are read, and supervisord's clients answered.
+        .target(
+            name: "Migration",
+            dependencies: ["ConcurrencySupport", "Control", "DaemonConfiguration", "Processes", "WireProtocol"]
+        ),
         .target(
             name: "CoordinatorDaemon",
             dependencies: [
@@ -167,7 +170,7 @@ let package = Package(
         .target(
             name: "CoordinatorConsole",
             dependencies: [
-                "CConsoleAssets", "ConcurrencySupport", "Control", "Processes", "WireProtocol", httpTypes, hummingbird, hummingbirdCore,
+                "CConsoleAssets", "ConcurrencySupport", "Control", "Migration", "Processes", "WireProtocol", httpTypes, hummingbird, hummingbirdCore,
                 logging,
                 nioCore, serviceLifecycle,
             ]
@@ -339,7 +342,7 @@ let package = Package(
             name: "DaemonConfigurationTests",
             dependencies: ["ConcurrencySupport", "DaemonConfiguration", "Processes", "Supervision", "TestSupport", "WireProtocol"]
         ),
-        .testTarget(name: "MigrationTests", dependencies: ["DaemonConfiguration", "Migration", "TestSupport"]),
+        .testTarget(name: "MigrationTests", dependencies: ["Control", "DaemonConfiguration", "Migration", "Processes", "Supervision", "TestSupport"]),
         .testTarget(
             name: "ControlTests",
             dependencies: [

@@ -1,7 +1,7 @@
 import Control
 import Testing
 
-@testable import CoordinatorConsole
+@testable import Migration
 
 @Suite("XML-RPC, as clients of supervisord write and read it")
 struct XMLRPCTests {

@@ -1,16 +1,15 @@
-import Control
-import Processes
-import WireProtocol
+public import Processes
+public import WireProtocol
 
-/// The console's connection to its daemon, made anew when it has ended.
+/// A connection to a daemon, made anew when it has ended.
 ///
-/// Questions that many browsers have at the same time are asked once.
-actor DaemonConnection {
+/// Questions that many have at the same time are asked once.
+public actor DaemonConnection {
     /// An answer in the form in which it is passed on, and the time at which it came.
-    struct Answer: Sendable {
-        var value: JSONValue
-        var bytes: [UInt8]
-        var at: ContinuousClock.Instant
+    public struct Answer: Sendable {
+        public var value: JSONValue
+        public var bytes: [UInt8]
+        public var at: ContinuousClock.Instant
     }
 
     /// The time for which a connection is waited for, and a short answer.
@@ -22,10 +21,11 @@ actor DaemonConnection {
     private var kept: [ControlOperation: Answer] = [:]
     private var asked: [ControlOperation: Task<Result<Answer, ControlError>, Never>] = [:]
 
-    init(_ directory: RuntimeDirectory) { self.directory = directory }
+    /// Creates a connection, which is made when it's first used.
+    public init(_ directory: RuntimeDirectory) { self.directory = directory }
 
     /// Returns the connection.
-    func connected() async throws(ControlError) -> ControlClient {
+    public func connected() async throws(ControlError) -> ControlClient {
         if let client, !client.hasEnded { return client }
         if let connecting { return try await connecting.value.get() }
         let directory = directory
@@ -45,17 +45,17 @@ actor DaemonConnection {
     }
 
     /// Returns a connection that nothing else uses.
-    func another() async throws(ControlError) -> ControlClient {
+    public func another() async throws(ControlError) -> ControlClient {
         try await ControlClient.connect(runtimeDirectory: directory, timeout: Self.patience)
     }
 
     /// Requests an operation, and waits for its result.
-    func call(_ operation: ControlOperation, requestID: String? = nil) async throws(ControlError) -> JSONValue {
+    public func call(_ operation: ControlOperation, requestID: String? = nil) async throws(ControlError) -> JSONValue {
         try await connected().call(operation, requestID: requestID)
     }
 
     /// Returns the answer to a question; one that came less than so long ago serves again.
-    func answer(to operation: ControlOperation, atMost age: Duration = .milliseconds(500)) async throws(ControlError) -> Answer {
+    public func answer(to operation: ControlOperation, atMost age: Duration = .milliseconds(500)) async throws(ControlError) -> Answer {
         if let answer = kept[operation], answer.at.duration(to: .now) < age { return answer }
         if let running = asked[operation] { return try await running.value.get() }
         let task = Task { () async -> Result<Answer, ControlError> in

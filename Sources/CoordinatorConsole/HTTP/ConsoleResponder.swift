@@ -1,6 +1,7 @@
 import Control
 import HTTPTypes
 import Hummingbird
+import Migration
 
 /// Answers the requests of browsers and of Prometheus.
 struct ConsoleResponder: HTTPResponder {

@@ -2,6 +2,7 @@ import ConcurrencySupport
 import Control
 import HTTPTypes
 import Hummingbird
+import Migration
 import NIOCore
 import ServiceLifecycle
 

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import HTTPTypes
 import Hummingbird
+import Migration
 import NIOCore
 
 /// Answers the clients of supervisord over HTTP: its XML-RPC at `/RPC2`.

@@ -5,7 +5,7 @@ import Glibc
 ///
 /// The name is the node's key and the group its parent's path: `/web` is `web`, which is in a group of its own name, and `/team/web` is
 /// `team:web`. What runs in its parent's process is no process.
-struct SupervisedProcess: Sendable {
+package struct SupervisedProcess: Sendable {
     /// The states, with supervisord's numbers: http://supervisord.org/subprocess.html#process-states.
     enum State: Int {
         case stopped = 0
@@ -19,7 +19,7 @@ struct SupervisedProcess: Sendable {
         var name: String { "\(self)".uppercased() }
     }
 
-    let path: String
+    package let path: String
     let group: String
     let name: String
     let state: State

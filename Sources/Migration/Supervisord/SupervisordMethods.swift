@@ -1,4 +1,4 @@
-import Control
+package import Control
 import Glibc
 import Processes
 import WireProtocol
@@ -7,7 +7,7 @@ import WireProtocol
 ///
 /// They are those that `supervisorctl` needs for `status`, `pid`, `start`, `stop`, `restart`, `signal`, `tail`, `version`, `avail`, `reread`,
 /// `update`, `add`, `remove` and `shutdown`. What clears logs, restarts the daemon or writes to processes has no counterpart, and says so.
-struct SupervisordMethods: Sendable {
+package struct SupervisordMethods: Sendable {
     /// The version of the interface, which `supervisorctl` compares with its own.
     private static let interfaceVersion = "3.0"
     /// The largest number of processes that are started, stopped or asked about at the same time.
@@ -32,17 +32,19 @@ struct SupervisordMethods: Sendable {
         "supervisor.clearAllProcessLogs", "supervisor.sendProcessStdin",
     ]
 
-    let daemon: DaemonConnection
+    package let daemon: DaemonConnection
     let rereadGroups = RereadGroups()
 
+    package init(daemon: DaemonConnection) { self.daemon = daemon }
+
     /// Whether a call can change something, by itself or by the calls that it contains.
-    static func isChange(_ call: XMLRPCCall) -> Bool {
+    package static func isChange(_ call: XMLRPCCall) -> Bool {
         guard call.method == "system.multicall" else { return changes.contains(call.method) }
         return call.parameters.first?.arrayValue?.contains { $0["methodName"]?.stringValue.map(changes.contains) ?? false } ?? false
     }
 
     /// Carries out a call.
-    func perform(_ call: XMLRPCCall) async throws(XMLRPCFault) -> XMLRPCValue {
+    package func perform(_ call: XMLRPCCall) async throws(XMLRPCFault) -> XMLRPCValue {
         do {
             return try await value(of: call.method, Arguments(values: call.parameters))
         } catch let fault as XMLRPCFault {
@@ -108,7 +110,7 @@ extension SupervisordMethods {
 
     func processes() async throws -> [SupervisedProcess] { SupervisedProcess.all(in: try await tree(), except: getpid()) }
 
-    func process(_ name: String) async throws -> SupervisedProcess {
+    package func process(_ name: String) async throws -> SupervisedProcess {
         let (group, name, whole) = Self.parts(of: name)
         guard let process = try await processes().first(where: { $0.group == group && $0.name == name }) else {
             throw XMLRPCFault(.badName, whole)

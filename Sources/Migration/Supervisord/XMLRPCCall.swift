@@ -1,8 +1,8 @@
 /// A call of a method, as it is read from a request.
-struct XMLRPCCall: Hashable, Sendable {
+package struct XMLRPCCall: Hashable, Sendable {
     /// The reason for which bytes aren't a call.
-    struct Problem: Error, CustomStringConvertible {
-        let description: String
+    package struct Problem: Error, CustomStringConvertible {
+        package let description: String
     }
 
     /// The largest number of values in one another.
@@ -16,7 +16,7 @@ struct XMLRPCCall: Hashable, Sendable {
         self.parameters = parameters
     }
 
-    init(xml bytes: [UInt8]) throws(Problem) {
+    package init(xml bytes: [UInt8]) throws(Problem) {
         var reader = XMLReader(bytes)
         try reader.open("methodCall")
         try reader.open("methodName")

@@ -1,5 +1,5 @@
 /// A value of XML-RPC, https://xmlrpc.com/spec.md; dates and bytes aren't used by supervisord's methods.
-enum XMLRPCValue: Hashable, Sendable {
+package enum XMLRPCValue: Hashable, Sendable {
     case integer(Int)
     case boolean(Bool)
     case double(Double)
@@ -14,7 +14,7 @@ enum XMLRPCValue: Hashable, Sendable {
     subscript(name: String) -> XMLRPCValue? { if case .structure(let members) = self { members[name] } else { nil } }
 
     /// The whole answer of a method that has returned the value.
-    var response: String {
+    package var response: String {
         var text = "<?xml version='1.0'?>\n<methodResponse>\n<params>\n<param>\n"
         write(to: &text)
         text += "</param>\n</params>\n</methodResponse>\n"
@@ -70,9 +70,9 @@ enum XMLRPCValue: Hashable, Sendable {
 /// The failure of a method, with the number that supervisord gives it.
 ///
 /// The numbers are those of `supervisor.xmlrpc.Faults`: http://supervisord.org/api.html.
-struct XMLRPCFault: Error, Hashable {
+package struct XMLRPCFault: Error, Hashable {
     /// The kinds of failures.
-    enum Code: Int {
+    package enum Code: Int {
         case unknownMethod = 1
         case incorrectParameters = 2
         case badArguments = 3
@@ -128,7 +128,7 @@ struct XMLRPCFault: Error, Hashable {
     var value: XMLRPCValue { .structure(["faultCode": .integer(code.rawValue), "faultString": .string(text)]) }
 
     /// The whole answer of a method that has failed.
-    var response: String {
+    package var response: String {
         var text = "<?xml version='1.0'?>\n<methodResponse>\n<fault>\n"
         value.write(to: &text)
         text += "</fault>\n</methodResponse>\n"

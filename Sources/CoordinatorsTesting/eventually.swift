@@ -53,8 +53,8 @@ private func holds(_ condition: () async throws -> Bool?, within limit: Duration
 /// The factor of every limit: a sanitizer makes everything several times as slow.
 var slowness: Int {
     #if COORDINATORS_SANITIZE_THREAD || COORDINATORS_SANITIZE_ADDRESS
-        10
+    10
     #else
-        1
+    1
     #endif
 }

@@ -33,10 +33,10 @@ struct Skips: TestTrait {
         let skips = Test.current?.traits.compactMap { $0 as? Skips } ?? []
         guard let skip = skips.first(where: { $0.backends.contains(backend) }) else { return true }
         #if compiler(>=6.3)
-            try Test.cancel("\(skip.reason)")
+        try Test.cancel("\(skip.reason)")
         #else
-            _ = skip
-            return false
+        _ = skip
+        return false
         #endif
     }
 }

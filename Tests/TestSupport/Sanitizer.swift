@@ -11,11 +11,11 @@ public enum Sanitizer: Sendable {
     /// The sanitizer of this build.
     public static let current: Sanitizer? = {
         #if COORDINATORS_SANITIZE_THREAD
-            .thread
+        .thread
         #elseif COORDINATORS_SANITIZE_ADDRESS
-            .address
+        .address
         #else
-            nil
+        nil
         #endif
     }()
 

@@ -170,7 +170,8 @@ let package = Package(
         .target(
             name: "CoordinatorConsole",
             dependencies: [
-                "CConsoleAssets", "ConcurrencySupport", "Control", "Migration", "Processes", "WireProtocol", httpTypes, hummingbird, hummingbirdCore,
+                "CConsoleAssets", "ConcurrencySupport", "Control", "Migration", "Processes", "WireProtocol", httpTypes, hummingbird,
+                hummingbirdCore,
                 logging,
                 nioCore, serviceLifecycle,
             ]
@@ -342,7 +343,10 @@ let package = Package(
             name: "DaemonConfigurationTests",
             dependencies: ["ConcurrencySupport", "DaemonConfiguration", "Processes", "Supervision", "TestSupport", "WireProtocol"]
         ),
-        .testTarget(name: "MigrationTests", dependencies: ["Control", "DaemonConfiguration", "Migration", "Processes", "Supervision", "TestSupport"]),
+        .testTarget(
+            name: "MigrationTests",
+            dependencies: ["Control", "DaemonConfiguration", "Migration", "Processes", "Supervision", "TestSupport"]
+        ),
         .testTarget(
             name: "ControlTests",
             dependencies: [

@@ -5,10 +5,13 @@ public import WireProtocol
 ///
 /// Questions that many have at the same time are asked once.
 public actor DaemonConnection {
-    /// An answer in the form in which it is passed on, and the time at which it came.
+    /// An answer, kept for those who ask soon after.
     public struct Answer: Sendable {
+        /// The answer.
         public var value: JSONValue
+        /// Its JSON, as it's passed on.
         public var bytes: [UInt8]
+        /// The time at which it came.
         public var at: ContinuousClock.Instant
     }
 

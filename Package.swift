@@ -327,17 +327,20 @@ let package = Package(
         .testTarget(name: "WorkerLifecycleTests", dependencies: ["Supervision", "TestSupport", "WorkerLifecycle"]),
         .testTarget(name: "WireProtocolTests", dependencies: ["TestSupport", "WireProtocol"]),
         .testTarget(name: "ProcessesTests", dependencies: ["ConcurrencySupport", "Processes", "TestSupport"]),
-        .testTarget(name: "AcknowledgementTests", dependencies: ["Acknowledgement", "AcknowledgementSimulation", "SimulationSupport"]),
+        .testTarget(
+            name: "AcknowledgementTests",
+            dependencies: ["Acknowledgement", "AcknowledgementSimulation", "SimulationSupport", "TestSupport"]
+        ),
         .testTarget(name: "OwnershipTests", dependencies: ["Ownership"]),
         .testTarget(name: "OwnershipSimulationTests", dependencies: ["OwnershipSimulation", "SimulationSupport"]),
         .testTarget(name: "PlacementTests", dependencies: ["Ownership", "Placement", "Supervision"], exclude: ["rendezvous.py"]),
         .testTarget(name: "ChaosHistoryTests", dependencies: ["ChaosHistory"]),
         .testTarget(name: "SupervisionTests", dependencies: ["Supervision", "TestSupport"]),
-        .testTarget(name: "SupervisionSimulationTests", dependencies: ["Supervision", "SupervisionSimulation"]),
+        .testTarget(name: "SupervisionSimulationTests", dependencies: ["Supervision", "SupervisionSimulation", "TestSupport"]),
         .testTarget(name: "OTPOracleTests", dependencies: ["OTPOracle", "Supervision", "SupervisionSimulation", "TestSupport"]),
         .testTarget(
             name: "WorkerLifecycleSimulationTests",
-            dependencies: ["Supervision", "WorkerLifecycle", "WorkerLifecycleSimulation"]
+            dependencies: ["Supervision", "TestSupport", "WorkerLifecycle", "WorkerLifecycleSimulation"]
         ),
         .testTarget(
             name: "DaemonConfigurationTests",

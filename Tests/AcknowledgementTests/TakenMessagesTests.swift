@@ -1,13 +1,12 @@
 import Acknowledgement
-import Glibc
+import TestSupport
 import Testing
 
 @Suite("The memory of acknowledged messages")
 struct TakenMessagesTests {
-    /// A million, or as many as the environment says.
-    private static let count = getenv("COORDINATORS_TEST_SEQUENCES").flatMap { Int(String(cString: $0)) } ?? 1_000_000
+    private static let count = rounds(short: 100_000, all: 1_000_000, long: 10_000_000, variable: "COORDINATORS_TEST_SEQUENCES")
 
-    @Test("A million messages leave nothing behind, whatever the order of their ends")
+    @Test("Any number of messages leave nothing behind, whatever the order of their ends")
     func bounded() {
         var floor = SequenceFloor()
         var taken = TakenMessages<UInt64>(since: .zero)

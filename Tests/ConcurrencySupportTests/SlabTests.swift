@@ -7,13 +7,11 @@ struct SlabTests {
     func numbers() {
         var slab = Slab<String>()
         let first = slab.insert("a")
-        let removed = slab.remove(first)
-        #expect(removed == "a")
+        #expect(slab.remove(first) == "a")
         let second = slab.insert("b")
         #expect(first != second)
         #expect(slab[first] == nil && slab[second] == "b")
-        let again = slab.remove(first)
-        #expect(again == nil && slab.count == 1)
+        #expect(slab.remove(first) == nil && slab.count == 1)
         // A number that was given up changes nothing.
         slab[first] = "c"
         slab[second] = "d"
@@ -26,11 +24,9 @@ struct SlabTests {
         for number in 0..<10 { _ = slab.insert(number) }
         for number: UInt64 in [0, 1, 12, .max, 1 << 32, 1 << 32 | 2, UInt64(UInt32.max)] {
             #expect(!slab.contains(number) && slab[number] == nil)
-            let removed = slab.remove(number)
-            #expect(removed == nil)
+            #expect(slab.remove(number) == nil)
         }
-        let all = slab.removeAll()
-        #expect(all == Array(0..<10))
+        #expect(slab.removeAll() == Array(0..<10))
         #expect(slab.count == 0)
     }
 }

@@ -12,14 +12,14 @@ import Testing
 /// Acknowledged messages while links are lost and processes are killed, with a ledger of everything that was handled.
 @Suite("Acknowledged messages: lost links and killed processes", .serialized, .timeLimit(minutes: 5))
 struct AcknowledgedStormTests {
-    @Test("Over a thousand lost links every message down is handled once, in its sender's order")
+    @Test("Over lost links every message down is handled once, in its sender's order")
     func down() async throws {
         try await LedgerTree.with(children: ["a"]) { tree in
-            let senders = try await tree.send(4, to: "/a", until: { try await tree.cut("/a", times: 1_000) })
+            let cuts = rounds(short: 100, all: 1_000, long: 5_000)
+            let senders = try await tree.send(4, to: "/a", until: { try await tree.cut("/a", times: cuts) })
             #expect(senders.allSatisfy { $0.failures.isEmpty }, "\(senders.flatMap(\.failures).prefix(5))")
             tree.expectHandledOnce(senders, at: "/a")
-            let count = tree.entries.count
-            print("\(count) messages over 1,000 lost links")
+            print("\(tree.entries.count) messages over \(cuts) lost links")
             // There is no dead letter, and nothing is open.
             #expect(tree.runtime.deadLetters.count == 0)
         }
@@ -28,7 +28,7 @@ struct AcknowledgedStormTests {
     @Test("Over lost links every message up is handled once, in its sender's order")
     func up() async throws {
         try await LedgerTree.with(children: ["a", "b"]) { tree in
-            let (runtime, count) = (tree.runtime, 3_000)
+            let (runtime, count) = (tree.runtime, rounds(short: 600, all: 3_000, long: 10_000))
             let pushes = ["/a", "/b"].enumerated().map { index, path in
                 // The ask isn't acknowledged itself: a message without an answer begins it, and the ledger tells of its end.
                 Task { try await runtime.send(Ledger.Push(index, count), at: CoordinatorPath(path) ?? .root) }
@@ -36,8 +36,8 @@ struct AcknowledgedStormTests {
             for push in pushes { #expect(try await push.value) }
             var cuts = 0
             while tree.entries.count < 2 * count, cuts < 5_000 {
-                try await tree.cut("/a", times: 1)
-                try await tree.cut("/b", times: 1)
+                try await tree.progress(upTo: 2 * count)
+                for path in ["/a", "/b"] as [CoordinatorPath] { try await tree.cut(path, times: 1, isIdle: true) }
                 cuts += 2
             }
             try await eventually("all are handled") { tree.entries.count >= 2 * count }
@@ -54,14 +54,15 @@ struct AcknowledgedStormTests {
             let runtime = tree.runtime
             try await runtime.ask(Ledger.StartBelow("b"), at: "/a", timeout: .patient(.seconds(20)))
             try await runtime.ask(Ledger.StartBelow("c"), at: "/a/b", timeout: .patient(.seconds(20)))
-            let count = 500
+            let turns = rounds(short: 30, all: 150, long: 600)
+            let count = 4 * turns
             #expect(try await runtime.send(Ledger.Push(100, count), at: "/a/b/c"))
             let senders = try await tree.send(3, to: "/a/b/c") {
-                for turn in 0..<150 {
+                for turn in 0..<turns {
                     let path: CoordinatorPath = turn % 3 == 0 ? "/a" : turn % 3 == 1 ? "/a/b" : "/a/b/c"
                     // An acknowledged message would be sent again, and cut the next link too.
                     _ = try? await runtime.send(Ledger.CutUplink(), at: path)
-                    try await Task.sleep(for: .milliseconds(5))
+                    try await tree.progress()
                 }
             }
             #expect(senders.allSatisfy { $0.failures.isEmpty }, "\(senders.flatMap(\.failures).prefix(5))")
@@ -74,7 +75,8 @@ struct AcknowledgedStormTests {
     @Test("Over lost links a row that needs a dependency handles every message once, in its sender's order")
     func needs() async throws {
         try await LedgerTree.with(children: ["a"]) { tree in
-            let senders = try await tree.send(3, to: "/a", { Ledger.EnterInNeed($0) }, until: { try await tree.cut("/a", times: 100) })
+            let cuts = rounds(short: 30, all: 100, long: 1_000)
+            let senders = try await tree.send(3, to: "/a", { Ledger.EnterInNeed($0) }, until: { try await tree.cut("/a", times: cuts) })
             #expect(senders.allSatisfy { $0.failures.isEmpty }, "\(senders.flatMap(\.failures).prefix(5))")
             tree.expectHandledOnce(senders, at: "/a")
         }
@@ -83,12 +85,12 @@ struct AcknowledgedStormTests {
     @Test("Over lost links on both sides of a row that forwards them, every message is handled once, in its sender's order")
     func forwarded() async throws {
         try await LedgerTree.with(children: ["a", "beside"]) { tree in
-            let count = 500
+            let count = rounds(short: 150, all: 500, long: 5_000)
             #expect(try await tree.runtime.send(Ledger.PushBeside(0, count), at: "/a"))
             var cuts = 0
             while tree.entries.count < count, cuts < 2_000 {
-                try await tree.cut("/a", times: 1)
-                try await tree.cut("/beside", times: 1)
+                try await tree.progress(upTo: count)
+                for path in ["/a", "/beside"] as [CoordinatorPath] { try await tree.cut(path, times: 1, isIdle: true) }
                 cuts += 2
             }
             try await eventually("all are handled") { tree.entries.count >= count }
@@ -112,15 +114,16 @@ struct AcknowledgedStormTests {
     @Test("A sender learns that a killed receiver may have handled its message, and nothing is handled twice")
     func kills() async throws {
         try await LedgerTree.with(children: ["a"]) { tree in
+            let kills = rounds(short: 9, all: 30, long: 300)
             let senders = try await tree.send(4, to: "/a") {
-                for turn in 0..<30 {
+                for turn in 0..<kills {
                     try await tree.cut("/a", times: 3)
                     try await tree.kill("/a", life: turn + 1)
                 }
             }
             tree.expectHonest(senders)
             // Every life has handled something, and the messages of one sender in order.
-            #expect(Set(tree.entries.map(\.pid)).count >= 20)
+            #expect(Set(tree.entries.map(\.pid)).count >= kills * 2 / 3)
         }
     }
 
@@ -145,12 +148,12 @@ struct AcknowledgedStormTests {
             let runtime = tree.runtime
             let sending = Task { try await runtime.send(Ledger.Enter(1, 1, milliseconds: 500), at: "/a", acknowledged: true) }
             try await eventually("it's handled") { !tree.entries.isEmpty }
-            try await tree.cut("/a", times: 5)
+            try await tree.cut("/a", times: 5, isIdle: true)
             #expect(try await sending.value)
             #expect(tree.entries.count == 1)
             // A deadline holds all the same, and ends the handler.
             let late = await #expect(throws: CoordinatorError.self) {
-                async let cut: Void = tree.cut("/a", times: 3)
+                async let cut: Void = tree.cut("/a", times: 3, isIdle: true)
                 let isHandled = try await runtime.send(
                     Ledger.Enter(1, 2, milliseconds: 60_000),
                     at: "/a",
@@ -193,9 +196,12 @@ struct AcknowledgedStormTests {
     func pools() async throws {
         try await LedgerTree.with(members: 2) { tree in
             let senders = try await tree.send(4, to: "/pool") {
-                for turn in 0..<20 {
-                    try await Task.sleep(for: .milliseconds(30))
-                    _ = try? await tree.runtime.kill(turn % 2 == 0 ? "/pool/1" : "/pool/2")
+                for turn in 0..<rounds(short: 8, all: 20, long: 200) {
+                    let member: CoordinatorPath = turn % 2 == 0 ? "/pool/1" : "/pool/2"
+                    try await tree.progress()
+                    try await eventually("\(member) lives") { (try? await tree.runtime.snapshot(of: member))?.state == .active }
+                    // The pool may be about to replace it.
+                    _ = try? await tree.runtime.kill(member)
                 }
             }
             tree.expectHonest(senders)
@@ -206,18 +212,23 @@ struct AcknowledgedStormTests {
     func interceptors() async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             try await runtime.startChild("a", .worker)
-            let count = 300
+            let sent = Tally()
+            let flag = Flag()
             let sending = Task {
-                for number in 0..<count {
-                    let isHandled = try await runtime.send(Fixture.Add(number), at: "/a", acknowledged: true)
+                while !flag.isSet {
+                    let isHandled = try await runtime.send(Fixture.Add(sent.count), at: "/a", acknowledged: true)
                     #expect(isHandled)
+                    sent.add()
                 }
             }
-            let tree = LedgerTree(runtime: runtime, file: "")
-            try await tree.cut("/a", times: 100)
+            let tree = LedgerTree(runtime: runtime) { sent.count }
+            let cuts = rounds(short: 30, all: 100, long: 1_000)
+            try await tree.cut("/a", times: cuts)
+            flag.set()
             try await sending.value
-            let total = try await runtime.ask(Fixture.Add(0))
-            #expect(total == (0..<count).reduce(0, +) + count)
+            let count = sent.count
+            #expect(count >= cuts / 2)
+            #expect(try await runtime.ask(Fixture.Add(0)) == (0..<count).reduce(0, +) + count)
             let seen = try await runtime.ask(Fixture.Seen(), at: "/a", timeout: .seconds(20))
             #expect(seen.filter { $0.hasPrefix("down") } == (0..<count).map { "down \($0)" })
         }
@@ -227,7 +238,10 @@ struct AcknowledgedStormTests {
     func idempotent() async throws {
         try await LedgerTree.with(children: ["a"]) { tree in
             let runtime = tree.runtime
+            var answering = tree
             let flag = Flag()
+            let answers = Tally()
+            answering.handled = { answers.count }
             let askers = (0..<4).map { _ in
                 Task {
                     var number = 0
@@ -235,13 +249,14 @@ struct AcknowledgedStormTests {
                         let read = try await runtime.ask(Ledger.Read(number), at: "/a", timeout: .patient(.seconds(20)))
                         #expect(read == number)
                         number += 1
+                        answers.add()
                     }
                     return number
                 }
             }
-            for turn in 0..<10 {
-                try await tree.cut("/a", times: 10)
-                try await tree.kill("/a", life: turn + 1)
+            for turn in 0..<rounds(short: 3, all: 10, long: 100) {
+                try await answering.cut("/a", times: 10)
+                try await answering.kill("/a", life: turn + 1)
             }
             flag.set()
             for asker in askers { #expect(try await asker.value > 0) }
@@ -258,6 +273,15 @@ private final class Flag: Sendable {
     func set() { state.withLock { $0 = true } }
 }
 
+/// A number that tasks share.
+private final class Tally: Sendable {
+    private let state = Lock(0)
+
+    var count: Int { state.withLock { $0 } }
+
+    func add() { state.withLock { $0 += 1 } }
+}
+
 /// A tree whose coordinators write what they handle into one file.
 private struct LedgerTree: Sendable {
     /// What became of a sender's messages.
@@ -269,7 +293,9 @@ private struct LedgerTree: Sendable {
     }
 
     let runtime: CoordinatorRuntime
-    let file: String
+    var file = ""
+    /// Returns a number that grows with what is handled.
+    var handled: @Sendable () -> Int
 
     static func with(
         children: [String] = [],
@@ -286,7 +312,7 @@ private struct LedgerTree: Sendable {
             var options = Support.options
             options.workerRestarts = TokenBucket(rate: 1_000, burst: 1_000)
             try await withRuntime(LedgerRoot.self, configuration: configuration, options: options) { runtime in
-                try await body(LedgerTree(runtime: runtime, file: file))
+                try await body(LedgerTree(runtime: runtime, file: file) { Files.size(of: file) ?? 0 })
             }
         }
     }
@@ -330,16 +356,26 @@ private struct LedgerTree: Sendable {
         return senders
     }
 
+    /// Waits until something more has been handled.
+    ///
+    /// - Parameter total: As many as are handled in all.
+    func progress(upTo total: Int = .max) async throws {
+        let before = handled()
+        try await eventually("something more is handled") { handled() != before || entries.count >= total }
+    }
+
     /// Loses the link of a worker, each time when there is one.
-    func cut(_ path: CoordinatorPath, times: Int) async throws {
+    ///
+    /// - Parameter isIdle: Whether nothing more is handled meanwhile.
+    func cut(_ path: CoordinatorPath, times: Int, isIdle: Bool = false) async throws {
         let children = try #require(try runtime.root.existingChildren)
         var done = 0
         while done < times {
             try await eventually("\(path) has its link") {
                 (try? children.host(of: path.key) as? WorkerHost)?.state.withLock { $0.linkedPeer } != nil
             }
-            // Something is under way then.
-            try await Task.sleep(for: .milliseconds(1))
+            // Every other one is lost when messages have crossed it, and others are under way.
+            if done % 2 == 0, !isIdle { try await progress() }
             do {
                 try await runtime.fault(.lostLink, at: path)
                 done += 1

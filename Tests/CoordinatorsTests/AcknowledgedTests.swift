@@ -83,10 +83,11 @@ extension AcknowledgedTests {
         floor: UInt64 = 0,
         since: MonotonicTime? = nil,
         _ number: Int,
+        waits: Bool = false,
         to runtime: CoordinatorRuntime
     ) throws -> RawPeer.Outcome {
         let outcome = RawPeer.Outcome()
-        let payload = Payload(try PayloadCoder.encode(LedgerTestRoot.Slow(number), as: .json))
+        let payload = Payload(try PayloadCoder.encode(LedgerTestRoot.Slow(number, waits: waits), as: .json))
         let envelope = Envelope(
             .encoded(name: LedgerTestRoot.Slow.name, .json, payload),
             asker: .function { outcome.settle($0) },
@@ -101,9 +102,11 @@ extension AcknowledgedTests {
     @Test("A message that comes again while it's handled, or after that, is handled once, and gets the same end")
     func again() async throws {
         try await withRuntime(LedgerTestRoot.self, options: Support.options) { runtime in
-            let first = try Self.arrival(1, 1, to: runtime)
-            let second = try Self.arrival(1, since: .now, 1, to: runtime)
+            let first = try Self.arrival(1, 1, waits: true, to: runtime)
+            let second = try Self.arrival(1, since: .now, 1, waits: true, to: runtime)
+            try await eventually("it runs") { try await runtime.ask(LedgerTestRoot.Handled(), at: "/slow") == [1] }
             #expect(first.outcome == nil && second.outcome == nil)
+            try await runtime.ask(LedgerTestRoot.Open(), at: "/slow")
             try await eventually("both end") { first.outcome != nil && second.outcome != nil }
             let third = try Self.arrival(1, since: .now, 1, to: runtime)
             try await eventually("the third gets the end") { third.outcome != nil }
@@ -151,7 +154,7 @@ extension AcknowledgedTests {
                     .encoded(
                         name: LedgerTestRoot.Slow.name,
                         .json,
-                        Payload(try PayloadCoder.encode(LedgerTestRoot.Slow(9, 60_000), as: .json))
+                        Payload(try PayloadCoder.encode(LedgerTestRoot.Slow(9, waits: true), as: .json))
                     ),
                     asker: .function { _ in },
                     sender: "/",
@@ -178,9 +181,12 @@ actor LedgerTestRoot: Coordinator {
 
     struct Slow: ResponderMessage {
         var number: Int
-        var milliseconds: Int
-        init(_ number: Int, _ milliseconds: Int = 50) { (self.number, self.milliseconds) = (number, milliseconds) }
+        /// Whether its handler goes on only after ``Open``.
+        var waits: Bool
+        init(_ number: Int, waits: Bool = false) { (self.number, self.waits) = (number, waits) }
     }
+
+    struct Open: ResponderMessage {}
 
     struct Serial: ResponderMessage {
         var number: Int
@@ -217,7 +223,7 @@ actor LedgerTestRoot: Coordinator {
         .respond(to: Fixture.Wait.self) { me, _ in
             me.waits += 1
             do {
-                try await Task.sleep(for: .seconds(60))
+                try await untilCancelled()
             } catch {
                 me.cancelledWaits += 1
                 throw error
@@ -233,17 +239,20 @@ actor LedgerTestRoot: Coordinator {
     }
 }
 
-/// Notes what it handles, and takes its time.
+/// Notes what it handles, and waits if it's told to.
 private actor SlowCoordinator: Coordinator {
     nonisolated let context: Context
     private var handled: [Int] = []
+    private let gate = OneShot<Void>()
 
     init(_ context: Context) { self.context = context }
 
     static let responders: Responders = [
+        .respond(to: LedgerTestRoot.Open.self) { me, _ in _ = me.gate.settle() },
         .respond(to: LedgerTestRoot.Slow.self) { me, slow in
             me.handled.append(slow.number)
-            try await Task.sleep(for: .milliseconds(slow.milliseconds))
+            if slow.waits { await me.gate.valueUnlessCancelled() }
+            try Task.checkCancellation()
             if slow.number < 0 { throw Fixture.Refusal("negative") }
         },
         .respond(to: LedgerTestRoot.Handled.self) { me, _ in me.handled },
@@ -262,7 +271,7 @@ private actor SerialCoordinator: Coordinator {
     static let responders: Responders = [
         .respond(to: LedgerTestRoot.Serial.self) { me, serial in
             me.handled.append(serial.number)
-            try await Task.sleep(for: .milliseconds(1))
+            await Task.yield()
         },
         .respond(to: LedgerTestRoot.Handled.self) { me, _ in me.handled },
     ]

@@ -103,8 +103,7 @@ struct AdoptionTests {
             unlink(program.directory.file(Siblings.outcomes))
             current = try await program.start()
             try await eventually("the worker is adopted") { program.adoptions(of: "/a") == round }
-            // Long enough for an ask to be refused, if it's to be refused; otherwise nothing happens.
-            try await Task.sleep(for: .milliseconds(300))
+            try await realTime(.milliseconds(300), because: "the worker asks every few milliseconds, and must not be refused")
             unlink(gate)
             try await eventually("an ask is answered") { program.outcomes.contains(sibling) }
             #expect(Set(program.outcomes).isSubset(of: [sibling]), "\(Set(program.outcomes))")

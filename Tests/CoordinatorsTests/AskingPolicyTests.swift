@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Coordinators
 import CoordinatorsTesting
 import Fixtures
@@ -147,7 +148,7 @@ private actor Answering: Coordinator {
         var answers: Set<Int> = []
         for ask in asks.dropFirst() { answers.insert(try await ask.value) }
         let forGood = (0..<3).map { _ in Task.immediate { try await child.ask(Shared.Look(number: 0)) } }
-        while try await child.ask(Shared.Begun()) < 3 { try await Task.sleep(for: .milliseconds(2)) }
+        try await child.ask(Shared.BegunForGood())
         for ask in forGood { ask.cancel() }
         for ask in forGood { _ = await ask.result }
         let cancelled = try await child.ask(Shared.Cancelled())
@@ -216,35 +217,39 @@ private actor Shared: Coordinator {
         var number: Int
     }
     struct Open: ResponderMessage {}
+    /// Answered when the look has begun that never ends.
+    struct BegunForGood: ResponderMessage {}
     struct Begun: ResponderMessage { typealias Reply = Int }
     struct Cancelled: ResponderMessage { typealias Reply = Int }
 
     let context: Context
     private var begun = 0
     private var cancelled = 0
-    private var isOpen = false
+    private let (isOpen, hasBegunForGood, isCancelled) = (OneShot<Void>(), OneShot<Void>(), OneShot<Void>())
 
     init(_ context: Context) { self.context = context }
 
     static let responders: Responders = [
         .respond(to: Look.self) { me, look in try await me.look(look.number) },
-        .respond(to: Open.self) { me, _ in me.isOpen = true },
+        .respond(to: Open.self) { me, _ in _ = me.isOpen.settle() },
+        .respond(to: BegunForGood.self) { me, _ in await me.hasBegunForGood.value },
         .respond(to: Begun.self) { me, _ in me.begun },
-        .respond(to: Cancelled.self) { me, _ in try await me.afterCancellation() },
+        .respond(to: Cancelled.self) { me, _ in
+            await me.isCancelled.value
+            return me.cancelled
+        },
     ]
 
     private func look(_ number: Int) async throws -> Int {
         begun += 1
         guard number > 0 else {
-            do { try await Task.sleep(for: .seconds(600)) } catch { cancelled += 1 }
+            hasBegunForGood.settle()
+            do { try await untilCancelled() } catch { cancelled += 1 }
+            isCancelled.settle()
             return 0
         }
-        while !isOpen { try await Task.sleep(for: .milliseconds(2)) }
+        await isOpen.valueUnlessCancelled()
+        try Task.checkCancellation()
         return number
-    }
-
-    private func afterCancellation() async throws -> Int {
-        while cancelled == 0 { try await Task.sleep(for: .milliseconds(2)) }
-        return cancelled
     }
 }

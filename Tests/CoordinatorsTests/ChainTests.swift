@@ -100,7 +100,8 @@ struct ChainTests {
             try await runtime.startChild("middle", place)
             for round in 1...20 {
                 let asker = Task { try await runtime.perform(.waitAbove(milliseconds: 60_000), at: "/middle", timeout: .seconds(60)) }
-                if round % 2 == 0 { try await Task.sleep(for: .milliseconds(5)) }
+                // Every other one while its handler runs.
+                if round % 2 == 0 { try await eventually("it's handled") { try await runtime.snapshot().mailbox?.running == 1 } }
                 asker.cancel()
                 await #expect(throws: CancellationError.self) { try await asker.value }
             }

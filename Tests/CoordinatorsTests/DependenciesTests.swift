@@ -1,6 +1,7 @@
 import ConcurrencySupport
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 import WireProtocol
 
@@ -12,8 +13,7 @@ struct DependenciesTests {
 
     @Test("The names of the keys behind a property are found")
     func names() {
-        let one = Dependencies.names(of: \.tea)
-        #expect(one == [DependencyKeys().tea.name])
+        #expect(Dependencies.names(of: \.tea) == [DependencyKeys().tea.name])
         // A property may be made of several.
         let several = Dependencies.names(of: \.teaWithMilk)
         #expect(several == [DependencyKeys().tea.name, DependencyKeys().milk.name])
@@ -162,8 +162,7 @@ struct DependenciesTests {
         #expect(arrived.isEncoded(own, bytes))
         #expect(!arrived.isEncoded(own, bytes + Bytes([0])))
         #expect(!entry.isEncoded(own, bytes))
-        let value = try arrived.value(for: DependencyKeys().tea)
-        #expect(value == "green")
+        #expect(try arrived.value(for: DependencyKeys().tea) == "green")
         // Further down it goes as it came.
         let (onward, same) = try #require(try arrived.encoded(as: codec == .json ? .compact : .json))
         #expect(onward == codec)
@@ -235,10 +234,11 @@ private enum KettleKey {
 private enum CrossKeys {
     static let surroundings = Lock(Dependencies())
     static let begun = Atomic<Int>(0)
+    static let bothHaveBegun = ThreadGate()
 
     static func waitForBoth() {
-        begun.add(1, ordering: .relaxed)
-        while begun.load(ordering: .relaxed) < 2 { usleep(1_000) }
+        if begun.add(1, ordering: .relaxed).newValue == 2 { bothHaveBegun.open() }
+        bothHaveBegun.pass()
     }
 
     static func onThread(_ body: @escaping @Sendable () -> String?) async -> String? {

@@ -151,16 +151,14 @@ struct DescendantsTests {
             specification.killsGroupAtExit = !isStray
             let leader = try await ProcessSpawner.shared.spawn(specification)
             _ = await leader.waitForExit()
-            // A different moment of the chain in each round.
-            try await Task.sleep(for: .milliseconds(5 * round))
+            try await realTime(.milliseconds(5 * round), because: "each round is to find another moment of the chain")
             let left =
                 isStray
                 ? await Strays.end(by: .now + .seconds(20)) { $0 == entry }
                 : await ProcessFamily.end([ProcessFamily(leader: leader.identity, entry: entry)])
             #expect(left.isEmpty)
         }
-        // A process that escaped goes on forking for a moment and then sleeps, where it's found: a second is enough for all three hundred.
-        try await Task.sleep(for: .seconds(1))
+        try await realTime(.seconds(1), because: "a process that escaped is found when it has forked three hundred times, and sleeps")
         #expect(sleepers.living.isEmpty)
     }
 

@@ -1,5 +1,4 @@
 import CoordinatorsTesting
-import Glibc
 import Synchronization
 import TestSupport
 import Testing
@@ -66,16 +65,17 @@ struct DirectTurnTests {
     @Test("A coordinator that asks and can't go on, because it's busy, holds up no other asker")
     func busyAsker() async throws {
         try await BlockedThread.run {
+            // A test that fails leaves no thread blocked.
+            defer { BusyChild.mayGoOn.open() }
             try await withRuntime(SlowRoot.self) { runtime in
                 async let asked: Void = runtime.ask(AskRoot(), at: "/busy", timeout: .seconds(60))
                 try await eventually("the root is asked") { SlowRoot.asked.load(ordering: .relaxed) > 0 }
                 async let blocked: Void = runtime.ask(Block(), at: "/busy", timeout: .seconds(60))
-                try await eventually("the asker is busy") { BusyChild.isBlocked.load(ordering: .relaxed) }
+                try await eventually("the asker is busy") { BusyChild.mayGoOn.isAwaited }
                 // The first ask has been handled, and its asker can't take the answer.
                 for _ in 0..<3 { try await runtime.ask(AskRootFreely(), at: "/other", timeout: .seconds(60)) }
-                let isBusy = BusyChild.isBlocked.load(ordering: .relaxed)
-                #expect(isBusy)
-                BusyChild.mayGoOn.store(true, ordering: .relaxed)
+                #expect(BusyChild.mayGoOn.isAwaited)
+                BusyChild.mayGoOn.open()
                 try await blocked
                 try await asked
             }
@@ -122,7 +122,7 @@ private actor SlowRoot: Coordinator {
         .respond(to: Ping.self) { _, _ in
             // The first one takes long enough for its asker to become busy.
             guard asked.add(1, ordering: .relaxed).oldValue == 0 else { return }
-            for _ in 0..<4_000 where !BusyChild.isBlocked.load(ordering: .relaxed) { usleep(10_000) }
+            BusyChild.isBlocked.pass()
         }
     ]
 
@@ -134,8 +134,9 @@ private actor SlowRoot: Coordinator {
 }
 
 private actor BusyChild: Coordinator {
-    static let isBlocked = Atomic<Bool>(false)
-    static let mayGoOn = Atomic<Bool>(false)
+    /// Opened by a child that is about to wait for the other.
+    static let isBlocked = ThreadGate()
+    static let mayGoOn = ThreadGate()
 
     static let responders: Responders = [
         .respond(to: AskRoot.self) { me, _ in try await me.context.ask(Ping(), timeout: .seconds(60)) },
@@ -144,9 +145,8 @@ private actor BusyChild: Coordinator {
             try await Task.detached { try await context.ask(Ping(), timeout: .seconds(60)) }.value
         },
         .respond(to: Block.self) { _, _ in
-            isBlocked.store(true, ordering: .relaxed)
-            for _ in 0..<4_000 where !mayGoOn.load(ordering: .relaxed) { usleep(10_000) }
-            isBlocked.store(false, ordering: .relaxed)
+            isBlocked.open()
+            mayGoOn.pass()
         },
     ]
 

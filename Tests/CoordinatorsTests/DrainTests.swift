@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import CoordinatorsTesting
 import Fixtures
 import TestSupport
@@ -96,7 +97,11 @@ struct DrainTests {
     func waitingMessagesAreHandled() async throws {
         try await withRuntime(Newsroom.self) { runtime in
             for number in 0..<100 { #expect(try await runtime.send(Newsroom.Print(number: number), at: "/desk")) }
-            try await runtime.stop("/desk")
+            let stop = Task { try await runtime.stop("/desk") }
+            try await eventually("the stop has begun") { try await runtime.snapshot(of: "/desk").state == .stopping }
+            #expect(await Newsroom.printed.value == 0)
+            Newsroom.press.settle()
+            _ = try await stop.value
             #expect(await Newsroom.printed.value == 100)
             #expect(runtime.deadLetters.count == 0)
         }
@@ -117,6 +122,8 @@ private actor Newsroom: Coordinator {
     struct Print: ResponderMessage { var number: Int }
 
     static let printed = Count()
+    /// Settled when printing may begin.
+    static let press = OneShot<Void>()
 
     let context: Context
 
@@ -136,11 +143,11 @@ private actor Newsroom: Coordinator {
             .stream(News.self) { me, _, replies in
                 me.readers += 1
                 try await replies.send(1)
-                try await Task.sleep(for: .seconds(600))
+                try await untilCancelled()
             },
             .respond(to: Readers.self, interleaves: true) { me, _ in me.readers },
             .respond(to: Print.self) { _, _ in
-                try await Task.sleep(for: .milliseconds(1))
+                await Newsroom.press.value
                 await Newsroom.printed.add()
             },
         ]

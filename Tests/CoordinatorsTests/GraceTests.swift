@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Coordinators
 import CoordinatorsTesting
 import TestSupport
@@ -12,12 +13,12 @@ private actor Stubborn: Coordinator {
     init(_ context: Context) { self.context = context }
 
     static let responders: Responders = [
-        .respond(to: Hang.self) { _, _ in await Stubborn.sleepOn() }
+        .respond(to: Hang.self) { _, _ in await Stubborn.hang() }
     ]
 
-    func stopped() async { await Self.sleepOn() }
+    func stopped() async { await Self.hang() }
 
-    private static func sleepOn() async { await Task.detached { try? await Task.sleep(for: .seconds(600)) }.value }
+    private static func hang() async { await OneShot<Void>().value }
 }
 
 private actor Keeper: Coordinator {

@@ -168,31 +168,16 @@ struct HandedDownDirectoryTests {
 
     @Test("The directory comes anew on every link, and messages go on as before")
     func redial() async throws {
-        let listener = try LinkListener(address: "ipc:///tmp/directory-\(getpid())-\(UInt32.random(in: .min ... .max)).sock")
         let links = Collected<Link>()
-        let serving = Task {
-            await listener.run { link, _ in
-                links.append(link)
-                try link.send(Frame(.welcome(Welcome(buildID: "", maximumFrameSize: 1 << 20, heartbeatMilliseconds: 0))), lane: .control)
-                let row = Directory.Row("On link \(links.all.count)")
-                try link.send(Frame(.directory(Directory(distance: 1, buildID: "", isLast: true, rows: [row]))), lane: .control)
-                link.hand(over: Link.Handler(frameReceived: { _, _ in }, closed: { _, _ in }))
-            }
+        let parent = try PlayedParent { link in
+            links.append(link)
+            try link.welcome()
+            let row = Directory.Row("On link \(links.all.count)")
+            try link.send(Frame(.directory(Directory(distance: 1, buildID: "", isLast: true, rows: [row]))), lane: .control)
+            return { _, _ in }
         }
-        defer {
-            listener.close()
-            serving.cancel()
-        }
-        let ticket = Ticket(
-            address: listener.address,
-            secret: [1],
-            path: "/worker",
-            incarnation: 1,
-            parentProcessID: getpid(),
-            isStrict: false,
-            orphanGraceMilliseconds: 60_000
-        )
-        let uplink = Uplink(ticket, counts: LiveCounts())
+        defer { parent.close() }
+        let uplink = Uplink(PlayedParent.ticket(parent.address, orphanGraceMilliseconds: 60_000), counts: LiveCounts())
         #expect(uplink.directory == nil)
         let owner = IdleOwner()
         uplink.connect(for: owner)
@@ -252,8 +237,7 @@ extension CoordinatorRuntime {
     /// Waits until the root's hook has run so many times.
     fileprivate func expectUnhandled(_ count: Int, from sender: String) async throws {
         try await eventually("the root hears of all") { try await ask(Fixture.Unhandled()).count >= count }
-        let unhandled = try await ask(Fixture.Unhandled())
-        #expect(unhandled == Array(repeating: "Fixture.NobodyAnswersThis from \(sender)", count: count))
+        #expect(try await ask(Fixture.Unhandled()) == Array(repeating: "Fixture.NobodyAnswersThis from \(sender)", count: count))
     }
 }
 
@@ -313,7 +297,7 @@ private actor RefusingRoot: Coordinator {
     init(_ context: Context) { self.context = context }
 
     static let responders: Responders = [
-        .respond(to: Fixture.Note.self) { _, _ in try await Task.sleep(for: .seconds(600)) }
+        .respond(to: Fixture.Note.self) { _, _ in try await untilCancelled() }
     ]
 
     func start() async throws {

@@ -146,8 +146,7 @@ struct HangTests {
                 workers.remove(parent.identity)
                 return workers.count == 2
             }
-            // The first pings come when the coordinators are ready.
-            try await Task.sleep(for: .seconds(1))
+            try await realTime(.seconds(1), because: "the first pings come when the coordinators of other processes are ready")
             try await body(parent, workers)
             #expect(workers.filter { !$0.isAlive }.isEmpty)
             #expect(parent.exitStatus == nil)
@@ -161,18 +160,18 @@ struct HangTests {
         try await Self.withParent { parent, _ in
             for _ in 0..<3 {
                 try parent.send(.stop)
-                try await Task.sleep(for: .seconds(2))
+                try await realTime(.seconds(2), because: "the parent is stopped for longer than its workers may be silent")
                 try parent.send(.continue)
-                try await Task.sleep(for: .milliseconds(500))
+                try await realTime(.milliseconds(500), because: "the parent judges its workers when it goes on")
             }
-            try await Task.sleep(for: .seconds(2))
+            try await realTime(.seconds(2), because: "the parent judges its workers for longer than they may be silent")
         }
     }
 
     @Test("A parent whose own executor runs nothing pings its workers all the same, and kills none of them")
     func busyParent() async throws {
         try await Self.withParent([Fixture.occupationVariable: "5000"]) { _, _ in
-            try await Task.sleep(for: .seconds(6))
+            try await realTime(.seconds(6), because: "the parent's executor is occupied for five of them")
         }
     }
 
@@ -187,7 +186,7 @@ struct HangTests {
             let start = ContinuousClock.now
             _ = try await runtime.perform(.configuration, at: path)
             slowest = max(slowest, ContinuousClock.now - start)
-            try await Task.sleep(for: .milliseconds(20))
+            try await realTime(.milliseconds(20), because: "asks without a pause would take the processors from what they measure")
         }
         return slowest
     }

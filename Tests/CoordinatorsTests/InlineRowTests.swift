@@ -1,7 +1,6 @@
 import Coordinators
 import CoordinatorsTesting
 import Fixtures
-import Glibc
 import TestSupport
 import Testing
 
@@ -39,7 +38,7 @@ private actor DawdlingRoot: Coordinator {
 
     static let responders: Responders = [
         .inline(Fixture.Echo.self) { _, echo in
-            usleep(30_000)
+            realTimeOfThread(.milliseconds(30), because: "the time for which a row holds up its link is measured")
             return echo.text
         },
         .inline(Fixture.Note.self) { _, _ in throw Fixture.Refusal("no notes") },

@@ -29,8 +29,7 @@ struct MaximaTests {
         #expect(!early)
         let none = windows.add(.init(messages: 0, bytes: 0), route: "")
         #expect(none.isEmpty)
-        let free = windows.add(.init(messages: 16, bytes: 1_000), route: "")
-        #expect(free == [1])
+        #expect(windows.add(.init(messages: 16, bytes: 1_000), route: "") == [1])
     }
 
     @Test("A message without credit isn't accepted")
@@ -68,8 +67,7 @@ struct MaximaTests {
 
     @Test("Last words of any length are harmless", arguments: [Exit.Kind.failed, .startFailed, .escalated, .init(rawValue: 200)])
     func lastWords(_ kind: Exit.Kind) {
-        let reason = ExitReason(Exit(kind: kind, code: .min, message: String(repeating: "ü", count: 500_000)))
-        #expect(reason.description.utf8.count <= 1_100)
+        #expect(ExitReason(Exit(kind: kind, code: .min, message: String(repeating: "ü", count: 500_000))).description.utf8.count <= 1_100)
     }
 
     @Test("Times before and after all time are harmless")

@@ -62,8 +62,7 @@ struct NavigationStackTests {
         #expect(effects.finished == ["/b"])
         // A coordinator that has popped a page of its own knows the one below it.
         #expect(!effects.uncoversSomebody)
-        let nothing = stack.apply(.pop, by: "/b")
-        #expect(nothing == NavigationStack.Effects())
+        #expect(stack.apply(.pop, by: "/b") == NavigationStack.Effects())
         #expect(stack.words == ["/a 1"])
     }
 
@@ -91,13 +90,11 @@ struct NavigationStackTests {
     @Test("popTo leaves the page on top, and does nothing without it")
     func popTo() {
         let stack = stacked(("/a", 1), ("/a", 2), ("/b", 3))
-        let nothing = stack.apply(.popTo(.integer(3)), by: "/a")
-        #expect(nothing == NavigationStack.Effects())
+        #expect(stack.apply(.popTo(.integer(3)), by: "/a") == NavigationStack.Effects())
         let effects = stack.apply(.popTo(.integer(1)), by: "/a")
         #expect(stack.words == ["/a 1"])
         #expect(effects.finished == ["/b"])
-        let again = stack.apply(.popTo(.integer(1)), by: "/a")
-        #expect(again == NavigationStack.Effects())
+        #expect(stack.apply(.popTo(.integer(1)), by: "/a") == NavigationStack.Effects())
     }
 
     @Test("dismiss removes the coordinator's topmost modal page and everything above it")
@@ -109,8 +106,7 @@ struct NavigationStackTests {
         let effects = stack.apply(.dismiss, by: "/a")
         #expect(stack.words == ["/a 1"])
         #expect(effects.finished == ["/b"])
-        let nothing = stack.apply(.dismiss, by: "/a")
-        #expect(nothing == NavigationStack.Effects())
+        #expect(stack.apply(.dismiss, by: "/a") == NavigationStack.Effects())
     }
 
     // MARK: Effects
@@ -128,8 +124,7 @@ struct NavigationStackTests {
     @Test("The innermost coordinators are finished first")
     func innermostFirst() {
         let stack = stacked(("/", 0), ("/a", 1), ("/a/b/c", 2), ("/a/b", 3))
-        let effects = stack.apply(.setRoot(.integer(9)), by: "/")
-        #expect(effects.finished == ["/a/b/c", "/a/b", "/a"])
+        #expect(stack.apply(.setRoot(.integer(9)), by: "/").finished == ["/a/b/c", "/a/b", "/a"])
     }
 
     @Test("A rewind removes a subtree's pages, wherever they are, and finishes no coordinator")

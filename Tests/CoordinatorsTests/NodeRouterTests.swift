@@ -102,18 +102,27 @@ struct NodeRouterTests {
         let epoch = Lock<UInt64?>(nil)
         /// The number of times that this node still says that it takes nothing.
         let refusals = Lock(0)
-        /// Whether this node doesn't get to say whether it takes messages.
-        let isSilent = Atomic(false)
+        /// What this node passes before it says whether it takes messages.
+        let voice = ThreadGate(isOpen: true)
+        let looks = Lock(0)
+        /// The number of times that this node was asked whether it takes messages.
+        let questions = Lock(0)
+        /// The number of dials that nobody answers.
+        let vainDials = Lock(0)
         private let addresses = Lock<[String: String]>([:])
 
         init(_ place: ChildPlace? = nil) { self.place = Lock(place) }
 
         func address(_ node: String, _ address: String) { addresses.withLock { $0[node] = address } }
 
-        func place(of key: String) -> ChildPlace? { place.withLock { $0 } }
+        func place(of key: String) -> ChildPlace? {
+            looks.withLock { $0 += 1 }
+            return place.withLock { $0 }
+        }
 
         func takes(_ key: String, epoch: UInt64) -> Bool {
-            while isSilent.load(ordering: .relaxed) { usleep(1_000) }
+            questions.withLock { $0 += 1 }
+            voice.pass()
             let refuses = refusals.withLock { refusals in
                 defer { refusals = max(refusals - 1, 0) }
                 return refusals > 0
@@ -124,7 +133,10 @@ struct NodeRouterTests {
         func connect(to node: String) async throws -> Link {
             guard let address = addresses.withLock({ $0[node] }) else { throw CoordinatorError(.failed, "there is no \(node)") }
             // A machine that is gone: nobody answers the dial.
-            if address.isEmpty { try await Task.sleep(for: .seconds(600)) }
+            if address.isEmpty {
+                vainDials.withLock { $0 += 1 }
+                try await untilCancelled()
+            }
             return Link.over(try await PairConnection.dial(address, maximumMessageSize: 2 << 20))
         }
     }
@@ -139,7 +151,7 @@ struct NodeRouterTests {
         let links = Lock<[PairConnection]>([])
         private let listener: StreamListener
         private let tasks = OwnedTasks()
-        let address = "ipc:///tmp/node-\(getpid())-\(UInt32.random(in: .min ... .max)).sock"
+        let address = PlayedParent.freshAddress()
 
         init(_ places: Places = Places(), hasSink: Bool = true) throws {
             self.places = places
@@ -229,7 +241,7 @@ struct NodeRouterTests {
     func early() async throws {
         try await with(.elsewhere(node: "first", epoch: 7)) { caller, first, _ in
             let asks = ask(0..<50, of: caller)
-            try await Task.sleep(for: .milliseconds(100))
+            try await eventually("it has asked again and again") { first.places.questions.withLock { $0 } > 60 }
             #expect(first.notes.isEmpty)
             first.places.epoch.withLock { $0 = 7 }
             for ask in asks { try await ask.value }
@@ -260,14 +272,19 @@ struct NodeRouterTests {
             second.places.epoch.withLock { $0 = 2 }
             for ask in ask(0..<1, of: caller) { try await ask.value }
             // The former owner is about to refuse, and can't be heard yet.
-            first.places.isSilent.store(true, ordering: .relaxed)
+            first.places.voice.close()
+            defer { first.places.voice.open() }
             first.places.epoch.withLock { $0 = nil }
             let asks = ask(1..<100, of: caller)
             caller.places.place.withLock { $0 = .elsewhere(node: "second", epoch: 2) }
             let later = ask(100..<200, of: caller)
-            try await Task.sleep(for: .milliseconds(200))
+            try await eventually("the former owner is asked") { first.places.voice.isAwaited }
+            // What could go to the next owner would be there before an answer on the same link.
+            let router = caller.runtime.core.nodes.load()
+            let peer = try #require(try await router?.peer(of: "second", within: .seconds(20)))
+            for _ in 0..<20 { _ = try await peer.inspect("takes", "@2/sink", timeout: .seconds(20), lane: .bulk) }
             #expect(second.notes.isEmpty)
-            first.places.isSilent.store(false, ordering: .relaxed)
+            first.places.voice.open()
             for ask in asks + later { try await ask.value }
             #expect(first.notes == [0] && second.notes == Array(1..<200))
         }
@@ -279,7 +296,7 @@ struct NodeRouterTests {
             caller.places.address("dead", "")
             second.places.epoch.withLock { $0 = 2 }
             let asks = ask(0..<100, of: caller)
-            try await Task.sleep(for: .milliseconds(50))
+            try await eventually("it's dialled") { caller.places.vainDials.withLock { $0 } == 1 }
             caller.places.place.withLock { $0 = .elsewhere(node: "second", epoch: 2) }
             for ask in asks + ask(100..<200, of: caller) { try await ask.value }
             #expect(second.notes == Array(0..<200))
@@ -291,7 +308,7 @@ struct NodeRouterTests {
         let caller = try Node(Places(.nowhere))
         try await caller.start()
         let asks = ask(0..<100, of: caller)
-        try await Task.sleep(for: .milliseconds(50))
+        try await eventually("each has looked once, and what waits again and again") { caller.places.looks.withLock { $0 } > 102 }
         #expect(caller.notes.isEmpty)
         caller.places.place.withLock { $0 = .here }
         let later = ask(100..<200, of: caller)

@@ -56,7 +56,7 @@ final class RawPeer: Sendable {
         _ inspected: @escaping @Sendable () async throws -> JSONValue,
         _ notified: @escaping @Sendable (String, PayloadCodec, Bytes) -> Void
     ) async throws {
-        let listener = try LinkListener(address: "ipc:///tmp/raw-peer-\(getpid())-\(UInt32.random(in: .min ... .max)).sock")
+        let listener = try LinkListener(address: PlayedParent.freshAddress())
         let (log, counts) = (Log(), LiveCounts())
         let (peers, accepted) = AsyncStream.makeStream(of: Peer.self)
         serving = Task {

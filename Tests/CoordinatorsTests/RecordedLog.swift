@@ -1,17 +1,17 @@
 import ConcurrencySupport
-import Glibc
 import Logging
+import TestSupport
 
 /// The log's entries, one line each.
 final class RecordedLog: Sendable {
     private struct State {
         var lines: [String] = []
-        var isHeld = false
         var calls = 0
     }
 
     private let state = Lock(State())
     private let level: Logger.Level
+    private let gate = ThreadGate(isOpen: true)
 
     init(_ level: Logger.Level = .warning) { self.level = level }
 
@@ -29,7 +29,7 @@ final class RecordedLog: Sendable {
     }
 
     /// Holds up the threads that log, until it's released.
-    func hold(_ isHeld: Bool = true) { state.withLock { $0.isHeld = isHeld } }
+    func hold(_ isHeld: Bool = true) { if isHeld { gate.close() } else { gate.open() } }
 
     private struct Handler: LogHandler {
         let log: RecordedLog
@@ -44,7 +44,7 @@ final class RecordedLog: Sendable {
 
         func log(event: LogEvent) {
             log.state.withLock { $0.calls += 1 }
-            while log.state.withLock({ $0.isHeld }) { usleep(1_000) }
+            log.gate.pass()
             let all = metadata.merging(metadataProvider?.get() ?? [:]) { $1 }.merging(event.metadata ?? [:]) { $1 }
             let text = all.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
             log.state.withLock { $0.lines.append("\(event.level): \(event.message)\(text)") }

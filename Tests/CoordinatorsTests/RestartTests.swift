@@ -64,8 +64,7 @@ struct RestartTests {
                 let below = try await [runtime.ask(Fixture.WhereAmI(), at: "/a/b"), runtime.ask(Fixture.WhereAmI(), at: "/a/b/c")]
                 let identities = try below.map { try #require(ProcessIdentity(processID: $0.pid)) }
                 kill(a.pid, SIGKILL)
-                let after = try await runtime.whereIsIt("/a", after: a)
-                #expect(after.incarnation == a.incarnation + 1)
+                #expect(try await runtime.whereIsIt("/a", after: a).incarnation == a.incarnation + 1)
                 #expect(identities.filter(\.isAlive).isEmpty)
             }
         }
@@ -100,8 +99,7 @@ struct RestartTests {
             }
             let before = try await runtime.ask(Fixture.WhereAmI(), at: "/hung")
             kill(before.pid, SIGSTOP)
-            let after = try await runtime.whereIsIt("/hung", after: before)
-            #expect(after.incarnation == 2)
+            #expect(try await runtime.whereIsIt("/hung", after: before).incarnation == 2)
             #expect(try await runtime.snapshot(of: "/hung").lastExit == .hung)
             #expect(try await working.value == "done")
             #expect(try await runtime.snapshot(of: "/busy").restarts == 0)

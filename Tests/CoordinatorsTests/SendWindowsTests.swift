@@ -98,8 +98,7 @@ struct SendWindowsTests {
         _ = windows.add(.init(messages: 16, bytes: 64_000), route: "")
         for number in 0..<5 { _ = windows.take(number, route: "a", size: 1) }
         #expect(windows.count == 4)
-        let all = windows.removeAll()
-        #expect(all == [1, 2, 3, 4])
+        #expect(windows.removeAll() == [1, 2, 3, 4])
         #expect(windows.count == 0)
     }
 

@@ -40,7 +40,7 @@ private actor Busy: Coordinator {
     func start() async throws { note("start") }
     func run() async throws {
         note("run")
-        try await Task.sleep(for: .seconds(3_600))
+        try await untilCancelled()
     }
     func stopped() async { note("stop") }
 

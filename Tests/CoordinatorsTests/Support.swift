@@ -24,18 +24,16 @@ extension CoordinatorRuntime {
 
     /// Asks until another life than `former` answers: what is sent while a process dies may be lost with it, and says so.
     func whereIsIt(_ path: CoordinatorPath, after former: Fixture.Place) async throws -> Fixture.Place {
-        let deadline = ContinuousClock.now + .patient(.seconds(20))
-        while true {
+        var next: Fixture.Place?
+        try await eventually("another life than \(former)") {
             do {
-                let place = try await ask(Fixture.WhereAmI(), at: path)
-                if place != former { return place }
-                try #require(ContinuousClock.now < deadline, "\(former) still lives")
-                try await Task.sleep(for: .milliseconds(1))
-            } catch let error as CoordinatorError
-                where (error.code == .peerLost || error.code == .timedOut) && ContinuousClock.now < deadline
-            {
+                next = try await ask(Fixture.WhereAmI(), at: path)
+                return next != former
+            } catch let error as CoordinatorError where error.code == .peerLost || error.code == .timedOut {
+                return false
             }
         }
+        return try #require(next)
     }
 
     @discardableResult

@@ -15,30 +15,19 @@ import WireProtocol
 struct UplinkTests {
     @Test("Moves of pages without a link leave on the next one, in order")
     func kept() async throws {
-        let listener = try LinkListener(address: "ipc:///tmp/moves-\(getpid())-\(UInt32.random(in: .min ... .max)).sock")
         let pages = Collected<Int64>()
-        let serving = Task {
-            await listener.run { link, _ in
-                try link.send(Frame(.welcome(Welcome(buildID: "", maximumFrameSize: 1 << 20, heartbeatMilliseconds: 0))), lane: .control)
-                link.hand(
-                    over: Link.Handler(
-                        frameReceived: { _, frame in
-                            guard case .send(let send) = frame.content,
-                                let move = try? PayloadCoder.decode(Navigate.self, from: send.payload, codec: frame.codec),
-                                case .show(.integer(let page), isModal: false) = move.move
-                            else { return }
-                            pages.append(page)
-                        },
-                        closed: { _, _ in }
-                    )
-                )
+        let parent = try PlayedParent { link in
+            try link.welcome()
+            return { _, frame in
+                guard case .send(let send) = frame.content,
+                    let move = try? PayloadCoder.decode(Navigate.self, from: send.payload, codec: frame.codec),
+                    case .show(.integer(let page), isModal: false) = move.move
+                else { return }
+                pages.append(page)
             }
         }
-        defer {
-            listener.close()
-            serving.cancel()
-        }
-        let uplink = Uplink(Self.ticket(listener.address), counts: LiveCounts())
+        defer { parent.close() }
+        let uplink = Uplink(PlayedParent.ticket(parent.address), counts: LiveCounts())
         for page in 0..<50 { Self.show(page, on: uplink) }
         uplink.connect(for: LossRecorder())
         try await eventually("the first have come") { pages.all.count >= 50 }
@@ -46,7 +35,7 @@ struct UplinkTests {
         try await eventually("all have come") { pages.all.count == 60 }
         #expect(pages.all == Array(0..<60))
         // There is a bound; what is beyond it fails, and nothing is kept for ever.
-        let down = Uplink(Self.ticket(listener.address), counts: LiveCounts())
+        let down = Uplink(PlayedParent.ticket(parent.address), counts: LiveCounts())
         let failures = (0..<2_000).count { Self.show($0, on: down).hasEnded }
         #expect(failures == 2_000 - 1_024)
     }
@@ -61,37 +50,25 @@ struct UplinkTests {
 
     @Test("A worker tells the newest epoch that it knows, takes over a newer one, and refuses a parent with an older one")
     func epochs() async throws {
-        let listener = try LinkListener(address: "ipc:///tmp/epochs-\(getpid())-\(UInt32.random(in: .min ... .max)).sock")
         let seen = Lock<[UInt32]>([])
         // The parents to which the worker has said more than its hello.
         let taken = Lock<Set<Int>>([])
-        let serving = Task {
-            await listener.run { link, _ in
-                let number = seen.withLock { seen in
-                    seen.append(link.helloEpoch)
-                    return seen.count
-                }
-                let welcome = Welcome(buildID: "", maximumFrameSize: 1 << 20, heartbeatMilliseconds: 0)
-                // The first parent is older, the second newer, the third as old as the first again.
-                try link.send(Frame(.welcome(welcome), epoch: number == 2 ? 7 : 4), lane: .control)
-                // A worker that takes the welcome announces its credit: the link has served its purpose.
-                link.hand(
-                    over: Link.Handler(
-                        frameReceived: { link, _ in
-                            taken.withLock { _ = $0.insert(number) }
-                            link.close()
-                        },
-                        closed: { _, _ in }
-                    )
-                )
+        let parent = try PlayedParent { link in
+            let number = seen.withLock { seen in
+                seen.append(link.helloEpoch)
+                return seen.count
+            }
+            // The first parent is older, the second newer, the third as old as the first again.
+            try link.welcome(epoch: number == 2 ? 7 : 4)
+            // A worker that takes the welcome announces its credit: the link has served its purpose.
+            return { link, _ in
+                taken.withLock { _ = $0.insert(number) }
+                link.close()
             }
         }
-        defer {
-            listener.close()
-            serving.cancel()
-        }
+        defer { parent.close() }
         let recorder = LossRecorder()
-        let uplink = Uplink(Self.ticket(listener.address, orphanGraceMilliseconds: 60_000, epoch: 5), counts: LiveCounts())
+        let uplink = Uplink(PlayedParent.ticket(parent.address, orphanGraceMilliseconds: 60_000, epoch: 5), counts: LiveCounts())
         uplink.connect(for: recorder)
         try await eventually("it dials again and again") { seen.withLock { $0.count >= 4 } }
         #expect(seen.withLock { Array($0.prefix(4)) } == [5, 5, 7, 7])
@@ -99,56 +76,37 @@ struct UplinkTests {
         uplink.beginEnding()
     }
 
-    private static func ticket(_ address: String, orphanGraceMilliseconds: UInt32 = 0, epoch: UInt32 = 0) -> Ticket {
-        Ticket(
-            address: address,
-            secret: [1],
-            path: "/worker",
-            incarnation: 1,
-            parentProcessID: getpid(),
-            isStrict: false,
-            orphanGraceMilliseconds: orphanGraceMilliseconds,
-            epoch: epoch
-        )
-    }
-
     @Test("A worker dials a parent that hangs up at once with pauses, one dial at a time, until it gives up")
     func hangsUp() async throws {
         let parent = try RudeParent()
         let recorder = LossRecorder()
-        let uplink = Uplink(Self.ticket(parent.address, orphanGraceMilliseconds: 1_000), counts: LiveCounts())
+        let uplink = Uplink(PlayedParent.ticket(parent.address, orphanGraceMilliseconds: 1_000), counts: LiveCounts())
         uplink.connect(for: recorder)
         try await eventually("the worker has dialled") { parent.arrivals == 1 }
         parent.hangUp()
         try await eventually("the worker gives it up") { recorder.isOrphaned }
         // The first, and ten a second at most.
         #expect((2...12).contains(parent.arrivals))
+        await parent.end()
     }
 
     @Test("A parent with too small limits is refused")
     func tinyFrames() async throws {
-        let listener = try LinkListener(address: "ipc:///tmp/moves-\(getpid())-\(UInt32.random(in: .min ... .max)).sock")
-        let serving = Task {
-            await listener.run { link, _ in
-                try link.send(Frame(.welcome(Welcome(buildID: "", maximumFrameSize: 64, heartbeatMilliseconds: 0))), lane: .control)
-                link.hand(over: Link.Handler(frameReceived: { _, _ in }, closed: { _, _ in }))
-            }
+        let parent = try PlayedParent { link in
+            try link.welcome(maximumFrameSize: 64)
+            return { _, _ in }
         }
-        defer {
-            listener.close()
-            serving.cancel()
-        }
+        defer { parent.close() }
         let recorder = LossRecorder()
-        let uplink = Uplink(Self.ticket(listener.address), counts: LiveCounts())
+        let uplink = Uplink(PlayedParent.ticket(parent.address), counts: LiveCounts())
         uplink.connect(for: recorder)
         try await eventually("the worker gives it up") { recorder.isOrphaned }
     }
 
     @Test("A parent that can't be dialled at all is told as such, once")
     func nobodyListens() async throws {
-        let address = "ipc:///tmp/moves-\(getpid())-\(UInt32.random(in: .min ... .max)).sock"
         let recorder = LossRecorder()
-        let uplink = Uplink(Self.ticket(address, orphanGraceMilliseconds: 60_000), counts: LiveCounts())
+        let uplink = Uplink(PlayedParent.ticket(PlayedParent.freshAddress(), orphanGraceMilliseconds: 60_000), counts: LiveCounts())
         uplink.connect(for: recorder)
         try await eventually("the worker gives it up") { !recorder.losses.all.isEmpty }
         guard case .unreachable = recorder.losses.all[0] else {
@@ -172,8 +130,7 @@ struct UplinkTests {
                 root.acceptBuiltin(envelope)
             }
             pop(1)
-            let still = try await runtime.ask(Fixture.WhereAmI(), at: "/child", timeout: .seconds(20))
-            #expect(still == second)
+            #expect(try await runtime.ask(Fixture.WhereAmI(), at: "/child", timeout: .seconds(20)) == second)
             pop(2)
             try await eventually("it's removed") { root.existingChildren?.has("child") == false }
         }
@@ -185,7 +142,7 @@ extension UplinkTests {
     func keptMessages() async throws {
         let parent = try HoldingParent()
         let recorder = LossRecorder()
-        let uplink = Uplink(Self.ticket(parent.address, orphanGraceMilliseconds: 4_000), counts: LiveCounts())
+        let uplink = Uplink(PlayedParent.ticket(parent.address, orphanGraceMilliseconds: 4_000), counts: LiveCounts())
         uplink.connect(for: recorder)
         let numbers = OpenSequences()
         func send(_ number: Int, isAcknowledged: Bool) -> (Envelope, RawPeer.Outcome) {
@@ -240,14 +197,13 @@ extension UplinkTests {
         #expect(open.allSatisfy { mayBeExecuted($0.1) == true })
         #expect(mayBeExecuted(unsent.0.1) == false && mayBeExecuted(unsent.1.1) == false)
         // Nothing waits any more.
-        let after = send(20, isAcknowledged: true)
-        #expect(after.1.code == .peerLost)
+        #expect(send(20, isAcknowledged: true).1.code == .peerLost)
         parent.close()
     }
 
     @Test("As many messages wait for the next link as may, and the others fail")
     func bound() async throws {
-        let down = Uplink(Self.ticket("ipc:///tmp/nobody-\(getpid()).sock"), counts: LiveCounts())
+        let down = Uplink(PlayedParent.ticket("ipc:///tmp/nobody-\(getpid()).sock"), counts: LiveCounts())
         let envelopes = (0..<2_000).map { _ in
             let envelope = Envelope(
                 .encoded(name: "Test.Number", .json, Payload([0x31])),
@@ -283,13 +239,13 @@ private final class HoldingParent: Sendable {
     private let listener: LinkListener
 
     init() throws {
-        listener = try LinkListener(address: "ipc:///tmp/holding-\(getpid())-\(UInt32.random(in: .min ... .max)).sock")
+        listener = try LinkListener(address: PlayedParent.freshAddress())
         Task { await listener.run { link, _ in try self.attach(link) } }
     }
 
     private func attach(_ link: Link) throws {
         if state.withLock({ $0.isHolding }) { throw LinkError(.handshake, "not now") }
-        try link.send(Frame(.welcome(Welcome(buildID: "", maximumFrameSize: 1 << 20, heartbeatMilliseconds: 0))), lane: .control)
+        try link.welcome()
         try link.send(Frame(.credit(Credit(target: 0, messages: 16_384, bytes: 16 << 20))), lane: .control)
         state.withLock { $0.links.append(link) }
         link.hand(over: Link.Handler(frameReceived: { self.receive($1, on: $0) }, closed: { _, _ in }))
@@ -329,66 +285,41 @@ private final class HoldingParent: Sendable {
 
 /// Keeps the first that dials until it's told otherwise, and hangs up on all others as soon as they may say hello.
 private final class RudeParent: Sendable {
-    private struct State {
-        var first: Int32?
-        var arrivals = 0
-    }
-
-    private let path = "/tmp/moves-\(getpid())-\(UInt32.random(in: .min ... .max)).sock"
-    private let listener: Int32
-    private let state: Lock<State>
+    private let path = "/tmp/rude-\(getpid())-\(UInt32.random(in: .min ... .max)).sock"
+    private let listener: RawSocket
+    private let first = Lock<RawSocket?>(nil)
+    private let count = Lock(0)
+    private let tasks = OwnedTasks()
 
     var address: String { "ipc://\(path)" }
-    var arrivals: Int { state.withLock { $0.arrivals } }
+    var arrivals: Int { count.withLock { $0 } }
 
     init() throws {
-        listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        state = Lock(State())
-        var name = sockaddr_un()
-        name.sun_family = sa_family_t(AF_UNIX)
-        // Unsafe: the path is a fixed array of the C structure, ended by NUL.
-        withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: path.utf8) }
-        let bound = withUnsafePointer(to: name) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
-        }
-        try #require(bound == 0 && listen(listener, 100) == 0)
-        let hasBegun = DetachedThread.run { [listener, weak self] in
-            while case let peer = accept(listener, nil, nil), peer >= 0 {
-                if self?.receive(peer) != true { close(peer) }
+        listener = try RawSocket(listeningAt: path)
+        tasks.add { await self.serve() }
+    }
+
+    private func serve() async {
+        while !Task.isCancelled {
+            // Both ends of a pair say the same of themselves.
+            guard let peer = try? await listener.accept(), let header = try? await peer.read(8) else { continue }
+            guard (try? await peer.write(header)) != nil else { continue }
+            let isFirst = count.withLock { count in
+                count += 1
+                return count == 1
             }
+            if isFirst { first.withLock { $0 = peer } }
         }
-        try #require(hasBegun)
     }
 
-    deinit {
-        hangUp()
-        // Wakes the thread.
-        shutdown(listener, Int32(SHUT_RDWR))
-        close(listener)
+    func hangUp() { first.withLock { $0 = nil } }
+
+    /// Ends, woken by another that dials.
+    func end() async {
+        let ending = Task.immediate { await tasks.end() }
+        _ = try? RawSocket(path)
+        await ending.value
         unlink(path)
-    }
-
-    /// - Returns: whether the connection is kept.
-    private func receive(_ peer: Int32) -> Bool {
-        // Both ends of a pair say the same of themselves.
-        var header = [UInt8](repeating: 0, count: 8)
-        guard recv(peer, &header, 8, Int32(MSG_WAITALL)) == 8, send(peer, header, 8, Int32(MSG_NOSIGNAL)) == 8 else {
-            return false
-        }
-        return state.withLock { state in
-            state.arrivals += 1
-            guard state.arrivals == 1 else { return false }
-            state.first = peer
-            return true
-        }
-    }
-
-    func hangUp() {
-        let first = state.withLock { state in
-            defer { state.first = nil }
-            return state.first
-        }
-        if let first { close(first) }
     }
 }
 

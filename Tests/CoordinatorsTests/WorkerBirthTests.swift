@@ -43,9 +43,12 @@ struct WorkerBirthTests {
         try await Self.withStarter(options) { runtime in
             let script = "exec 3<&-; exec sleep \(sleepers.seconds)"
             // Whether the ticket was in the pipe already when its end was closed, or comes too late, is up to chance.
-            for number in 0..<5 {
-                async let answer = runtime.ask(StarterRoot.StartWorker("a\(number)", "/bin/sh", ["-c", script]), timeout: .seconds(60))
-                _ = try await answer
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<5 {
+                    let start = StarterRoot.StartWorker("a\(number)", "/bin/sh", ["-c", script])
+                    group.addTask { _ = try await runtime.ask(start, timeout: .seconds(60)) }
+                }
+                try await group.waitForAll()
             }
             #expect(sleepers.living.isEmpty)
         }
@@ -55,15 +58,13 @@ struct WorkerBirthTests {
     func launcher() async throws {
         try await Self.withStarter { runtime in
             let script = "\(Support.worker.path); true"
-            let answer = try await runtime.ask(StarterRoot.StartWorker("a", "/bin/sh", ["-c", script]), timeout: .seconds(30))
-            #expect(answer == "started")
+            #expect(try await runtime.ask(StarterRoot.StartWorker("a", "/bin/sh", ["-c", script]), timeout: .seconds(30)) == "started")
             let place = try await runtime.ask(Fixture.WhereAmI(), at: "/a")
             let worker = try #require(ProcessIdentity(processID: place.pid))
             let launcher = try #require(try await runtime.snapshot(of: "/a").processID)
             #expect(launcher != place.pid)
             kill(launcher, SIGKILL)
-            let next = try await runtime.whereIsIt("/a", after: place)
-            #expect(next.pid != place.pid && !worker.isAlive)
+            #expect(try await runtime.whereIsIt("/a", after: place).pid != place.pid && !worker.isAlive)
         }
     }
 

@@ -104,8 +104,8 @@ struct CancellationTests {
         let listener = try StreamListener(directory.url())
         for round in 0..<Self.rounds {
             let task = Task { try await PairConnection.negotiate(listener.accept()) }
-            let peer = try RawSocket(connectedTo: directory.file("s"))
-            if round % 2 == 0 { try await peer.write(Wire.greeting) }
+            let peer = try RawSocket(directory.file("s"))
+            if round % 2 == 0 { try await peer.write(RawSocket.greeting) }
             await cancel(task, in: round)
             do {
                 try await task.value.close()

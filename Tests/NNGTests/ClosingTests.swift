@@ -131,8 +131,8 @@ struct ClosingTests {
         let directory = try TemporaryDirectory()
         let listener = try StreamListener(directory.url())
         async let negotiated = PairConnection.negotiate(listener.accept())
-        let peer = try RawSocket(connectedTo: directory.file("s"))
-        try await peer.write(Wire.greeting)
+        let peer = try RawSocket(directory.file("s"))
+        try await peer.write(RawSocket.greeting)
         let connection = try await negotiated
         peer.close()
         // The connection notices this by itself: no receive is under way.

@@ -61,8 +61,7 @@ struct EncryptionStrangerTests {
         #expect(try await accepted.receive() == [1, 2, 3])
         middle.deed.withLock { $0 = isChanged ? .change : .cut }
         try await dialled.send([UInt8](repeating: 7, count: 1000))
-        let reason = await code { () async throws(NNGError) in try await accepted.receive() }
-        #expect(reason == (isChanged ? .cryptography : .connectionShut))
+        #expect(await code { () async throws(NNGError) in try await accepted.receive() } == (isChanged ? .cryptography : .connectionShut))
         #expect(await code { () async throws(NNGError) in try await dialled.receive() } != nil)
         dialled.close()
         try await passing.value

@@ -42,8 +42,8 @@ struct PairConnectionTests {
         let directory = try TemporaryDirectory()
         let listener = try StreamListener(directory.url())
         let accepting = Task { try await PairConnection.negotiate(listener.accept()) }
-        let peer = try RawSocket(connectedTo: directory.file("s"))
-        try await peer.write(Wire.greeting)
+        let peer = try RawSocket(directory.file("s"))
+        try await peer.write(RawSocket.greeting)
         let connection = try await accepting.value
         let recorder = Recorder()
         recorder.attach(to: connection)
@@ -51,7 +51,7 @@ struct PairConnectionTests {
             withUnsafeBytes(of: UInt32(number)) { Array($0) } + Array(repeating: 5, count: number % 90)
         }
         // One write of everything: many messages per read, cut anywhere.
-        try await peer.write(expected.flatMap { Wire.message($0) })
+        try await peer.write(expected.flatMap { RawSocket.message($0) })
         #expect(await eventually { recorder.count == 10_000 })
         #expect(recorder.messages == expected)
         #expect(!recorder.overlapped)
@@ -66,8 +66,8 @@ struct PairConnectionTests {
         let directory = try TemporaryDirectory()
         let listener = try StreamListener(directory.url())
         let accepting = Task { try await PairConnection.negotiate(listener.accept()) }
-        let peer = try RawSocket(connectedTo: directory.file("s"))
-        try await peer.write(Wire.greeting)
+        let peer = try RawSocket(directory.file("s"))
+        try await peer.write(RawSocket.greeting)
         let connection = try await accepting.value
         let recorder = Recorder()
         recorder.attach(to: connection)
@@ -75,7 +75,7 @@ struct PairConnectionTests {
             Bool.random(using: &generator) ? Int.random(in: 0...40, using: &generator) : Int.random(in: 0...150_000, using: &generator)
         }
         let expected = sizes.map { size in (0..<size).map { UInt8(truncatingIfNeeded: $0 &+ size) } }
-        var bytes = expected.flatMap { Wire.message($0) }[...]
+        var bytes = expected.flatMap { RawSocket.message($0) }[...]
         while !bytes.isEmpty {
             let step =
                 Bool.random(using: &generator) ? Int.random(in: 1...12, using: &generator) : Int.random(in: 1...100_000, using: &generator)
@@ -116,22 +116,22 @@ struct PairConnectionTests {
         let directory = try TemporaryDirectory()
         let listener = try StreamListener(directory.url())
         let accepting = Task { try await PairConnection.negotiate(listener.accept()) }
-        let peer = try RawSocket(connectedTo: directory.file("s"))
-        try await peer.write(Wire.greeting)
+        let peer = try RawSocket(directory.file("s"))
+        try await peer.write(RawSocket.greeting)
         let connection = try await accepting.value
         try await connection.send([1, 2, 3])  // never read
         let bytes = (0..<count).flatMap { number in
-            Wire.message(withUnsafeBytes(of: UInt32(number)) { Array($0) } + Array(repeating: 0, count: 40))
+            RawSocket.message(withUnsafeBytes(of: UInt32(number)) { Array($0) } + Array(repeating: 0, count: 40))
         }
-        let gate = Lock(false)
+        let gate = ThreadGate()
         let recorder = Recorder()
         recorder.attach(to: connection) { _ in
             // The receiver is slow: everything is in the kernel, and the peer gone, when it looks again.
-            while !gate.withLock({ $0 }) { usleep(100) }
+            gate.pass()
         }
         try await peer.write(bytes)
         peer.close()
-        gate.withLock { $0 = true }
+        gate.open()
         #expect(await eventually { !recorder.reasons.isEmpty })
         #expect(recorder.count == count)
         #expect(recorder.reasons == [.connectionShut] || recorder.reasons == [.connectionReset])
@@ -145,13 +145,13 @@ struct PairConnectionTests {
         let listener = try StreamListener(directory.url())
         for round in 0..<150 {
             async let negotiated = PairConnection.negotiate(listener.accept())
-            let peer = try RawSocket(connectedTo: directory.file("s"))
-            try await peer.write(Wire.greeting)
+            let peer = try RawSocket(directory.file("s"))
+            try await peer.write(RawSocket.greeting)
             let connection = try await negotiated
             let recorder = Recorder()
             recorder.attach(to: connection)
             #expect(await connection.transmitted([1]) == nil)  // never read
-            try await peer.write(Wire.message([9]), thenClose: true)
+            try await peer.write(RawSocket.message([9]), thenClose: true)
             #expect(await eventually { !recorder.reasons.isEmpty })
             #expect(recorder.messages == [[9]], "round \(round)")
         }
@@ -164,11 +164,11 @@ struct PairConnectionTests {
         let expected = (0..<200).map { [UInt8($0), 1, 2, 3] }
         for round in 0..<150 {
             async let negotiated = PairConnection.negotiate(listener.accept())
-            let peer = try RawSocket(connectedTo: directory.file("s"))
-            try await peer.write(Wire.greeting)
+            let peer = try RawSocket(directory.file("s"))
+            try await peer.write(RawSocket.greeting)
             let connection = try await negotiated
             let recorder = Recorder()
-            async let writing: Void = peer.write(expected.map { Wire.message($0) })
+            async let writing: Void = peer.write(expected.map { RawSocket.message($0) })
             for _ in 0..<(round % 40) { await Task.yield() }
             recorder.attach(to: connection)
             try await writing

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import NNG
@@ -28,6 +29,6 @@ struct PairFramingTests {
         var bytes = [UInt8](repeating: 0xAA, count: PairFraming.headerLength)
         bytes.withUnsafeMutableBytes { PairFraming.writeHeader(of: length, to: $0) }
         #expect(parse(bytes, maximum: 1 << 20) == .message(length: length))
-        #expect(bytes == Array(Wire.message([], announcing: UInt64(length))))
+        #expect(bytes == Array(RawSocket.message([], announcing: UInt64(length))))
     }
 }

@@ -17,10 +17,10 @@ struct RefusalTests {
             let directory = try TemporaryDirectory()
             let listener = try StreamListener(directory.url())
             async let accepted = PairConnection.negotiate(listener.accept(), maximumMessageSize: maximumMessageSize)
-            peer = try RawSocket(connectedTo: directory.file("s"))
-            try await peer.write(Wire.greeting)
+            peer = try RawSocket(directory.file("s"))
+            try await peer.write(RawSocket.greeting)
             connection = try await accepted
-            #expect(try await peer.read(8) == Wire.greeting)
+            #expect(try await peer.read(8) == RawSocket.greeting)
             self.directory = directory
             self.listener = listener
         }
@@ -31,7 +31,7 @@ struct RefusalTests {
         let recorder = Recorder()
         recorder.attach(to: against.connection)
         let before = addressSpace()
-        try await against.peer.write(Wire.message([], announcing: 4 << 30))
+        try await against.peer.write(RawSocket.message([], announcing: 4 << 30))
         #expect(await eventually { !recorder.reasons.isEmpty })
         #expect(recorder.reasons == [.messageTooLarge])
         #expect(addressSpace() - before < 3 << 30)
@@ -43,7 +43,7 @@ struct RefusalTests {
     @Test(arguments: [UInt64.max, UInt64(Int64.max), UInt64(Int64.max) + 1, 1 << 63])
     func lengthsThatOverflow(_ length: UInt64) async throws {
         let against = try await Against()
-        try await against.peer.write(Wire.message([], announcing: length))
+        try await against.peer.write(RawSocket.message([], announcing: length))
         #expect(await code { () async throws(NNGError) in try await against.connection.receive() } == .messageTooLarge)
         against.listener.close()
     }
@@ -52,10 +52,10 @@ struct RefusalTests {
     func theLimitItselfIsAllowedAndOneMoreIsNot(_ limit: Int) async throws {
         let against = try await Against(maximumMessageSize: limit)
         let largest = [UInt8](repeating: 3, count: limit)
-        try await against.peer.write(Wire.message(largest))
+        try await against.peer.write(RawSocket.message(largest))
         #expect(try await against.connection.receive() == largest)
         // What came whole before the offence is still delivered.
-        try await against.peer.write(Wire.message(largest) + Wire.message([], announcing: UInt64(limit) + 1))
+        try await against.peer.write(RawSocket.message(largest) + RawSocket.message([], announcing: UInt64(limit) + 1))
         #expect(try await against.connection.receive() == largest)
         #expect(await code { () async throws(NNGError) in try await against.connection.receive() } == .messageTooLarge)
         #expect(await against.connection.transmitted([])?.code == .closed)
@@ -76,7 +76,7 @@ struct RefusalTests {
         let against = try await Against()
         let recorder = Recorder()
         recorder.attach(to: against.connection)
-        try await against.peer.write(Wire.message([5]) + [2])
+        try await against.peer.write(RawSocket.message([5]) + [2])
         #expect(await eventually { !recorder.reasons.isEmpty })
         #expect(recorder.messages == [[5]])
         #expect(recorder.reasons == [.protocolError])
@@ -94,7 +94,7 @@ struct RefusalTests {
         let directory = try TemporaryDirectory()
         let listener = try StreamListener(directory.url())
         let accepting = Task { try await PairConnection.negotiate(listener.accept()) }
-        let peer = try RawSocket(connectedTo: directory.file("s"))
+        let peer = try RawSocket(directory.file("s"))
         try await peer.write(greeting)
         let error = await #expect(throws: NNGError.self) { try await accepting.value }
         #expect(error?.code == .protocolError)
@@ -112,9 +112,9 @@ struct RefusalTests {
         async let negotiated = code { () async throws(NNGError) in
             try await PairConnection.negotiate(listener.accept(), timeout: .milliseconds(30))
         }
-        let peer = try RawSocket(connectedTo: directory.file("s"))
+        let peer = try RawSocket(directory.file("s"))
         #expect(await negotiated == .timedOut)
-        #expect(try await peer.read(9) == Wire.greeting)
+        #expect(try await peer.read(9) == RawSocket.greeting)
         listener.close()
     }
 
@@ -122,8 +122,8 @@ struct RefusalTests {
         let directory = try TemporaryDirectory()
         let listener = try StreamListener(directory.url())
         async let negotiated = PairConnection.negotiate(listener.accept())
-        let peer = try RawSocket(connectedTo: directory.file("s"))
-        for byte in Wire.greeting + Wire.message([1, 2]) {
+        let peer = try RawSocket(directory.file("s"))
+        for byte in RawSocket.greeting + RawSocket.message([1, 2]) {
             try await peer.write([byte])
             await Task.yield()
         }
@@ -134,7 +134,7 @@ struct RefusalTests {
     @Test func aPeerThatEndsWithinAMessage() async throws {
         for cut in [1, 8, 9, 12] {
             let against = try await Against()
-            try await against.peer.write(Array(Wire.message([1, 2, 3, 4, 5]).prefix(cut)))
+            try await against.peer.write(Array(RawSocket.message([1, 2, 3, 4, 5]).prefix(cut)))
             against.peer.close()
             #expect(await code { () async throws(NNGError) in try await against.connection.receive() } == .connectionShut)
             against.listener.close()

@@ -89,10 +89,10 @@ struct StreamListenerTests {
             }
         }
         for round in 0..<200 {
-            let peer = try RawSocket(connectedTo: directory.file("s"))
+            let peer = try RawSocket(directory.file("s"))
             // Some say a little first.
             if round % 3 == 1 { try? await peer.write([0]) }
-            if round % 3 == 2 { try? await peer.write(Array(Wire.greeting)) }
+            if round % 3 == 2 { try? await peer.write(Array(RawSocket.greeting)) }
         }
         let good = try await PairConnection.dial(directory.url())
         try await good.send([42])

@@ -87,11 +87,12 @@ extension ProcessesTests {
             }
         }
 
-        /// The exit is known before the end of the capture, whose delivery is slowed down here.
+        /// The exit is known before the end of the capture, whose delivery is held up here.
         @Test func anExitIsAnnouncedAfterTheEndOfTheCaptureAlsoToLateObservers() async throws {
             var systemCalls = SystemCalls.live
+            let gate = ThreadGate(isOpen: true)
             systemCalls.available = { descriptor in
-                usleep(100_000)
+                gate.pass()
                 return SystemCalls.live.available(descriptor)
             }
             let output = Transcript()
@@ -99,10 +100,17 @@ extension ProcessesTests {
             let child = try await ProcessSpawner(systemCalls: systemCalls).spawn(specification)
             let grandchild = try #require(ProcessIdentity(processID: try await output.processID()))
             defer { try? grandchild.send(.kill) }
+            gate.close()
+            defer { gate.open() }
             async let ending = child.terminate(grace: .patient(.seconds(10)))
             try await eventually("the exit") { child.exitStatus != nil }
-            _ = await child.waitForExit()
-            #expect(output.ends == 1)
+            let waiting = Task.immediate {
+                _ = await child.waitForExit()
+                return output.ends
+            }
+            #expect(output.ends == 0)
+            gate.open()
+            #expect(await waiting.value == 1)
             _ = await ending
         }
     }

@@ -40,7 +40,7 @@ extension ProcessesTests {
         }
 
         /// The number of children that are signalled, which is larger under `Deploy/test --long`.
-        private static let signalled = getenv("COORDINATORS_TEST_SIGNALS").flatMap { Int(String(cString: $0)) } ?? 2_000
+        private static let signalled = rounds(short: 400, all: 2_000, long: 10_000, variable: "COORDINATORS_TEST_SIGNALS")
 
         @Test func childrenMayEndWhileTheyAreSignalled() async throws {
             let rounds = Self.signalled / 8
@@ -59,8 +59,7 @@ extension ProcessesTests {
             for round in 0..<rounds {
                 let child = try await ProcessSpawner.shared.spawn(ProcessSpecification(executable: "/bin/true"))
                 let signal = [Signal.terminate, .kill, .user1, .continue][(task + round) % 4]
-                // From "not begun" to "long gone".
-                usleep(UInt32(round % 50) * 30)
+                realTimeOfThread(.microseconds(round % 50 * 30), because: "the child is anything from not begun to long gone")
                 try child.send(signal)
                 try child.sendToGroup(signal)
                 do throws(ProcessError) {

@@ -14,24 +14,27 @@ private let hasPython: Bool = {
 
 extension ProcessesTests {
     @Suite struct Worker {
-        /// Dies when the thread that spawned it ends; else it exits with 7 some time later.
-        private func armed(seconds: Int) -> ProcessSpecification {
-            let script = """
-                import ctypes, sys, time
-                if ctypes.CDLL(None).prctl(1, 9, 0, 0, 0) != 0: sys.exit(1)
-                print("armed", flush=True)
-                time.sleep(\(seconds))
-                sys.exit(7)
+        /// Dies when the thread that spawned it ends; else it exits with 7 at SIGUSR1.
+        private let armed = ProcessSpecification(
+            executable: python,
+            arguments: [
+                "-c",
                 """
-            return ProcessSpecification(executable: python, arguments: ["-c", script])
-        }
+                import ctypes, signal, sys
+                if ctypes.CDLL(None).prctl(1, 9, 0, 0, 0) != 0: sys.exit(1)
+                signal.signal(signal.SIGUSR1, lambda *_: sys.exit(7))
+                print("armed", flush=True)
+                signal.pause()
+                """,
+            ]
+        )
 
         @Test(.enabled(if: hasPython, "needs python3 with ctypes, for a child that calls prctl"))
         func aChildOutlivesTheThreadsThatComeAndGo() async throws {
             let output = Transcript()
-            try await withChild(armed(seconds: 2).collecting(output)) { child in
+            try await withChild(armed.collecting(output)) { child in
                 #expect(try await output.line() == "armed")
-                while child.exitStatus == nil {
+                for _ in 0..<rounds(short: 30, all: 300, long: 1_000) {
                     // Threads of the pool, and other threads, spawning and ending.
                     await withTaskGroup(of: Void.self) { group in
                         for _ in 0..<20 { group.addTask { await Task.yield() } }
@@ -39,6 +42,7 @@ extension ProcessesTests {
                     for _ in 0..<10 { onThreadOfItsOwn {} }
                     _ = try await run(ProcessSpecification(executable: "/bin/true"))
                 }
+                try child.send(.user1)
                 #expect(await child.waitForExit() == .exited(code: 7))
             }
         }
@@ -49,7 +53,7 @@ extension ProcessesTests {
             let (reading, writing) = try makePipe()
             defer { close(reading) }
             let request = SpawnRequest(
-                armed(seconds: 100),
+                armed,
                 descriptors: [.init(source: -1, target: 0), .init(source: writing, target: 1), .init(source: -1, target: 2)]
             )
             let processID = Lock<Int32>(0)

@@ -1,11 +1,12 @@
 import SupervisionSimulation
+import TestSupport
 import Testing
 
 @Suite struct SimulationTests {
     @Test func nothingIsBrokenInAFewThousandWorlds() {
-        let simulation = Simulation()
+        let (simulation, count) = (Simulation(), rounds(short: 500, all: 2_000, long: 20_000))
         var events = 0
-        for seed in UInt64(0)..<2_000 {
+        for seed in UInt64(0)..<UInt64(count) {
             let outcome = simulation.run(Scenario(seed: seed))
             events += outcome.events
             if let violation = outcome.violation {
@@ -14,13 +15,13 @@ import Testing
                 return
             }
         }
-        #expect(events > 80_000, "the worlds are too small")
+        #expect(events > 40 * count, "the worlds are too small")
     }
 
     @Test func nothingIsBrokenWhereverASupervisorIsKilled() {
-        let simulation = Simulation()
+        let (simulation, count) = (Simulation(), rounds(short: 6, all: 30, long: 300))
         var points = 0
-        for seed in UInt64(0)..<30 {
+        for seed in UInt64(0)..<UInt64(count) {
             var scenario = Scenario(seed: seed)
             for point in Scenario.CrashPoint.all(events: simulation.run(scenario).events) {
                 points += 1

@@ -8,10 +8,12 @@ import Testing
 @Suite struct RandomWalkTests {
     static let ids = (0..<8).map { "child-\($0)" }
 
-    @Test(
-        arguments: SupervisionPolicy.Strategy.allCases,
-        [4112305096566866916, 8526029023486289838, UInt64(1), 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, .random(in: 3 ... .max)]
-    )
+    /// Two that have found something, some that stay, and one that is another each time.
+    static let seeds: [UInt64] =
+        [4_112_305_096_566_866_916, 8_526_029_023_486_289_838, .random(in: 1_000 ... .max)]
+        + (0..<rounds(short: 1, all: 15, long: 150)).map { UInt64($0) + 1 }
+
+    @Test(arguments: SupervisionPolicy.Strategy.allCases, seeds)
     func tenThousandEvents(strategy: SupervisionPolicy.Strategy, seed: UInt64) {
         var dice = SeededGenerator(seed: seed, "RandomWalkTests: \(strategy)")
         var events = 0

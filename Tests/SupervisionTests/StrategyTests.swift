@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct StrategyTests {
     /// Carries out starts and stops until nothing is left to do, and returns what was done.
-    private func settle(_ stage: inout Stage, _ directives: [Directive]) -> [String] {
+    private func settle(_ directives: [Directive], in stage: inout Stage) -> [String] {
         var queue = directives
         var done: [String] = []
         while !queue.isEmpty {
@@ -26,8 +26,7 @@ import Testing
     @Test func oneForAllRestartsAll() {
         var stage = Stage(.oneForAll, intensity: 1)
         stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"))
-        let directives = stage.exit("b")
-        #expect(settle(&stage, directives) == ["stop c", "stop a", "start a", "start b", "start c"])
+        #expect(settle(stage.exit("b"), in: &stage) == ["stop c", "stop a", "start a", "start b", "start c"])
         #expect(stage.supervisor.children.map(\.state.incarnation) == [2, 2, 2])
         #expect(!stage.supervisor.isEnding, "one restart is counted, not three")
     }
@@ -35,45 +34,38 @@ import Testing
     @Test func restForOneRestartsTheLaterOnes() {
         var stage = Stage(.restForOne)
         stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"), Child(id: "d"))
-        let directives = stage.exit("b")
-        #expect(settle(&stage, directives) == ["stop d", "stop c", "start b", "start c", "start d"])
+        #expect(settle(stage.exit("b"), in: &stage) == ["stop d", "stop c", "start b", "start c", "start d"])
         #expect(stage.supervisor.children.map(\.state.incarnation) == [1, 2, 2, 2])
     }
 
     @Test func restForOneOfTheLastIsOneForOne() {
         var stage = Stage(.restForOne)
         stage.run(Child(id: "a"), Child(id: "b"))
-        let directives = stage.exit("b")
-        #expect(settle(&stage, directives) == ["start b"])
+        #expect(settle(stage.exit("b"), in: &stage) == ["start b"])
     }
 
     @Test func temporarySiblingsAreStoppedAndForgotten() {
         var stage = Stage(.oneForAll)
         stage.run(Child(id: "a"), Child(id: "b", restart: .temporary), Child(id: "c"))
-        let directives = stage.exit("c")
-        #expect(settle(&stage, directives) == ["stop b", "removed b", "stop a", "start a", "start c"])
+        #expect(settle(stage.exit("c"), in: &stage) == ["stop b", "removed b", "stop a", "start a", "start c"])
     }
 
     /// OTP's tree: a child that was terminated is there again after a restart of all.
     @Test func stoppedSiblingsAreBroughtBack() {
         var stage = Stage(.oneForAll)
         stage.run(Child(id: "a"), Child(id: "b", restart: .transient), Child(id: "c"))
-        let stops = stage.send(.stopRequested("a"))
-        _ = settle(&stage, stops)
+        _ = settle(stage.send(.stopRequested("a")), in: &stage)
         _ = stage.exit("b", .normal)
-        let directives = stage.exit("c")
-        #expect(settle(&stage, directives) == ["start a", "start b", "start c"])
+        #expect(settle(stage.exit("c"), in: &stage) == ["start a", "start b", "start c"])
     }
 
     @Test func restForOneBringsBackOnlyTheLaterOnes() {
         var stage = Stage(.restForOne)
         stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"))
         for id in ["a", "c"] {
-            let stops = stage.send(.stopRequested(id))
-            _ = settle(&stage, stops)
+            _ = settle(stage.send(.stopRequested(id)), in: &stage)
         }
-        let directives = stage.exit("b")
-        #expect(settle(&stage, directives) == ["start b", "start c"])
+        #expect(settle(stage.exit("b"), in: &stage) == ["start b", "start c"])
         #expect(stage.state("a") == .stopped)
     }
 
@@ -84,8 +76,7 @@ import Testing
             _ = stage.send(.stopRequested("b"))
             _ = stage.exit("a")
             if isStoppedAgain { _ = stage.send(.stopRequested("b")) }
-            let directives = stage.exit("b", .shutdown)
-            #expect(settle(&stage, directives) == ["start a"] + (isStoppedAgain ? [] : ["start b"]))
+            #expect(settle(stage.exit("b", .shutdown), in: &stage) == ["start a"] + (isStoppedAgain ? [] : ["start b"]))
         }
     }
 
@@ -97,7 +88,7 @@ import Testing
         _ = stage.send(.stopRequested("a"))
         stage.run(Child(id: "new"))
         _ = stage.exit("new")
-        #expect(settle(&stage, directives) == ["stop b", "start b", "start new"])
+        #expect(settle(directives, in: &stage) == ["stop b", "start b", "start new"])
         #expect(stage.state("a") == .stopped)
     }
 
@@ -110,7 +101,7 @@ import Testing
         _ = stage.exit("b", .shutdown)
         stage.run(Child(id: "b", restart: .transient))
         #expect(stage.exit("b", .normal) == [.report("b", 2, .stopped(.normal))])
-        #expect(settle(&stage, directives) == ["stop c", "start a", "start c"])
+        #expect(settle(directives, in: &stage) == ["stop c", "start a", "start c"])
         #expect(stage.state("b") == .stopped)
     }
 
@@ -142,10 +133,8 @@ import Testing
         _ = stage.exit("d", .shutdown)
         _ = stage.send(.stopRequested("d"))
         _ = stage.exit("c", .shutdown)
-        let directives = stage.exit("b", .shutdown)
-        #expect(directives.last == .start("b", 2, attempt: 0))
-        let again = stage.fail("b")
-        #expect(settle(&stage, again) == ["start b", "start c", "start d"])
+        #expect(stage.exit("b", .shutdown).last == .start("b", 2, attempt: 0))
+        #expect(settle(stage.fail("b"), in: &stage) == ["start b", "start c", "start d"])
         #expect(stage.state("a") == .stopped)
     }
 
@@ -153,14 +142,12 @@ import Testing
         var stage = Stage(.oneForAll)
         stage.run(Child(id: "a"), Child(id: "b"))
         _ = stage.exit("a", .exited(code: 78))
-        let first = stage.exit("b")
-        #expect(settle(&stage, first) == ["start b"])
+        #expect(settle(stage.exit("b"), in: &stage) == ["start b"])
         #expect(stage.state("a") == .stopped)
         // A request is a new beginning.
         stage.run(Child(id: "a"))
-        _ = settle(&stage, stage.send(.stopRequested("a")))
-        let second = stage.exit("b")
-        #expect(settle(&stage, second) == ["start a", "start b"])
+        _ = settle(stage.send(.stopRequested("a")), in: &stage)
+        #expect(settle(stage.exit("b"), in: &stage) == ["start a", "start b"])
     }
 
     /// OTP's terminate_children: a child that ended before its turn to be stopped is started with the others, whatever its reason.
@@ -169,7 +156,7 @@ import Testing
         stage.run(Child(id: "a", restart: .transient), Child(id: "b"), Child(id: "c"))
         let directives = stage.exit("b")
         #expect(stage.exit("a", .normal) == [.report("a", 1, .stopped(.normal))])
-        #expect(settle(&stage, directives) == ["stop c", "start a", "start b", "start c"])
+        #expect(settle(directives, in: &stage) == ["stop c", "start a", "start b", "start c"])
     }
 
     /// OTP's temporary_bystander.
@@ -183,7 +170,7 @@ import Testing
             if isFirst { stage.run(temporary, permanent) } else { stage.run(permanent, temporary) }
             let directives = stage.exit("p")
             let isAffected = strategy == .oneForAll || !isFirst
-            #expect(settle(&stage, directives) == (isAffected ? ["stop t", "removed t", "start p"] : ["start p"]))
+            #expect(settle(directives, in: &stage) == (isAffected ? ["stop t", "removed t", "start p"] : ["start p"]))
             #expect(stage.state("t")?.kind == (isAffected ? nil : .running))
         }
     }
@@ -222,7 +209,7 @@ import Testing
         _ = stage.ready("a")
         let directives = stage.fail("b")
         #expect(directives.last == .stop("a", 2, .timeout(.seconds(5))))
-        #expect(settle(&stage, directives) == ["stop a", "start a", "start b"])
+        #expect(settle(directives, in: &stage) == ["stop a", "start a", "start b"])
     }
 
     /// OTP's rest_for_one_other_child_fails_restart: those before the one that failed stay.
@@ -233,22 +220,18 @@ import Testing
         _ = stage.exit("c", .shutdown)
         _ = stage.exit("b", .shutdown)
         _ = stage.ready("a")
-        let directives = stage.fail("b")
-        #expect(settle(&stage, directives) == ["start b", "start c"])
+        #expect(settle(stage.fail("b"), in: &stage) == ["start b", "start c"])
         #expect(stage.supervisor.children.map(\.state.incarnation) == [2, 3, 2])
     }
 
     @Test func siblingsWaitForTheBackoffAndAreStoppedAtOnce() {
         var stage = Stage(.oneForAll, backoff: Backoff(jitter: 0))
         stage.run(Child(id: "a"), Child(id: "b"))
-        let first = stage.exit("a")
-        _ = settle(&stage, first)
-        let second = stage.exit("a")
-        #expect(settle(&stage, second) == ["stop b"])
+        _ = settle(stage.exit("a"), in: &stage)
+        #expect(settle(stage.exit("a"), in: &stage) == ["stop b"])
         #expect(stage.state("b") == .waiting(nextAttempt: stage.now + .milliseconds(100), attempt: 0))
         #expect(stage.pass(.milliseconds(99)) == [.wake(at: stage.now + .milliseconds(1))])
-        let due = stage.pass(.milliseconds(1))
-        #expect(settle(&stage, due) == ["start a", "start b"])
+        #expect(settle(stage.pass(.milliseconds(1)), in: &stage) == ["start a", "start b"])
     }
 
     @Test func aStopWinsWhileSiblingsAreRestarted() {
@@ -258,7 +241,7 @@ import Testing
         #expect(directives.last == .stop("c", 1, .timeout(.seconds(5))))
         #expect(stage.send(.stopRequested("a")) == [.report("a", 1, .stopped(.shutdown))])
         #expect(stage.send(.stopRequested("c")) == [])
-        #expect(settle(&stage, directives) == ["stop c", "stop b", "start b"])
+        #expect(settle(directives, in: &stage) == ["stop c", "stop b", "start b"])
         #expect(stage.supervisor.children.map(\.state.kind) == [.stopped, .running, .stopped])
     }
 
@@ -267,7 +250,7 @@ import Testing
         stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"))
         let directives = stage.exit("a")
         _ = stage.send(.shutdownRequested(.shutdown))
-        #expect(settle(&stage, directives) == ["stop c", "stop b"])
+        #expect(settle(directives, in: &stage) == ["stop c", "stop b"])
         #expect(stage.send(.timePassed) == [])
         #expect(stage.supervisor.isEnding)
     }
@@ -277,14 +260,13 @@ import Testing
         stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"))
         let directives = stage.exit("a")
         #expect(stage.exit("b") == [.report("b", 1, .crashed(.failed("x")))])
-        #expect(settle(&stage, directives) == ["stop c", "start a", "start b", "start c"])
+        #expect(settle(directives, in: &stage) == ["stop c", "start a", "start b", "start c"])
     }
 
     @Test func escalationStopsTheSiblings() {
         var stage = Stage(.oneForAll, intensity: 0)
         stage.run(Child(id: "a"), Child(id: "b"))
-        let directives = stage.exit("a")
-        #expect(settle(&stage, directives) == ["stop b"])
+        #expect(settle(stage.exit("a"), in: &stage) == ["stop b"])
         #expect(stage.supervisor.isEnding)
     }
 }

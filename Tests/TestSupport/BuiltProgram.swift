@@ -45,7 +45,7 @@ public struct BuiltProgram: Sendable {
         )
         let status = try await withChild(specification) { child in
             let killing = Task {
-                try await Task.sleep(for: .patient(limit))
+                try await realTime(.patient(limit), because: "the program may hang")
                 try child.send(.kill)
             }
             defer { killing.cancel() }

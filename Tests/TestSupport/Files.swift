@@ -36,6 +36,12 @@ public enum Files {
         return bytes
     }
 
+    /// The number of bytes of a file; nil when there is no file.
+    public static func size(of path: String) -> Int? {
+        var status = stat()
+        return lstat(path, &status) == 0 ? Int(status.st_size) : nil
+    }
+
     /// Writes a file, or writes it anew.
     public static func write(_ text: String, to path: String, mode: mode_t = 0o600) throws {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Glibc
 public import Testing
 
@@ -6,56 +7,138 @@ public final class RawSocket: Sendable {
     /// The bytes that open a conversation in SP's pair protocol, version 0.
     public static let greeting: [UInt8] = [0, 0x53, 0x50, 0, 0, 0x10, 0, 0]
 
-    /// The reason for which there is no connection: nothing listens at the path, or there is no such path.
+    /// A call that the kernel has refused, as when nothing listens at the path.
     public struct Refusal: Error, CustomStringConvertible {
         public let description: String
+
+        init(_ call: String) { description = "\(call): \(String(cString: strerror(errno)))" }
     }
 
-    private let descriptor: Int32
+    public let descriptor: Int32
+    private let hasEnded = Lock(false)
 
     /// Connects; a full backlog is waited for.
     ///
     /// - Throws: ``Refusal``.
-    public init(_ path: String, _ what: String = "") throws {
-        descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        try #require(descriptor >= 0)
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        // Unsafe: the path is a fixed array of the C structure.
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-        let result = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
-        }
-        guard result == 0 else { throw Refusal(description: "connection \(what) to \(path): \(String(cString: strerror(errno)))") }
+    public convenience init(_ path: String, _ what: String = "") throws {
+        try self.init(AF_UNIX, "connection \(what) to \(path)") { descriptor in Self.with(path) { connect(descriptor, $0, $1) } }
     }
 
     /// Connects to a port of 127.0.0.1; a full backlog is waited for.
     ///
     /// - Throws: ``Refusal``.
-    public init(port: UInt16) throws {
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        try #require(descriptor >= 0)
-        let result = Self.call(port) { connect(descriptor, $0, $1) }
-        guard result == 0 else { throw Refusal(description: "connection to port \(port): \(String(cString: strerror(errno)))") }
+    public convenience init(port: UInt16) throws {
+        try self.init(AF_INET, "connection to port \(port)") { descriptor in Self.with(port) { connect(descriptor, $0, $1) } }
     }
 
-    /// Calls a function of the kernel with the address of a port of 127.0.0.1.
-    private static func call(_ port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
-        var name = sockaddr_in()
-        name.sin_family = sa_family_t(AF_INET)
-        name.sin_port = port.bigEndian
-        name.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    /// Listens at a path.
+    ///
+    /// - Throws: ``Refusal``.
+    public convenience init(listeningAt path: String, backlog: Int32 = 128) throws {
+        try self.init(AF_UNIX, "listening at \(path)") { descriptor in
+            Self.with(path) { bind(descriptor, $0, $1) == 0 ? listen(descriptor, backlog) : -1 }
+        }
+    }
+
+    private convenience init(_ family: Int32, _ what: String, _ call: (Int32) -> Int32) throws {
+        let descriptor = socket(family, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        try #require(descriptor >= 0)
+        self.init(descriptor)
+        if call(descriptor) != 0 { throw Refusal(what) }
+        limitWaiting()
+    }
+
+    private init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+    deinit { close() }
+
+    /// Closes this end.
+    public func close() {
+        let isFirst = hasEnded.withLock { hasEnded in
+            defer { hasEnded = true }
+            return !hasEnded
+        }
+        if isFirst { _ = Glibc.close(descriptor) }
+    }
+
+    /// No test hangs because a peer says nothing.
+    private func limitWaiting() {
+        var limit = timeval(tv_sec: 10, tv_usec: 0)
+        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+            setsockopt(descriptor, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
+        }
+    }
+
+    private static func with(_ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        // Unsafe: the path is a fixed array of the C structure, and the kernel takes the address of any family.
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        return withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
+        }
+    }
+
+    private static func with(_ port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
         // Unsafe: the kernel takes the address of any family.
-        return withUnsafePointer(to: &name) {
+        return withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
         }
     }
 
-    deinit { close(descriptor) }
+    /// Returns a message of the protocol with a body, and with a length that may be another.
+    public static func message(_ body: [UInt8], announcing length: UInt64? = nil) -> [UInt8] {
+        [1] + withUnsafeBytes(of: (length ?? UInt64(body.count)).bigEndian) { Array($0) } + body
+    }
 
-    /// Returns a message of the protocol with a body.
-    public static func message(_ body: [UInt8]) -> [UInt8] {
-        [1] + withUnsafeBytes(of: UInt64(body.count).bigEndian) { Array($0) } + body
+    /// Accepts a connection at a socket that listens.
+    public func accept() async throws -> RawSocket {
+        try await blocking {
+            let accepted = Glibc.accept(self.descriptor, nil, nil)
+            guard accepted >= 0 else { throw Refusal("accept") }
+            let connection = RawSocket(accepted)
+            connection.limitWaiting()
+            return connection
+        }
+    }
+
+    /// Writes all bytes.
+    public func write(_ bytes: [UInt8], thenClose: Bool = false) async throws {
+        try await write([bytes])
+        if thenClose { close() }
+    }
+
+    /// Writes all bytes, with one system call for each of the pieces.
+    public func write(_ pieces: [[UInt8]]) async throws {
+        try await blocking {
+            for piece in pieces {
+                var rest = piece[...]
+                while !rest.isEmpty {
+                    let count = rest.withUnsafeBytes { Glibc.send(self.descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+                    guard count > 0 else { throw Refusal("send") }
+                    rest = rest.dropFirst(count)
+                }
+            }
+        }
+    }
+
+    /// Reads as many bytes, or fewer at the end of the stream.
+    public func read(_ count: Int) async throws -> [UInt8] {
+        try await blocking {
+            var bytes: [UInt8] = []
+            var buffer = [UInt8](repeating: 0, count: count)
+            while bytes.count < count {
+                let step = recv(self.descriptor, &buffer, count - bytes.count, 0)
+                guard step >= 0 else { throw Refusal("recv") }
+                if step == 0 { break }
+                bytes += buffer[..<step]
+            }
+            return bytes
+        }
     }
 
     /// Sends what there is room for, and returns the number of bytes; fewer than none when the other end has closed.

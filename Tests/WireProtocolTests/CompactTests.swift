@@ -54,8 +54,7 @@ struct CompactTests {
             try expectRoundTrip(value)
             try expectRoundTrip(Float(value))
         }
-        let negativeZero = try CompactDecoder().decode(Double.self, from: try CompactEncoder().encode(-0.0))
-        #expect(negativeZero.sign == .minus)
+        #expect(try CompactDecoder().decode(Double.self, from: try CompactEncoder().encode(-0.0)).sign == .minus)
         #expect(try CompactDecoder().decode(Double.self, from: try CompactEncoder().encode(Double.nan)).isNaN)
         #expect(try CompactDecoder().decode(Float.self, from: try CompactEncoder().encode([Float.nan])[5...]).isNaN)
     }

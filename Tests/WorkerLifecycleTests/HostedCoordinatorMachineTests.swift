@@ -179,7 +179,7 @@ import WorkerLifecycle
     func randomWalks(seed: UInt64) {
         var dice = SeededGenerator(seed: seed, "HostedCoordinatorMachineTests")
         var tally: [String: Int] = [:]
-        for walk in 0..<2_000 {
+        for walk in 0..<rounds(short: 400, all: 2_000, long: 20_000) {
             var world = FakeProcess()
             for _ in 0..<30 where world.complaints.isEmpty { world.step(&dice) }
             world.bringToAnEnd()

@@ -48,7 +48,7 @@ struct Story {
     }
 
     /// Lets time pass of which the owner notices nothing until its end.
-    mutating func sleep(_ duration: Duration) {
+    mutating func oversleep(_ duration: Duration) {
         now += duration
     }
 

@@ -83,8 +83,7 @@ import WorkerLifecycle
         for (number, pause) in ([10, 20, 40, 80] + [Int](repeating: 100, count: 18)).enumerated() {
             let dial = UInt64(2 + number)
             #expect(bench.send(.dialFailed(dial, "")) == [.wake(at: bench.now + .milliseconds(pause))])
-            let next = bench.send(.timePassed, after: .milliseconds(pause))
-            #expect(next == [.dial(dial + 1, within: .seconds(2) - bench.now)])
+            #expect(bench.send(.timePassed, after: .milliseconds(pause)) == [.dial(dial + 1, within: .seconds(2) - bench.now)])
         }
         #expect(bench.send(.dialFailed(24, "")) == [.wake(at: .seconds(2))])
         #expect(bench.send(.timePassed, after: .milliseconds(50)) == [.orphaned])
@@ -179,7 +178,7 @@ import WorkerLifecycle
     func randomWalks(seed: UInt64) {
         var dice = SeededGenerator(seed: seed, "UplinkMachineTests")
         var tally: [String: Int] = [:]
-        for walk in 0..<1_000 {
+        for walk in 0..<rounds(short: 250, all: 1_000, long: 10_000) {
             var parent = FakeParent(&dice)
             for _ in 0..<60 where parent.complaints.isEmpty { parent.step(&dice) }
             parent.hideFromNowOn()

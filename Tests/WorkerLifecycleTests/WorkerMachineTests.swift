@@ -236,7 +236,7 @@ import WorkerLifecycle
     @Test func aParentThatWasLateItselfBlamesNoWorker() {
         var story = Story()
         story.makeReady()
-        story.sleep(.seconds(60))
+        story.oversleep(.seconds(60))
         #expect(story.tell(.timePassed) == ["ping(1)", "probeExecutor(1)"])
         #expect(story.wait(.seconds(9)) == Array(repeating: "ping(1)", count: 9))
         #expect(story.wait(.seconds(1)) == ["expectNoLink", "kill"])
@@ -245,13 +245,13 @@ import WorkerLifecycle
     @Test func aParentThatWasLateItselfLeavesAStartAndALinkMoreTime() {
         var story = Story()
         story.spawn(timeout: .seconds(5))
-        story.sleep(.seconds(60))
+        story.oversleep(.seconds(60))
         #expect(story.tell(.timePassed).isEmpty)
         // What had come in time is heard now.
         story.tell(.linkAttached(1, refusal: nil))
         #expect(story.tell(.ready) == ["startSucceeded"])
         story.tell(.linkLost(1))
-        story.sleep(.seconds(60))
+        story.oversleep(.seconds(60))
         #expect(!story.tell(.timePassed).contains("kill"))
         #expect(story.wait(.milliseconds(999)).isEmpty)
         #expect(story.wait(.seconds(2)).contains("kill"))
@@ -260,7 +260,7 @@ import WorkerLifecycle
     @Test func aStartThatIsStillNotReadyAfterItsParentsDelayHasTimedOut() {
         var story = Story()
         story.spawn(timeout: .seconds(5))
-        story.sleep(.seconds(60))
+        story.oversleep(.seconds(60))
         #expect(story.tell(.timePassed).isEmpty)
         #expect(story.wait(.seconds(1)) == ["expectNoLink", "kill"])
     }
@@ -315,7 +315,7 @@ import WorkerLifecycle
         var story = Story { $0.restartsSilentExecutor = true }
         story.makeReady()
         story.beat(9)
-        story.sleep(.seconds(60))
+        story.oversleep(.seconds(60))
         #expect(story.tell(.timePassed) == ["ping(1)"])
         #expect(!story.beat(9).contains("kill"))
         #expect(story.beat(1).contains("kill"))

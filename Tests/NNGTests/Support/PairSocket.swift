@@ -1,5 +1,6 @@
 import CNNG
 import NNG
+import TestSupport
 
 /// A real SP pair0 socket of nng, to check the framing against.
 final class PairSocket: Sendable {

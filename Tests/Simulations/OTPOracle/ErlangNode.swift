@@ -15,7 +15,7 @@ package final class ErlangNode: Sendable {
     private let output: Int32
 
     /// Runs one as long as the body.
-    package static func run(_ body: (ErlangNode) throws -> Void) async throws {
+    package static func run(_ body: (ErlangNode) async throws -> Void) async throws {
         var template = Array("/tmp/otp-oracle-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw Failure(description: "no temporary directory: \(String(cString: strerror(errno)))") }
         let directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -24,9 +24,13 @@ package final class ErlangNode: Sendable {
             rmdir(directory)
         }
         let node = try await start(in: directory)
-        let result = Result { try body(node) }
+        do {
+            try await body(node)
+        } catch {
+            await node.stop()
+            throw error
+        }
         await node.stop()
-        try result.get()
     }
 
     /// Starts one.

@@ -54,10 +54,9 @@ struct ChainTests {
             try await runtime.startChild("middle", place)
             _ = try await runtime.perform(.echo("warm"), at: "/middle")
             // The error doesn't come from the deadline, which lies beyond the test's end.
-            let error = await #expect(throws: CoordinatorError.self) {
+            await expect(.unhandled) {
                 try await runtime.perform(.unhandled, at: "/middle", timeout: .seconds(600))
             }
-            #expect(error?.code == .unhandled)
             #expect(try await runtime.perform(.sendUnhandled, at: "/middle") == "nobody")
             try await eventually("the root hears of both") {
                 try await runtime.ask(Fixture.Unhandled()).count == 2
@@ -85,10 +84,9 @@ struct ChainTests {
             var milliseconds = 50
             try await eventually("a handler that has begun is cancelled") {
                 defer { milliseconds = min(2 * milliseconds, 3_200) }
-                let error = await #expect(throws: CoordinatorError.self) {
+                await expect(.timedOut) {
                     try await runtime.perform(.waitAbove(milliseconds: milliseconds), at: "/middle")
                 }
-                #expect(error?.code == .timedOut)
                 return try await runtime.ask(Fixture.CancelledWaits()) > 0
             }
         }

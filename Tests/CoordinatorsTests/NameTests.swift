@@ -15,11 +15,11 @@ struct NameTests {
             let before = try await runtime.ask(Fixture.WhereAmI(), at: "/child", timeout: .seconds(20))
             let long = String(repeating: "k", count: 1_025)
             let path = try #require(CoordinatorPath("/child/" + long))
-            await Self.expect(.noSuchPath) { _ = try await runtime.snapshot(of: path) }
-            await Self.expect(.noSuchPath) { _ = try await runtime.ask(Fixture.WhereAmI(), at: path) }
-            await Self.expect(.noSuchPath) { _ = try await runtime.stop(path) }
+            await expect(.noSuchPath) { _ = try await runtime.snapshot(of: path) }
+            await expect(.noSuchPath) { _ = try await runtime.ask(Fixture.WhereAmI(), at: path) }
+            await expect(.noSuchPath) { _ = try await runtime.stop(path) }
             let name = String(repeating: "n", count: 1_100)
-            await Self.expect(.messageTooLarge) { _ = try await runtime.ask(named: name, payload: [:], at: "/child") }
+            await expect(.messageTooLarge) { _ = try await runtime.ask(named: name, payload: [:], at: "/child") }
             #expect(try await slow.value == "done")
             let after = try await runtime.ask(Fixture.WhereAmI(), at: "/child", timeout: .seconds(20))
             #expect(before == after)
@@ -33,7 +33,7 @@ struct NameTests {
                 "", "a/b", "a\nb", "a\u{1B}[31m", "a\u{7F}", "a\u{2028}", String(repeating: "k", count: 256),
                 String(repeating: "ü", count: 128),
             ] {
-                await Self.expect(.invalidKey) { try await runtime.startChild(key, place) }
+                await expect(.invalidKey) { try await runtime.startChild(key, place) }
             }
             let longest = String(repeating: "k", count: 255)
             for key in ["a b", "ü", "日本", longest] { try await runtime.startChild(key, place) }
@@ -44,14 +44,9 @@ struct NameTests {
                 path = path.appending(String(longest.dropLast()))
             }
             #expect(path.description.utf8.count == 1_021)
-            await Self.expect(.invalidKey) { _ = try await runtime.perform(.startGrandchild("abc", inWorker: false), at: path) }
+            await expect(.invalidKey) { _ = try await runtime.perform(.startGrandchild("abc", inWorker: false), at: path) }
             _ = try await runtime.perform(.startGrandchild("ab", inWorker: false), at: path)
             #expect(try await runtime.ask(Fixture.WhereAmI(), at: path.appending("ab"), timeout: .seconds(20)).path.utf8.count == 1_024)
         }
-    }
-
-    private static func expect(_ code: CoordinatorError.Code, from body: () async throws -> Void) async {
-        let error = await #expect(throws: CoordinatorError.self) { try await body() }
-        #expect(error?.code == code)
     }
 }

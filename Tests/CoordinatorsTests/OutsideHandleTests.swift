@@ -8,12 +8,6 @@ import Testing
 /// What code outside of the tree does with it.
 @Suite("The tree from outside", .serialized, .timeLimit(minutes: 2))
 struct OutsideHandleTests {
-    /// Expects a coordinator error of this kind.
-    private static func expect(_ code: CoordinatorError.Code, _ body: () async throws -> Void) async {
-        let error = await #expect(throws: CoordinatorError.self) { try await body() }
-        #expect(error?.code == code)
-    }
-
     // MARK: Handles
 
     @Test("A handle asks, sends and streams, in this process and in a worker", arguments: Where.allCases)
@@ -25,7 +19,7 @@ struct OutsideHandleTests {
             let pid = try await child.ask(Fixture.WhereAmI()).pid
             let snapshot = try await runtime.snapshot(of: "/child")
             #expect(pid == snapshot.processID)
-            await Self.expect(.unhandled) { _ = try await child.ask(Fixture.Notes()) }
+            await expect(.unhandled) { _ = try await child.ask(Fixture.Notes()) }
             let isAnswered = try await child.send(Fixture.Note(1))
             #expect(!isAnswered, "only its own rows are searched")
             let path = try await child.snapshot().path
@@ -63,7 +57,7 @@ struct OutsideHandleTests {
             let first = await events.first { _ in true }
             #expect(first == 5)
             let root = try runtime.coordinator(OutsideRoot.self, at: "/")
-            await Self.expect(.noSuchPath) { _ = try await root.events() }
+            await expect(.noSuchPath) { _ = try await root.events() }
         }
     }
 
@@ -71,17 +65,17 @@ struct OutsideHandleTests {
     func refusals() async throws {
         let kept = Lock<CoordinatorHandle<OutsideChild>?>(nil)
         try await withRuntime(OutsideRoot.self, options: OutsideRoot.options) { runtime in
-            await Self.expect(.unknownType) { _ = try runtime.coordinator(OutsideRoot.self, at: "/local") }
-            await Self.expect(.unknownType) { _ = try runtime.coordinator(OutsideRoot.self, at: "/worker") }
-            await Self.expect(.noSuchPath) { _ = try runtime.coordinator(OutsideChild.self, at: "/nobody") }
-            await Self.expect(.noSuchPath) { _ = try runtime.coordinator(OutsideChild.self, at: "/local/nobody") }
+            await expect(.unknownType) { _ = try runtime.coordinator(OutsideRoot.self, at: "/local") }
+            await expect(.unknownType) { _ = try runtime.coordinator(OutsideRoot.self, at: "/worker") }
+            await expect(.noSuchPath) { _ = try runtime.coordinator(OutsideChild.self, at: "/nobody") }
+            await expect(.noSuchPath) { _ = try runtime.coordinator(OutsideChild.self, at: "/local/nobody") }
             // Only the worker knows.
             let below = try runtime.coordinator(OutsideChild.self, at: "/worker/nobody")
-            await Self.expect(.noSuchPath) { try await below.ask(OutsideChild.Emit(number: 1)) }
+            await expect(.noSuchPath) { try await below.ask(OutsideChild.Emit(number: 1)) }
             kept.withLock { $0 = try? runtime.coordinator(OutsideChild.self, at: "/local") }
         }
         let handle = try #require(kept.withLock { $0 })
-        await Self.expect(.stopped) { try await handle.ask(OutsideChild.Emit(number: 1)) }
+        await expect(.stopped) { try await handle.ask(OutsideChild.Emit(number: 1)) }
     }
 
     @Test("A parent streams from its child")
@@ -106,7 +100,7 @@ struct OutsideHandleTests {
         try await waiting.value
         try await runtime.ready()
         await runtime.stop()
-        await Self.expect(.stopped) { try await runtime.ready() }
+        await expect(.stopped) { try await runtime.ready() }
         #expect(await runtime.health() == CoordinatorHealth(isLive: false, isReady: false))
 
         let failing = CoordinatorRuntime(OutsideRoot.self, options: OutsideRoot.options) { $0.fails = true }
@@ -117,7 +111,7 @@ struct OutsideHandleTests {
 
         let neverStarted = CoordinatorRuntime(OutsideRoot.self, options: OutsideRoot.options)
         await neverStarted.stop()
-        await Self.expect(.stopped) { try await neverStarted.ready() }
+        await expect(.stopped) { try await neverStarted.ready() }
     }
 
     @Test("Health names what isn't ready, for the whole tree or a part of it")

@@ -16,6 +16,16 @@ enum Support {
     }
 }
 
+/// Expects an error of the library's with this code.
+func expect(
+    _ code: CoordinatorError.Code,
+    sourceLocation: SourceLocation = #_sourceLocation,
+    _ body: () async throws -> some Any
+) async {
+    let error = await #expect(throws: CoordinatorError.self, sourceLocation: sourceLocation) { _ = try await body() }
+    #expect(error?.code == code, sourceLocation: sourceLocation)
+}
+
 extension CoordinatorRuntime {
     /// Has the coordinator at `path` do something.
     func perform(_ action: Fixture.Action, at path: CoordinatorPath, timeout: Duration = .patient(.seconds(10))) async throws -> String {

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Glibc
 import TestSupport
 import Testing
@@ -90,9 +91,10 @@ extension ProcessesTests {
         /// The exit is known before the end of the capture, whose delivery is held up here.
         @Test func anExitIsAnnouncedAfterTheEndOfTheCaptureAlsoToLateObservers() async throws {
             var systemCalls = SystemCalls.live
-            let gate = ThreadGate(isOpen: true)
+            let gate = ThreadGate()
+            let started = Lock<ChildProcess?>(nil)
             systemCalls.available = { descriptor in
-                gate.pass()
+                if started.withLock({ $0 })?.exitStatus != nil { gate.pass() }
                 return SystemCalls.live.available(descriptor)
             }
             let output = Transcript()
@@ -100,9 +102,9 @@ extension ProcessesTests {
             let child = try await ProcessSpawner(systemCalls: systemCalls).spawn(specification)
             let grandchild = try #require(ProcessIdentity(processID: try await output.processID()))
             defer { try? grandchild.send(.kill) }
-            gate.close()
+            started.withLock { $0 = child }
+            let ending = Task { await child.terminate(grace: .patient(.seconds(10))) }
             defer { gate.open() }
-            async let ending = child.terminate(grace: .patient(.seconds(10)))
             try await eventually("the exit") { child.exitStatus != nil }
             let waiting = Task.immediate {
                 _ = await child.waitForExit()
@@ -111,7 +113,7 @@ extension ProcessesTests {
             #expect(output.ends == 0)
             gate.open()
             #expect(await waiting.value == 1)
-            _ = await ending
+            _ = await ending.value
         }
     }
 }

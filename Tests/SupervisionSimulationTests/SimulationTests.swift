@@ -31,7 +31,7 @@ import Testing
                 return
             }
         }
-        #expect(points > 2_000, "the worlds are too small")
+        #expect(points >= 67 * count, "the worlds are too small")
     }
 
     @Test(arguments: [UInt64(1), 2, 3, .random(in: 4 ... .max)])

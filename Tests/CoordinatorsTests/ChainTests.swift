@@ -109,11 +109,11 @@ struct ChainTests {
         }
     }
 
-    @Test("Ten thousand messages of one sender arrive in order", arguments: Where.allCases, ["sendNotes", "askNotes"])
+    @Test("Thousands of messages of one sender arrive in order", arguments: Where.allCases, ["sendNotes", "askNotes"])
     func order(_ place: Where, _ kind: String) async throws {
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
             try await runtime.startChild("middle", place)
-            let count = 10_000
+            let count = rounds(short: 2_000, all: 10_000, long: 100_000)
             _ = try await runtime.perform(kind == "sendNotes" ? .sendNotes(count) : .askNotes(count), at: "/middle", timeout: .seconds(60))
             #expect(try await runtime.ask(Fixture.Notes(), timeout: .seconds(30)) == Array(0..<count))
         }

@@ -34,12 +34,12 @@ import Testing
     }
 
     @Test func allOrdersShowAFaultToo() {
-        let outcomes = Exploration.all(children: 2, events: 3) { FaultyMachine.repeatsAnIncarnation.mutation() }.map { $0.run() }
-        #expect(outcomes.contains { $0.violation?.invariant == .incarnationsGrow })
+        let explorations = Exploration.all(children: 2, events: 3) { FaultyMachine.repeatsAnIncarnation.mutation() }
+        #expect(explorations.contains { $0.run().violation?.invariant == .incarnationsGrow })
     }
 
     @Test func allOrdersShowThatARestartIsTakenFromASibling() {
-        let outcomes = Exploration.all(children: 2, events: 4) { FaultyMachine.takesARestartFromASibling.mutation() }.map { $0.run() }
-        #expect(outcomes.contains { $0.violation?.invariant == .intensity })
+        let explorations = Exploration.all(children: 2, events: 4) { FaultyMachine.takesARestartFromASibling.mutation() }
+        #expect(explorations.contains { $0.run().violation?.invariant == .intensity })
     }
 }

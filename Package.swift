@@ -18,7 +18,6 @@ let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let serviceLifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let tracing = Target.Dependency.product(name: "Tracing", package: "swift-distributed-tracing")
 let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
-let yams = Target.Dependency.product(name: "Yams", package: "Yams")
 
 extension Target {
     /// An example: an executable with a README of its own.
@@ -56,7 +55,6 @@ let package = Package(
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
-        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
@@ -137,7 +135,8 @@ let package = Package(
 
         // Shells: the daemon, and the operator's way to it.
         .target(name: "Control", dependencies: ["ConcurrencySupport", "NNG", "Processes", "WireProtocol"]),
-        .target(name: "DaemonConfiguration", dependencies: ["ConcurrencySupport", "Processes", "Supervision", "WireProtocol", yams]),
+        .systemLibrary(name: "CYAML", providers: [.apt(["libyaml-dev"])]),
+        .target(name: "DaemonConfiguration", dependencies: ["CYAML", "ConcurrencySupport", "Processes", "Supervision", "WireProtocol"]),
         // What those find who come from other supervisors: their files are read, and supervisord's clients answered.
         .target(
             name: "Migration",

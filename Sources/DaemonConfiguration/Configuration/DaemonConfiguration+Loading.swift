@@ -1,5 +1,4 @@
 import Glibc
-import Yams
 
 extension DaemonConfiguration {
     /// The size of the largest file, in bytes; a larger file isn't a configuration that a person wrote.
@@ -35,15 +34,8 @@ extension DaemonConfiguration {
     /// - Parameter checkingFiles: as of ``load(path:checkingFiles:)``.
     /// - Throws: the problems of the text.
     public static func parse(text: String, file: String, checkingFiles: Bool) throws(ConfigurationError) -> DaemonConfiguration {
-        try SourceText.check(scalars: text.unicodeScalars, file: file)
+        let root = try YAMLComposer.compose(text, file: file)
         var reader = ConfigurationReader(file: file, checksFiles: checkingFiles)
-        let root: Node?
-        do {
-            // The basic resolver leaves scalars alone: the reader resolves them by YAML 1.2, in which `no` and `on` are texts.
-            root = try compose(yaml: text, .basic, .default, .utf8)
-        } catch {
-            throw ConfigurationError(problems: [SyntaxProblem.describe(error, in: text, file: file)])
-        }
         let configuration = reader.configuration(root, size: text.utf8.count)
         guard let configuration, reader.problems.isEmpty else {
             throw ConfigurationError(problems: reader.problemsInFileOrder)
@@ -56,19 +48,13 @@ extension DaemonConfiguration {
     /// - Throws: the problems of the file; an unreadable file is one.
     public static func cluster(path: String) throws(ConfigurationError) -> ClusterConfiguration {
         let text = try text(path: path)
-        try SourceText.check(scalars: text.unicodeScalars, file: path)
+        let root = try YAMLComposer.compose(text, file: path)
         var reader = ConfigurationReader(file: path)
-        let root: Node?
-        do {
-            root = try compose(yaml: text, .basic, .default, .utf8)
-        } catch {
-            throw ConfigurationError(problems: [SyntaxProblem.describe(error, in: text, file: path)])
-        }
         var cluster: ClusterConfiguration?
         if let root {
             if reader.checkTree(root, size: text.utf8.count) { cluster = reader.cluster(root, "the file") }
         } else {
-            reader.report(line: 1, column: 1, "the file is empty; expected a mapping with `name` and `endpoints`")
+            reader.report(at: Mark(), "the file is empty; expected a mapping with `name` and `endpoints`")
         }
         guard let cluster, reader.problems.isEmpty else { throw ConfigurationError(problems: reader.problemsInFileOrder) }
         return cluster

@@ -1,11 +1,9 @@
-import Yams
-
 extension ConfigurationReader {
     /// The shortest time to live: etcd grants none that is shorter by default.
     private static let shortestLease = Duration.seconds(2)
 
     /// Reads the mapping of `cluster`, or a file that has it alone.
-    mutating func cluster(_ node: Node, _ name: String) -> ClusterConfiguration? {
+    mutating func cluster(_ node: YAMLNode, _ name: String) -> ClusterConfiguration? {
         let fields = self.fields(
             node,
             name,
@@ -91,7 +89,7 @@ extension ConfigurationReader {
         return ClusterConfiguration.Links(listen: listen, address: address, tokenFile: file, security: security)
     }
 
-    private mutating func hostAndPort(_ node: Node, _ name: String) -> String? {
+    private mutating func hostAndPort(_ node: YAMLNode, _ name: String) -> String? {
         let expected = "a host and a port, such as 10.0.0.1:7400 or [fd00::1]:7400"
         guard let text = text(node, name, expected: expected) else { return nil }
         guard let colon = text.lastIndex(of: ":"), UInt16(text[text.index(after: colon)...]) != nil else {
@@ -114,7 +112,7 @@ extension ConfigurationReader {
         return nil
     }
 
-    private mutating func security(_ node: Node, _ name: String) -> ClusterConfiguration.Security {
+    private mutating func security(_ node: YAMLNode, _ name: String) -> ClusterConfiguration.Security {
         var security = ClusterConfiguration.Security()
         guard let fields = self.fields(node, name, keys: ["authority", "certificate", "key"]) else { return security }
         security.authority = fields["authority"].flatMap { self.path($0, "`authority`", expected: "the path of a PEM file") }
@@ -127,7 +125,7 @@ extension ConfigurationReader {
     }
 
     /// Reads a name as a host's label has: letters, digits and hyphens.
-    private mutating func label(_ node: Node, _ name: String) -> String? {
+    private mutating func label(_ node: YAMLNode, _ name: String) -> String? {
         let expected = "1 to 63 letters, digits and hyphens, with no hyphen at either end"
         guard let text = text(node, name, expected: expected) else { return nil }
         let isPlain = text.utf8.allSatisfy { byte in
@@ -143,13 +141,13 @@ extension ConfigurationReader {
         return nil
     }
 
-    private mutating func labels(_ node: Node) -> [String: String] {
-        guard case .mapping(let mapping) = node else {
+    private mutating func labels(_ node: YAMLNode) -> [String: String] {
+        guard case .mapping(let pairs) = node.content else {
             report(at: node.mark, "`labels` is \(node.summary); expected a mapping such as {disk: ssd}")
             return [:]
         }
         var labels: [String: String] = [:]
-        for (key, value) in mapping {
+        for (key, value) in pairs {
             guard let key = text(key, "a label", expected: "a name"), let value = verbatim(value, "`\(key)`") else { continue }
             labels[key] = value
         }
@@ -159,16 +157,16 @@ extension ConfigurationReader {
     // MARK: - Children
 
     /// Reads `placement`: the word `cluster`, or what the child wants of its node.
-    mutating func placement(_ node: Node, isAtTop: Bool) -> ClusterPlacement? {
+    mutating func placement(_ node: YAMLNode, isAtTop: Bool) -> ClusterPlacement? {
         var placement = ClusterPlacement()
         guard isAtTop else {
             report(at: node.mark, "`placement` is for a child at the top of the file, which is placed with all that is below it")
             return nil
         }
-        if let scalar = node.scalar {
-            if scalar.string == "cluster" { return placement }
+        if let text = node.text {
+            if text == "cluster" { return placement }
             let expected = "`cluster`, or a mapping with what the child wants of its node"
-            report(at: node.mark, "`placement` is `\(scalar.string)`; expected \(expected)")
+            report(at: node.mark, "`placement` is `\(text)`; expected \(expected)")
             return nil
         }
         guard let fields = self.fields(node, "`placement`", keys: ["labels", "apart", "weight", "moves"]) else { return nil }

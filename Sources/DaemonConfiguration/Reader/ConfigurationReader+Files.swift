@@ -1,15 +1,14 @@
 import Glibc
-import Yams
 
 extension ConfigurationReader {
     /// Reads a path, which no shell expands.
-    mutating func path(_ node: Node, _ name: String, expected: String) -> String? {
+    mutating func path(_ node: YAMLNode, _ name: String, expected: String) -> String? {
         guard let path = text(node, name, expected: expected) else { return nil }
         return self.path(path, name, at: node)
     }
 
     /// Returns a path that was read, unless it's one that a shell would expand.
-    mutating func path(_ path: String, _ name: String, at node: Node) -> String? {
+    mutating func path(_ path: String, _ name: String, at node: YAMLNode) -> String? {
         if path == "~" || path.hasPrefix("~/") || path.hasPrefix("$") {
             report(at: node.mark, "\(name) is `\(path)`, and no shell replaces `\(path.prefix(1))` here; expected the path written out")
             return nil
@@ -17,7 +16,7 @@ extension ConfigurationReader {
         return path
     }
 
-    mutating func checkDirectory(_ path: String, at node: Node) {
+    mutating func checkDirectory(_ path: String, at node: YAMLNode) {
         guard checksFiles else { return }
         var status = stat()
         guard stat(path, &status) == 0 else {
@@ -33,7 +32,7 @@ extension ConfigurationReader {
     /// - Parameters:
     ///   - searchPath: the directories in which a name without a slash is looked up; nil means that it isn't looked up.
     ///   - directory: the child's working directory.
-    mutating func checkExecutable(_ path: String, searchPath: String?, directory: String?, at node: Node) {
+    mutating func checkExecutable(_ path: String, searchPath: String?, directory: String?, at node: YAMLNode) {
         guard checksFiles else { return }
         if !path.contains("/"), let searchPath {
             guard !searchPath.split(separator: ":").contains(where: { Self.isExecutable("\($0)/\(path)") }) else { return }

@@ -1,41 +1,39 @@
 import WireProtocol
-import Yams
 
 extension ConfigurationReader {
     /// Reads a value of any form as JSON.
     ///
     /// The keys of mappings are texts as they are written.
-    mutating func json(_ node: Node) -> JSONValue? {
-        switch node {
-        case .scalar(let scalar):
+    mutating func json(_ node: YAMLNode) -> JSONValue? {
+        switch node.content {
+        case .scalar(let text, _):
             switch node.plain {
             case .null?: return .null
             case .bool(let value)?: return .bool(value)
             case .integer(let value)?: return .integer(value)
             case .number(let value)? where value.isFinite: return .number(value)
             case .number?:
-                report(at: node.mark, "the number \(scalar.string) has no form in JSON; expected a finite number")
+                report(at: node.mark, "the number \(text) has no form in JSON; expected a finite number")
                 return nil
-            case .text?, nil: return .string(scalar.string)
+            case .text?, nil: return .string(text)
             }
-        case .sequence(let sequence):
+        case .sequence(let nodes):
             var elements: [JSONValue] = []
-            for element in sequence {
+            for element in nodes {
                 if let value = json(element) { elements.append(value) }
             }
             return .array(elements)
-        case .mapping(let mapping):
+        case .mapping(let pairs):
             var members: [String: JSONValue] = [:]
-            for (keyNode, valueNode) in mapping {
+            for (keyNode, valueNode) in pairs {
                 let value = json(valueNode)
-                if let key = keyNode.scalar?.string {
+                if let key = keyNode.text {
                     members[key] = value
                 } else {
                     report(at: keyNode.mark, "a key of the configuration is \(keyNode.summary); expected a name")
                 }
             }
             return .object(members)
-        case .alias: return nil
         }
     }
 }

@@ -1,5 +1,3 @@
-import Yams
-
 extension ConfigurationReader {
     /// The largest number of former log files.
     private static let maximumKeep = 99
@@ -12,7 +10,7 @@ extension ConfigurationReader {
     ///   - defaults: the values of omitted keys.
     ///   - content: the child; nil for the file.
     mutating func logging(
-        _ node: Node,
+        _ node: YAMLNode,
         _ defaults: LoggingConfiguration = LoggingConfiguration(),
         of content: ConfiguredChild.Content? = nil,
         isOfFile: Bool
@@ -49,10 +47,10 @@ extension ConfigurationReader {
         return path(node, "`directory`", expected: "the path of a directory").map { .directory($0) }
     }
 
-    private mutating func logSize(_ node: Node) -> Int64? {
+    private mutating func logSize(_ node: YAMLNode) -> Int64? {
         let expected = "a whole number and a unit, such as 512KiB, 10MiB or 1GiB, or 0 for a file that isn't rotated"
         if case .integer(0)? = node.plain { return 0 }
-        guard let size = node.scalar.flatMap({ Self.size($0.string) }) else {
+        guard let size = node.text.flatMap({ Self.size($0) }) else {
             report(at: node.mark, "`maximum_size` is \(node.summary), which isn't a size; expected \(expected)")
             return nil
         }

@@ -1,11 +1,10 @@
 import Processes
-import Yams
 
 extension ConfigurationReader {
     /// The shortest time between two exports of metrics.
     private static let shortestInterval = Duration.milliseconds(100)
 
-    mutating func observability(_ node: Node) -> ObservabilityConfiguration {
+    mutating func observability(_ node: YAMLNode) -> ObservabilityConfiguration {
         var observability = ObservabilityConfiguration()
         guard let fields = self.fields(node, "`observability`", keys: ["traces", "metrics"]) else { return observability }
         if let node = fields["traces"] { observability.traces = traces(node) }
@@ -13,7 +12,7 @@ extension ConfigurationReader {
         return observability
     }
 
-    private mutating func traces(_ node: Node) -> ObservabilityConfiguration.Traces? {
+    private mutating func traces(_ node: YAMLNode) -> ObservabilityConfiguration.Traces? {
         guard let fields = self.fields(node, "`traces`", keys: ["file", "endpoint", "sample"]) else { return nil }
         let sample = fields["sample"].flatMap { self.number($0, "`sample`", in: 0...1) }
         if fields["file"] == nil, fields["endpoint"] == nil, fields.excused.isDisjoint(with: ["file", "endpoint"]) {
@@ -23,7 +22,7 @@ extension ConfigurationReader {
         return ObservabilityConfiguration.Traces(destination: destination, sample: sample ?? 1)
     }
 
-    private mutating func metrics(_ node: Node) -> ObservabilityConfiguration.Metrics? {
+    private mutating func metrics(_ node: YAMLNode) -> ObservabilityConfiguration.Metrics? {
         guard let fields = self.fields(node, "`metrics`", keys: ["file", "endpoint", "interval"]) else { return nil }
         var metrics = ObservabilityConfiguration.Metrics()
         metrics.destination = destination(fields)

@@ -1,5 +1,4 @@
 import Processes
-import Yams
 
 /// The keys that a worker and a program have in common, about their processes.
 extension ConfigurationReader {
@@ -22,7 +21,7 @@ extension ConfigurationReader {
         attributes.user = fields["user"].flatMap { self.account($0, "`user`") }
         attributes.group = fields["group"].flatMap { self.account($0, "`group`") }
         if checksFiles, let problem = Account.problem(with: attributes) {
-            report(at: (fields["user"] ?? fields["group"])?.mark, problem)
+            report(at: (fields["user"] ?? fields["group"])?.mark ?? fields.mark, problem)
         }
         attributes.umask = fields["umask"].flatMap { self.umask($0) }
         attributes.nice = fields["nice"].flatMap { self.wholeNumber($0, "`nice`", in: -20...19) }
@@ -31,28 +30,28 @@ extension ConfigurationReader {
     }
 
     /// Reads a name or a number.
-    private mutating func account(_ node: Node, _ name: String) -> String? {
+    private mutating func account(_ node: YAMLNode, _ name: String) -> String? {
         if case .integer(let number)? = node.plain, UInt32(exactly: number) != nil { return String(number) }
         return text(node, name, expected: "the name or the number of an account")
     }
 
     /// Reads which users may operate the daemon.
-    mutating func operators(_ node: Node) -> OperatorConfiguration {
+    mutating func operators(_ node: YAMLNode) -> OperatorConfiguration {
         guard let fields = self.fields(node, "`operators`", keys: ["group"]) else { return OperatorConfiguration() }
         let group = fields["group"].flatMap { self.account($0, "`group`") }
-        if checksFiles, let group {
+        if checksFiles, let group, let node = fields["group"] {
             do throws(ProcessError) {
                 _ = try Account.groupID(group)
             } catch {
-                report(at: fields["group"]?.mark, error.message)
+                report(at: node.mark, error.message)
             }
         }
         return OperatorConfiguration(group: group)
     }
 
-    private mutating func umask(_ node: Node) -> UInt32? {
+    private mutating func umask(_ node: YAMLNode) -> UInt32? {
         // By YAML's rules 027 would be the number 27, but permissions are written in octal everywhere.
-        if let text = node.scalar?.string {
+        if let text = node.text {
             let digits = text.hasPrefix("0o") ? text.dropFirst(2) : text[...]
             let isShort = (1...4).contains(digits.count) && digits.first?.isNumber == true
             if isShort, let mask = UInt32(digits, radix: 8), mask <= 0o777 { return mask }
@@ -61,7 +60,7 @@ extension ConfigurationReader {
         return nil
     }
 
-    private mutating func limits(_ node: Node) -> [ProcessAttributes.Resource: ProcessAttributes.Limit] {
+    private mutating func limits(_ node: YAMLNode) -> [ProcessAttributes.Resource: ProcessAttributes.Limit] {
         let keys = ["open_files", "processes", "core", "address_space", "data", "stack", "file_size", "locked_memory", "cpu_time"]
         guard let fields = self.fields(node, "`limits`", keys: keys) else { return [:] }
         var limits: [ProcessAttributes.Resource: ProcessAttributes.Limit] = [:]
@@ -72,9 +71,9 @@ extension ConfigurationReader {
         return limits
     }
 
-    private mutating func limit(_ node: Node, _ resource: ProcessAttributes.Resource) -> ProcessAttributes.Limit? {
+    private mutating func limit(_ node: YAMLNode, _ resource: ProcessAttributes.Resource) -> ProcessAttributes.Limit? {
         let name = "`\(resource.rawValue)`"
-        guard case .mapping = node else {
+        guard case .mapping = node.content else {
             return limitValue(node, name, resource).map { ProcessAttributes.Limit(soft: $0, hard: $0) }
         }
         guard let fields = self.fields(node, name, keys: ["soft", "hard"]) else { return nil }
@@ -90,8 +89,8 @@ extension ConfigurationReader {
     }
 
     /// Reads a limit; the inner nil means `unlimited`.
-    private mutating func limitValue(_ node: Node, _ name: String, _ resource: ProcessAttributes.Resource) -> UInt64?? {
-        if node.scalar?.string == "unlimited" { return .some(nil) }
+    private mutating func limitValue(_ node: YAMLNode, _ name: String, _ resource: ProcessAttributes.Resource) -> UInt64?? {
+        if node.text == "unlimited" { return .some(nil) }
         if resource == .cpuTime, case .text? = node.plain {
             return duration(node, name, or: ", or unlimited").map { UInt64(max(0, $0.components.seconds)) }
         }
@@ -101,7 +100,7 @@ extension ConfigurationReader {
 
     // MARK: Environment
 
-    private mutating func environmentFiles(_ node: Node) -> [String] {
+    private mutating func environmentFiles(_ node: YAMLNode) -> [String] {
         let nodes = list(node, "`environment_files`", expected: "a list of paths; one that begins with `-` may be missing") ?? []
         var paths: [String] = []
         for node in nodes {
@@ -114,7 +113,7 @@ extension ConfigurationReader {
         return paths
     }
 
-    private mutating func checkEnvironmentFile(_ path: String, at node: Node) {
+    private mutating func checkEnvironmentFile(_ path: String, at node: YAMLNode) {
         do throws(ProcessError) {
             _ = try EnvironmentFile.load([path])
         } catch {
@@ -124,7 +123,7 @@ extension ConfigurationReader {
 
     // MARK: Recycling
 
-    private mutating func recycling(_ node: Node, isWorker: Bool) -> RecyclingSettings? {
+    private mutating func recycling(_ node: YAMLNode, isWorker: Bool) -> RecyclingSettings? {
         guard let fields = self.fields(node, "`recycle`", keys: ["after", "memory", "messages"]) else { return nil }
         var settings = RecyclingSettings()
         settings.age = fields["after"].flatMap { self.positiveDuration($0, "`after`") }
@@ -142,24 +141,24 @@ extension ConfigurationReader {
     // MARK: Values
 
     /// Reads a duration that isn't zero.
-    mutating func positiveDuration(_ node: Node, _ name: String) -> Duration? {
+    mutating func positiveDuration(_ node: YAMLNode, _ name: String) -> Duration? {
         guard let duration = duration(node, name) else { return nil }
         if duration > .zero { return duration }
         report(at: node.mark, "\(name) is zero; expected a time, such as 10s")
         return nil
     }
 
-    mutating func truth(_ node: Node, _ name: String) -> Bool? {
+    mutating func truth(_ node: YAMLNode, _ name: String) -> Bool? {
         if case .bool(let value)? = node.plain { return value }
         report(at: node.mark, "\(name) is \(node.summary); expected true or false")
         return nil
     }
 
     /// Reads a number of bytes: `65536`, or a number with a unit, `64KiB`, `512MiB`, `2GiB`.
-    mutating func size(_ node: Node, _ name: String, or alternatives: String = "") -> Int? {
+    mutating func size(_ node: YAMLNode, _ name: String, or alternatives: String = "") -> Int? {
         let expected = "a number of bytes, or a whole number and a unit, such as 64KiB, 512MiB or 2GiB\(alternatives)"
         if case .integer(let count)? = node.plain, count >= 0 { return Int(count) }
-        let text = node.scalar?.string ?? ""
+        let text = node.text ?? ""
         let digits = text.prefix { ("0"..."9").contains($0) }
         let shift = ["KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40][String(text.dropFirst(digits.count))]
         if let shift, let count = Int(digits), count <= Int.max >> shift { return count << shift }

@@ -1,5 +1,4 @@
 import Processes
-import Yams
 
 /// The keys of a program about its start, its checks and its stop.
 extension ConfigurationReader {
@@ -21,23 +20,23 @@ extension ConfigurationReader {
 
     private static let stopSignals = ["TERM", "INT", "QUIT", "HUP", "USR1", "USR2", "WINCH", "ALRM", "ABRT", "PWR", "KILL"]
 
-    private mutating func signal(_ node: Node) -> Signal? {
-        let text = node.scalar?.string ?? ""
+    private mutating func signal(_ node: YAMLNode) -> Signal? {
+        let text = node.text ?? ""
         let name = text.hasPrefix("SIG") ? String(text.dropFirst(3)) : text
         if Self.stopSignals.contains(name), let signal = Signal(name: name) { return signal }
         report(at: node.mark, "`stop_signal` is \(node.summary); \(Spelling.hint(for: name, among: Self.stopSignals))")
         return nil
     }
 
-    private mutating func exitCodes(_ node: Node) -> Set<Int32> {
+    private mutating func exitCodes(_ node: YAMLNode) -> Set<Int32> {
         guard let nodes = list(node, "`exit_codes`", expected: "a list of exit codes, such as [0, 3]") else { return [] }
         return Set(nodes.compactMap { node in wholeNumber(node, "an exit code", in: 0...255).map { Int32($0) } })
     }
 
     // MARK: Readiness
 
-    private mutating func readiness(_ node: Node) -> Readiness? {
-        if let word = node.scalar?.string {
+    private mutating func readiness(_ node: YAMLNode) -> Readiness? {
+        if let word = node.text {
             if word == "notify" { return .notify }
             report(
                 at: node.mark,
@@ -55,14 +54,14 @@ extension ConfigurationReader {
         }
     }
 
-    private mutating func descriptor(_ node: Node, _ fields: Fields) -> Readiness? {
+    private mutating func descriptor(_ node: YAMLNode, _ fields: Fields) -> Readiness? {
         for key in ["interval", "timeout"] {
             if let node = fields[key] { report(at: node.mark, "`\(key)` belongs to `command`; expected `start_timeout` beside `ready`") }
         }
         return wholeNumber(node, "`fd`", in: 3...255).map { .descriptor(Int32($0)) }
     }
 
-    private mutating func readyCommand(_ node: Node, _ fields: Fields) -> Readiness? {
+    private mutating func readyCommand(_ node: YAMLNode, _ fields: Fields) -> Readiness? {
         let command = command(node, expected: "a list of a program and its arguments that ends with exit code 0 when all is ready")
         let interval = fields["interval"].flatMap { self.positiveDuration($0, "`interval`") }
         let timeout = fields["timeout"].flatMap { self.positiveDuration($0, "`timeout`") }
@@ -71,7 +70,7 @@ extension ConfigurationReader {
 
     // MARK: Health
 
-    private mutating func health(_ node: Node) -> HealthCheck? {
+    private mutating func health(_ node: YAMLNode) -> HealthCheck? {
         let keys = ["command", "http", "tcp", "interval", "timeout", "retries", "start_period", "on_failure"]
         guard let fields = self.fields(node, "`health`", keys: keys), let probe = probe(fields) else { return nil }
         var check = HealthCheck(probe)
@@ -97,13 +96,13 @@ extension ConfigurationReader {
         }
     }
 
-    private mutating func port(_ node: Node) -> UInt16? {
-        if let (port, path) = Self.address(node.scalar?.string ?? ""), path.isEmpty { return port }
+    private mutating func port(_ node: YAMLNode) -> UInt16? {
+        if let (port, path) = Self.address(node.text ?? ""), path.isEmpty { return port }
         return wholeNumber(node, "`tcp`", in: 1...65_535, or: ", a port of this machine").map { UInt16($0) }
     }
 
-    private mutating func http(_ node: Node) -> HealthCheck.Probe? {
-        let text = node.scalar?.string ?? ""
+    private mutating func http(_ node: YAMLNode) -> HealthCheck.Probe? {
+        let text = node.text ?? ""
         let scheme = "http://"
         if text.hasPrefix(scheme), let (port, path) = Self.address(String(text.dropFirst(scheme.count)), defaultPort: 80) {
             return .http(port: port, path: path.isEmpty ? "/" : path)

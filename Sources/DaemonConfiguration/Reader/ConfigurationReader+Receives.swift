@@ -1,5 +1,4 @@
 import WireProtocol
-import Yams
 
 extension ConfigurationReader {
     /// The length of the longest beginning of a message's name, in bytes.
@@ -9,7 +8,7 @@ extension ConfigurationReader {
     ///
     /// - Parameter instances: The number of the child's instances, if the file says one.
     mutating func receives(
-        _ node: Node,
+        _ node: YAMLNode,
         _ content: ConfiguredChild.Content?,
         instances: Int?,
         _ siblings: inout Siblings
@@ -33,7 +32,7 @@ extension ConfigurationReader {
         guard let nodes = list(node, "`receives`", expected: expected) else { return [] }
         return nodes.compactMap { node in
             guard let prefix = prefix(node) else { return nil }
-            let line = node.mark?.line ?? 0
+            let line = node.mark.line
             guard let first = siblings.receivers.updateValue(line, forKey: prefix) else { return prefix }
             report(at: node.mark, "`receives` has `\(prefix)`, as it does at line \(first); expected each beginning once in the file")
             return nil
@@ -41,12 +40,12 @@ extension ConfigurationReader {
     }
 
     /// Reports `receives` of a child in a group.
-    mutating func receivesBelow(_ node: Node) -> [String] {
+    mutating func receivesBelow(_ node: YAMLNode) -> [String] {
         report(at: node.mark, "`receives` is for a child at the top of the file: the daemon's root hands messages on to its own children")
         return []
     }
 
-    private mutating func prefix(_ node: Node) -> String? {
+    private mutating func prefix(_ node: YAMLNode) -> String? {
         let name = "an entry of `receives`"
         guard let prefix = text(node, name, expected: "the beginning of messages' names") else { return nil }
         guard prefix.utf8.count <= Self.maximumPrefixLength else {

@@ -2,15 +2,14 @@ import ConcurrencySupport
 import Glibc
 import Supervision
 import WireProtocol
-import Yams
 
 extension ConfigurationReader {
     /// Reads the whole file; when problems were reported, returns nil or a value that must not be used.
     ///
     /// - Parameter size: the size of the file in bytes.
-    mutating func configuration(_ root: Node?, size: Int) -> DaemonConfiguration? {
+    mutating func configuration(_ root: YAMLNode?, size: Int) -> DaemonConfiguration? {
         guard let root, root.plain != .null else {
-            report(line: 1, column: 1, "the file is empty; expected a mapping with `children`")
+            report(at: Mark(), "the file is empty; expected a mapping with `children`")
             return nil
         }
         guard checkTree(root, size: size),
@@ -39,7 +38,7 @@ extension ConfigurationReader {
     ///   - logging: the logging of the supervisor, which has the defaults of theirs.
     ///   - pathLength: the length of the supervisor's path, in bytes.
     mutating func children(
-        _ node: Node,
+        _ node: YAMLNode,
         _ supervision: SupervisionPolicy,
         _ logging: LoggingConfiguration,
         pathLength: Int
@@ -70,7 +69,7 @@ extension ConfigurationReader {
                 pathLength == 0 ? self.receives(node, content, instances: instances, &siblings) : receivesBelow(node)
             }
             let (after, requires) = (names(fields, "after"), names(fields, "requires"))
-            if let key { register(key, keyNode, instances, &siblings) } else { siblings.isComplete = false }
+            if let key, let keyNode { register(key, keyNode, instances, &siblings) } else { siblings.isComplete = false }
             if let key, let content {
                 var child = ConfiguredChild(
                     key: key,
@@ -105,7 +104,7 @@ extension ConfigurationReader {
     /// The search path of execvp(3) when there is no PATH.
     private static let defaultSearchPath = "/bin:/usr/bin"
 
-    private mutating func childKey(_ node: Node, _ pathLength: Int) -> String? {
+    private mutating func childKey(_ node: YAMLNode, _ pathLength: Int) -> String? {
         guard let key = text(node, "`key`", expected: "a name") else { return nil }
         let isControl = { (scalar: Unicode.Scalar) in scalar.properties.generalCategory == .control }
         guard !key.contains("/"), key != ".", key != "..", !key.unicodeScalars.contains(where: isControl) else {
@@ -152,12 +151,12 @@ extension ConfigurationReader {
         return nil
     }
 
-    private mutating func group(_ node: Node, _ fields: Fields, _ logging: LoggingConfiguration, _ pathLength: Int) -> ConfiguredGroup? {
+    private mutating func group(_ node: YAMLNode, _ fields: Fields, _ logging: LoggingConfiguration, _ pathLength: Int) -> ConfiguredGroup? {
         let supervision = fields["supervision"].map { self.supervision($0) } ?? SupervisionPolicy()
         return children(node, supervision, logging, pathLength: pathLength).map { ConfiguredGroup(children: $0, supervision: supervision) }
     }
 
-    private mutating func worker(_ node: Node) -> ConfiguredWorker? {
+    private mutating func worker(_ node: YAMLNode) -> ConfiguredWorker? {
         let keys = [
             "executable", "coordinator", "configuration", "environment", "directory", "hang", "user", "group", "umask", "nice", "limits",
             "environment_files", "inherit_environment", "recycle", "spares",
@@ -189,7 +188,7 @@ extension ConfigurationReader {
         )
     }
 
-    private mutating func program(_ node: Node) -> ConfiguredProgram? {
+    private mutating func program(_ node: YAMLNode) -> ConfiguredProgram? {
         let keys = [
             "command", "environment", "directory", "user", "group", "umask", "nice", "limits", "environment_files", "inherit_environment",
             "recycle", "stop_signal", "exit_codes", "start_seconds", "start_timeout", "ready", "watchdog", "health",
@@ -200,7 +199,7 @@ extension ConfigurationReader {
         let command = required("command", of: fields, expected: expected).flatMap { self.command($0, expected: expected) }
         let environment = fields["environment"].flatMap { self.environment($0) }
         let directory = self.directory(fields)
-        if let command, let node = fields["command"]?.sequence?.first {
+        if let command, case .sequence(let nodes)? = fields["command"]?.content, let node = nodes.first {
             let searchPath = environment?["PATH"] ?? getenv("PATH").map { String(cString: $0) } ?? Self.defaultSearchPath
             checkExecutable(command[0], searchPath: searchPath, directory: directory, at: node)
         }
@@ -210,7 +209,7 @@ extension ConfigurationReader {
         }
     }
 
-    mutating func command(_ node: Node, expected: String) -> [String]? {
+    mutating func command(_ node: YAMLNode, expected: String) -> [String]? {
         guard let nodes = list(node, "`command`", expected: expected) else { return nil }
         guard let program = nodes.first else {
             report(at: node.mark, "`command` is an empty list; expected \(expected)")
@@ -228,14 +227,14 @@ extension ConfigurationReader {
         return path
     }
 
-    private mutating func environment(_ node: Node) -> [String: String]? {
-        guard case .mapping(let mapping) = node else {
+    private mutating func environment(_ node: YAMLNode) -> [String: String]? {
+        guard case .mapping(let pairs) = node.content else {
             report(at: node.mark, "`environment` is \(node.summary); expected a mapping of names to values, such as { LANG: C }")
             return nil
         }
         var environment: [String: String] = [:]
-        for (keyNode, valueNode) in mapping {
-            guard let name = keyNode.scalar?.string, !name.isEmpty, !name.contains("=") else {
+        for (keyNode, valueNode) in pairs {
+            guard let name = keyNode.text, !name.isEmpty, !name.contains("=") else {
                 report(at: keyNode.mark, "the name of a variable is \(keyNode.summary); expected a name without `=`")
                 continue
             }
@@ -244,9 +243,9 @@ extension ConfigurationReader {
         return environment
     }
 
-    private mutating func shutdown(_ node: Node, of content: ConfiguredChild.Content?) -> Shutdown? {
-        if case .mapping = node { return draining(node, content) }
-        switch node.scalar?.string {
+    private mutating func shutdown(_ node: YAMLNode, of content: ConfiguredChild.Content?) -> Shutdown? {
+        if case .mapping = node.content { return draining(node, content) }
+        switch node.text {
         case "brutalKill"?: return .brutalKill
         case "infinity"?: return .infinity
         case let word? where word.first?.isLetter == true:
@@ -260,7 +259,7 @@ extension ConfigurationReader {
         }
     }
 
-    private mutating func overlap(_ node: Node, _ content: ConfiguredChild.Content?, _ shutdown: Shutdown?) -> Bool? {
+    private mutating func overlap(_ node: YAMLNode, _ content: ConfiguredChild.Content?, _ shutdown: Shutdown?) -> Bool? {
         guard let overlap = truth(node, "`overlap`"), overlap else { return false }
         switch content {
         case .program?:
@@ -274,7 +273,7 @@ extension ConfigurationReader {
         return overlap
     }
 
-    private mutating func draining(_ node: Node, _ content: ConfiguredChild.Content?) -> Shutdown? {
+    private mutating func draining(_ node: YAMLNode, _ content: ConfiguredChild.Content?) -> Shutdown? {
         guard let fields = self.fields(node, "`shutdown`", keys: ["draining"]),
             let time = required("draining", of: fields, expected: "the time, such as 30s")
         else { return nil }
@@ -285,7 +284,7 @@ extension ConfigurationReader {
         return duration(time, "`draining`").map(Shutdown.draining)
     }
 
-    private mutating func supervision(_ node: Node) -> SupervisionPolicy {
+    private mutating func supervision(_ node: YAMLNode) -> SupervisionPolicy {
         var policy = SupervisionPolicy()
         guard let fields = self.fields(node, "`supervision`", keys: ["strategy", "intensity", "period", "backoff"]) else { return policy }
         if let node = fields["strategy"], let strategy: SupervisionPolicy.Strategy = choice(node, "`strategy`") {
@@ -299,7 +298,7 @@ extension ConfigurationReader {
         return policy
     }
 
-    private mutating func restartLimits(_ node: Node, _ supervision: SupervisionPolicy) -> RestartLimits? {
+    private mutating func restartLimits(_ node: YAMLNode, _ supervision: SupervisionPolicy) -> RestartLimits? {
         guard let fields = self.fields(node, "`restart_limits`", keys: ["intensity", "period", "backoff"]) else { return nil }
         return RestartLimits(
             intensity: fields["intensity"].flatMap { self.intensity($0) },
@@ -308,8 +307,8 @@ extension ConfigurationReader {
         )
     }
 
-    private mutating func intensity(_ node: Node) -> RestartLimits.Intensity? {
-        guard let word = node.scalar?.string, word.first?.isLetter == true else {
+    private mutating func intensity(_ node: YAMLNode) -> RestartLimits.Intensity? {
+        guard let word = node.text, word.first?.isLetter == true else {
             return wholeNumber(node, "`intensity`", in: 0...1_000_000, or: ", or unlimited").map(RestartLimits.Intensity.restarts)
         }
         if word == "unlimited" { return .unlimited }
@@ -317,14 +316,14 @@ extension ConfigurationReader {
         return nil
     }
 
-    private mutating func period(_ node: Node) -> Duration? {
+    private mutating func period(_ node: YAMLNode) -> Duration? {
         let period = duration(node, "`period`")
         if period == .zero { report(at: node.mark, "`period` is zero; expected a time in which restarts can be counted, such as 60s") }
         return period
     }
 
     /// - Parameter defaults: the values of omitted keys.
-    private mutating func backoff(_ node: Node, _ defaults: Backoff = Backoff()) -> Backoff {
+    private mutating func backoff(_ node: YAMLNode, _ defaults: Backoff = Backoff()) -> Backoff {
         var backoff = defaults
         let keys = ["minimum", "maximum", "reset_after", "factor", "jitter"]
         guard let fields = self.fields(node, "`backoff`", keys: keys) else { return backoff }

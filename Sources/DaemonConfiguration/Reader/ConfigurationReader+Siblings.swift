@@ -1,12 +1,10 @@
-import Yams
-
 extension ConfigurationReader {
     /// A name in `after` or `requires`, and its place in the file.
     struct SiblingName {
         let name: String
         /// The key in whose list the name stands.
         let list: String
-        let mark: Mark?
+        let mark: Mark
     }
 
     /// The children of one supervisor, as far as they have been read.
@@ -30,14 +28,14 @@ extension ConfigurationReader {
     }
 
     /// Takes a child's key, and those of its instances; reports one that is taken.
-    mutating func register(_ key: String, _ node: Node?, _ instances: Int?, _ siblings: inout Siblings) {
+    mutating func register(_ key: String, _ node: YAMLNode, _ instances: Int?, _ siblings: inout Siblings) {
         siblings.keys.append(key)
-        let line = node?.mark?.line ?? 0
+        let line = node.mark.line
         var taken = instances.map { count in (0..<count).map { "\(key)-\($0 + 1)" } } ?? []
         taken.insert(key, at: 0)
         for taken in taken {
             guard let first = siblings.lines.updateValue(line, forKey: taken) else { continue }
-            report(at: node?.mark, "the key `\(taken)` is taken by the child at line \(first); expected each child to have its own")
+            report(at: node.mark, "the key `\(taken)` is taken by the child at line \(first); expected each child to have its own")
             break
         }
     }
@@ -73,9 +71,10 @@ extension ConfigurationReader {
                 )
             }
         }
-        guard let cycle = SiblingDependencies(of: siblings.children).cycle else { return }
-        let mark = siblings.names.first { $0.key == cycle[0] }?.names.first { $0.name == cycle[1] }?.mark
+        guard let cycle = SiblingDependencies(of: siblings.children).cycle,
+            let name = siblings.names.first(where: { $0.key == cycle[0] })?.names.first(where: { $0.name == cycle[1] })
+        else { return }
         let circle = cycle.map { "`\($0)`" }.joined(separator: " after ")
-        report(at: mark, "children would be started after one another in a circle: \(circle); expected an order in which they can start")
+        report(at: name.mark, "children would be started after one another in a circle: \(circle); expected an order in which they can start")
     }
 }

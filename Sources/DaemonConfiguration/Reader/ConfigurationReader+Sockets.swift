@@ -1,12 +1,11 @@
 import Processes
-import Yams
 
 /// The listening sockets of a program.
 extension ConfigurationReader {
     /// The largest number of sockets of one program; each takes a descriptor of the daemon.
     private static let maximumSockets = 64
 
-    mutating func sockets(_ node: Node) -> [SocketSpecification] {
+    mutating func sockets(_ node: YAMLNode) -> [SocketSpecification] {
         let expected = "a list of sockets, such as [{ name: http, listen: 127.0.0.1:8080 }]"
         guard let nodes = list(node, "`sockets`", expected: expected) else { return [] }
         guard nodes.count <= Self.maximumSockets else {
@@ -31,14 +30,14 @@ extension ConfigurationReader {
     }
 
     /// Reports a descriptor for readiness that is a socket too.
-    mutating func checkDescriptors(of settings: ProgramSettings, _ ready: Node?) {
-        guard case .descriptor(let number) = settings.readiness else { return }
+    mutating func checkDescriptors(of settings: ProgramSettings, _ ready: YAMLNode?) {
+        guard let ready, case .descriptor(let number) = settings.readiness else { return }
         let targets = GivenSockets.firstTarget..<GivenSockets.firstTarget + Int32(settings.sockets.count)
         guard targets.contains(number) else { return }
-        report(at: ready?.mark, "`fd` is \(number), which is a socket of the program; expected \(targets.upperBound) or more")
+        report(at: ready.mark, "`fd` is \(number), which is a socket of the program; expected \(targets.upperBound) or more")
     }
 
-    private mutating func socketName(_ node: Node) -> String? {
+    private mutating func socketName(_ node: YAMLNode) -> String? {
         guard let name = text(node, "`name`", expected: "the name of a socket") else { return nil }
         // The names are joined by colons.
         guard !name.isEmpty, name.utf8.count <= 255, name.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: ":") }) else {
@@ -48,15 +47,15 @@ extension ConfigurationReader {
         return name
     }
 
-    private mutating func mode(_ node: Node) -> UInt32? {
+    private mutating func mode(_ node: YAMLNode) -> UInt32? {
         // By YAML's rules 0660 would be the number 660, but permissions are written in octal everywhere.
-        let digits = node.scalar?.string ?? ""
+        let digits = node.text ?? ""
         if (3...4).contains(digits.count), let mode = UInt32(digits, radix: 8), mode <= 0o777 { return mode }
         report(at: node.mark, "`mode` is \(node.summary); expected octal permissions, such as 0660")
         return nil
     }
 
-    private mutating func address(_ node: Node, _ mode: UInt32?, _ modeNode: Node?) -> SocketSpecification.Address? {
+    private mutating func address(_ node: YAMLNode, _ mode: UInt32?, _ modeNode: YAMLNode?) -> SocketSpecification.Address? {
         guard let text = text(node, "`listen`", expected: "an address") else { return nil }
         guard let address = SocketSpecification.address(text, mode: mode ?? 0o600) else {
             report(

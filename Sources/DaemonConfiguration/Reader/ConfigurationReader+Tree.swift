@@ -1,5 +1,3 @@
-import Yams
-
 extension ConfigurationReader {
     /// Returns the largest number of values that a file of this size may have.
     ///
@@ -11,7 +9,7 @@ extension ConfigurationReader {
     ///
     /// - Parameter size: the size of the file in bytes.
     /// - Returns: false when the tree has too many values to be read.
-    mutating func checkTree(_ root: Node, size: Int) -> Bool {
+    mutating func checkTree(_ root: YAMLNode, size: Int) -> Bool {
         let maximum = Self.maximumNodes(size)
         var budget = maximum
         guard check(root, &budget) else {
@@ -24,39 +22,35 @@ extension ConfigurationReader {
         return true
     }
 
-    private mutating func check(_ node: Node, _ budget: inout Int) -> Bool {
+    private mutating func check(_ node: YAMLNode, _ budget: inout Int) -> Bool {
         budget -= 1
         guard budget >= 0 else { return false }
-        switch node {
-        case .scalar(let scalar):
-            checkTag(scalar.tag, at: node.mark)
-            if scalar.string.utf8.contains(0) {
+        checkTag(of: node)
+        switch node.content {
+        case .scalar(let text, _):
+            if text.utf8.contains(0) {
                 report(at: node.mark, "the text contains NUL; expected a text without `\\0`")
             }
-        case .sequence(let sequence):
-            checkTag(sequence.tag, at: node.mark)
-            for element in sequence {
+        case .sequence(let nodes):
+            for element in nodes {
                 guard check(element, &budget) else { return false }
             }
-        case .mapping(let mapping):
-            checkTag(mapping.tag, at: node.mark)
-            for (key, value) in mapping {
-                if let scalar = key.scalar, scalar.style == .plain, scalar.string == "<<" {
+        case .mapping(let pairs):
+            for (key, value) in pairs {
+                if case .scalar("<<", isPlain: true) = key.content {
                     report(at: key.mark, "merge keys (`<<`) aren't supported; expected the values to be written out, or an alias")
                 }
                 guard check(key, &budget), check(value, &budget) else { return false }
             }
-        case .alias: break
         }
         return true
     }
 
-    private mutating func checkTag(_ tag: Tag, at mark: Mark?) {
-        let name = tag.rawValue
+    private mutating func checkTag(of node: YAMLNode) {
         let standard = "tag:yaml.org,2002:"
         let known = ["str", "int", "float", "bool", "null", "seq", "map"].map { standard + $0 }
-        guard !name.isEmpty, name != "!", !known.contains(name) else { return }
+        guard let name = node.tag, !name.isEmpty, name != "!", !known.contains(name) else { return }
         let shown = name.hasPrefix(standard) ? "!!" + name.dropFirst(standard.count) : name
-        report(at: mark, "the tag `\(shown)` isn't supported; expected plain YAML")
+        report(at: node.mark, "the tag `\(shown)` isn't supported; expected plain YAML")
     }
 }

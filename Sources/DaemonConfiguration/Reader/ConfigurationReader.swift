@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import Yams
 
 /// A reader of typed values from YAML nodes that collects their problems.
 ///
@@ -23,26 +22,19 @@ struct ConfigurationReader {
             .map(\.element)
     }
 
-    mutating func report(at mark: Mark?, _ message: String) {
-        report(line: mark?.line ?? 0, column: mark?.column ?? 0, message)
-    }
-
-    mutating func report(line: Int, column: Int, _ message: String) {
-        // The message quotes the file, and is printed to a terminal.
-        let shown = message.unicodeScalars.map { $0.properties.generalCategory == .control ? $0.escaped(asASCII: true) : String($0) }
-            .joined()
-        problems.append(.init(file: file, line: line, column: column, message: shown))
+    mutating func report(at mark: Mark, _ message: String) {
+        problems.append(mark.problem(message, file: file))
     }
 
     /// Reads a mapping whose keys are all in `keys`; `name` is its name in messages.
-    mutating func fields(_ node: Node, _ name: String, keys: [String]) -> Fields? {
-        guard case .mapping(let mapping) = node else {
+    mutating func fields(_ node: YAMLNode, _ name: String, keys: [String]) -> Fields? {
+        guard case .mapping(let pairs) = node.content else {
             report(at: node.mark, "\(name) is \(node.summary); expected a mapping with \(Self.list(keys))")
             return nil
         }
-        var fields = Fields(mark: mapping.mark, name: name)
-        for (keyNode, value) in mapping {
-            guard let key = keyNode.scalar?.string else {
+        var fields = Fields(mark: node.mark, name: name)
+        for (keyNode, value) in pairs {
+            guard let key = keyNode.text else {
                 report(at: keyNode.mark, "a key of \(name) is \(keyNode.summary); expected a name")
                 continue
             }
@@ -65,15 +57,15 @@ struct ConfigurationReader {
     }
 
     /// Returns the node of a required key.
-    mutating func required(_ key: String, of fields: Fields, expected: String) -> Node? {
+    mutating func required(_ key: String, of fields: Fields, expected: String) -> YAMLNode? {
         if let node = fields[key] { return node }
         guard !fields.excused.contains(key) else { return nil }
         report(at: fields.mark, "\(fields.name) has no `\(key)`; expected \(expected)")
         return nil
     }
 
-    mutating func list(_ node: Node, _ name: String, expected: String) -> [Node]? {
-        if case .sequence(let sequence) = node { return Array(sequence) }
+    mutating func list(_ node: YAMLNode, _ name: String, expected: String) -> [YAMLNode]? {
+        if case .sequence(let nodes) = node.content { return nodes }
         report(at: node.mark, "\(name) is \(node.summary); expected \(expected)")
         return nil
     }
@@ -81,32 +73,32 @@ struct ConfigurationReader {
     /// Reads a text that isn't empty.
     ///
     /// A plain `5`, `true` or `null` isn't a text; in quotes it is.
-    mutating func text(_ node: Node, _ name: String, expected: String) -> String? {
-        guard let scalar = node.scalar, node.plain == nil || node.plain == .text else {
-            let hint = node.scalar.map { $0.string.isEmpty ? "" : " (write \"\($0.string)\" if it is meant as text)" } ?? ""
+    mutating func text(_ node: YAMLNode, _ name: String, expected: String) -> String? {
+        guard let text = node.text, node.plain == nil || node.plain == .text else {
+            let hint = node.text.map { $0.isEmpty ? "" : " (write \"\($0)\" if it is meant as text)" } ?? ""
             report(at: node.mark, "\(name) is \(node.summary); expected \(expected)\(hint)")
             return nil
         }
-        guard !scalar.string.isEmpty else {
+        guard !text.isEmpty else {
             report(at: node.mark, "\(name) is empty; expected \(expected)")
             return nil
         }
-        return scalar.string
+        return text
     }
 
     /// Reads a scalar as it is written, for arguments and variables: `PORT: 8080` is the text 8080.
-    mutating func verbatim(_ node: Node, _ name: String) -> String? {
-        guard let scalar = node.scalar, node.plain != .null else {
+    mutating func verbatim(_ node: YAMLNode, _ name: String) -> String? {
+        guard let text = node.text, node.plain != .null else {
             let hint = node.plain == .null ? " (write \"\" for an empty one)" : ""
             report(at: node.mark, "\(name) is \(node.summary); expected a text\(hint)")
             return nil
         }
-        return scalar.string
+        return text
     }
 
-    mutating func duration(_ node: Node, _ name: String, or alternatives: String = "") -> Duration? {
+    mutating func duration(_ node: YAMLNode, _ name: String, or alternatives: String = "") -> Duration? {
         let expected = "a whole number and a unit, such as 250ms, 5s, 2m or 1h\(alternatives)"
-        if let duration = node.scalar.flatMap({ Duration(configurationText: $0.string) }) { return duration }
+        if let duration = node.text.flatMap({ Duration(configurationText: $0) }) { return duration }
         switch node.plain {
         case .integer(let count)? where count >= 0:
             report(
@@ -121,7 +113,7 @@ struct ConfigurationReader {
         return nil
     }
 
-    mutating func wholeNumber(_ node: Node, _ name: String, in range: ClosedRange<Int>, or alternatives: String = "") -> Int? {
+    mutating func wholeNumber(_ node: YAMLNode, _ name: String, in range: ClosedRange<Int>, or alternatives: String = "") -> Int? {
         if case .integer(let value)? = node.plain, let number = Int(exactly: value), range.contains(number) { return number }
         report(
             at: node.mark,
@@ -130,7 +122,7 @@ struct ConfigurationReader {
         return nil
     }
 
-    mutating func number(_ node: Node, _ name: String, in range: ClosedRange<Double>) -> Double? {
+    mutating func number(_ node: YAMLNode, _ name: String, in range: ClosedRange<Double>) -> Double? {
         let number: Double? =
             switch node.plain {
             case .integer(let value)?: Double(value)
@@ -142,10 +134,10 @@ struct ConfigurationReader {
         return nil
     }
 
-    mutating func choice<Choice: RawRepresentable & CaseIterable>(_ node: Node, _ name: String) -> Choice? where Choice.RawValue == String {
-        if let choice = node.scalar.flatMap({ Choice(rawValue: $0.string) }) { return choice }
+    mutating func choice<Choice: RawRepresentable & CaseIterable>(_ node: YAMLNode, _ name: String) -> Choice? where Choice.RawValue == String {
+        if let choice = node.text.flatMap({ Choice(rawValue: $0) }) { return choice }
         let names = Choice.allCases.map(\.rawValue)
-        let hint = Spelling.hint(for: node.scalar?.string ?? "", among: names)
+        let hint = Spelling.hint(for: node.text ?? "", among: names)
         report(at: node.mark, "\(name) is \(node.summary); \(hint)")
         return nil
     }
@@ -153,16 +145,16 @@ struct ConfigurationReader {
 
 /// The known keys of one mapping.
 struct Fields {
-    let mark: Mark?
+    let mark: Mark
     let name: String
-    fileprivate(set) var values: [String: Node] = [:]
+    fileprivate(set) var values: [String: YAMLNode] = [:]
     /// The keys whose absence isn't reported, because a misspelling of them was.
     fileprivate(set) var excused: Set<String> = []
 
-    fileprivate init(mark: Mark?, name: String) {
+    fileprivate init(mark: Mark, name: String) {
         self.mark = mark
         self.name = name
     }
 
-    subscript(key: String) -> Node? { values[key] }
+    subscript(key: String) -> YAMLNode? { values[key] }
 }

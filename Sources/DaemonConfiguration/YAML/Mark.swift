@@ -1,0 +1,26 @@
+/// A place in a file.
+struct Mark {
+    /// The line, from 1.
+    var line = 1
+    /// The column, from 1, counted in Unicode scalars.
+    var column = 1
+
+    mutating func advance(over scalar: Unicode.Scalar) {
+        if scalar == "\n" {
+            (line, column) = (line + 1, 1)
+        } else {
+            column += 1
+        }
+    }
+
+    /// Returns a problem at this place; control characters that the message quotes from the file are shown as escapes.
+    func problem(_ message: String, file: String) -> ConfigurationError.Problem {
+        let shown = message.unicodeScalars.map { $0.properties.generalCategory == .control ? $0.escaped(asASCII: true) : String($0) }
+        return ConfigurationError.Problem(file: file, line: line, column: column, message: shown.joined())
+    }
+
+    /// Returns the error that has one problem, at this place.
+    func error(_ message: String, file: String) -> ConfigurationError {
+        ConfigurationError(problems: [problem(message, file: file)])
+    }
+}

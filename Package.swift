@@ -9,7 +9,6 @@ let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-htt
 let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
 let hummingbirdCore = Target.Dependency.product(name: "HummingbirdCore", package: "hummingbird")
 let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
-let histogram = Target.Dependency.product(name: "Histogram", package: "hdrhistogram-swift")
 let inMemoryTracing = Target.Dependency.product(name: "InMemoryTracing", package: "swift-distributed-tracing")
 let instrumentation = Target.Dependency.product(name: "Instrumentation", package: "swift-distributed-tracing")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
@@ -53,7 +52,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
-        .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
@@ -161,7 +159,7 @@ let package = Package(
         .executableTarget(
             name: "coordinatorctl",
             dependencies: [
-                "ConcurrencySupport", "Control", "Processes", "Supervision", "WireProtocol", argumentParser, histogram,
+                "ConcurrencySupport", "Control", "Processes", "Supervision", "WireProtocol", argumentParser,
             ]
         ),
         // The web page and the metrics, in a process of their own: the only targets with an HTTP server.
@@ -353,7 +351,6 @@ let package = Package(
             name: "ControlTests",
             dependencies: [
                 "ConcurrencySupport", "Control", "NNG", "Processes", "TestSupport", "WireProtocol", "coordinatorctl", "coordinatord",
-                histogram,
             ]
         ),
     ],

@@ -1,6 +1,5 @@
 import ConcurrencySupport
 import Control
-import Histogram
 import TestSupport
 import Testing
 import WireProtocol
@@ -127,7 +126,7 @@ struct LoadGeneratorTests {
         #expect(figures.due == 60)
         #expect(figures.failures[.failed]?.count == 20 && figures.failures[.failed]?.example == "refused 3")
         #expect(figures.failures[.timedOut]?.count == 8)
-        #expect(figures.answered == 32 && figures.latency.totalCount == 40)
+        #expect(figures.answered == 32 && figures.latency.count == 40)
         #expect(figures.commonFailure == .failed)
     }
 

@@ -1,5 +1,4 @@
 import Control
-import Histogram
 
 /// What the asks of one load came to.
 struct LoadFigures: Sendable {
@@ -20,9 +19,9 @@ struct LoadFigures: Sendable {
     /// The times from when the asks were due until they were answered, in microseconds.
     ///
     /// It contains the asks that timed out or have no answer, with the time that they have waited: without them an overload would look fast.
-    private(set) var latency = Self.emptyHistogram
+    private(set) var latency = LatencyHistogram()
     /// The times that the daemon waited for the replies, in microseconds.
-    private(set) var timesInTree = Self.emptyHistogram
+    private(set) var timesInTree = LatencyHistogram()
     /// The time that was measured.
     var elapsed = Duration.zero
 
@@ -36,11 +35,6 @@ struct LoadFigures: Sendable {
 
     /// The answered asks of each second.
     var rate: Double { elapsed > .zero ? Double(answered) / (elapsed / .seconds(1)) : 0 }
-
-    private static var emptyHistogram: Histogram<UInt64> {
-        // Three digits of everything from a microsecond to two hours: an ask takes an hour at most.
-        Histogram(highestTrackableValue: 7_200_000_000, numberOfSignificantValueDigits: .three)
-    }
 
     mutating func countAnswer(after latency: Duration, inTree: Duration?) {
         due += 1
@@ -66,6 +60,6 @@ struct LoadFigures: Sendable {
     }
 
     private static func microseconds(_ duration: Duration) -> UInt64 {
-        UInt64(min(max(0, duration / .microseconds(1)), 7_200_000_000))
+        UInt64(max(0, duration / .microseconds(1)))
     }
 }

@@ -1,6 +1,5 @@
 import ConcurrencySupport
 import Control
-import Histogram
 import WireProtocol
 
 /// What a measurement of a tree came to, as far as it got.
@@ -61,13 +60,13 @@ struct LatencyPercentiles: Codable, Hashable, Sendable {
     var maximum: UInt64
 
     /// Creates the percentiles of a histogram; returns nil when it's empty.
-    init?(_ histogram: Histogram<UInt64>) {
-        guard histogram.totalCount > 0 else { return nil }
-        p50 = histogram.valueAtPercentile(50)
-        p90 = histogram.valueAtPercentile(90)
-        p99 = histogram.valueAtPercentile(99)
-        p99Point9 = histogram.valueAtPercentile(99.9)
-        maximum = histogram.maxRecorded
+    init?(_ histogram: LatencyHistogram) {
+        guard histogram.count > 0 else { return nil }
+        p50 = histogram.value(atPercentile: 50)
+        p90 = histogram.value(atPercentile: 90)
+        p99 = histogram.value(atPercentile: 99)
+        p99Point9 = histogram.value(atPercentile: 99.9)
+        maximum = histogram.maximum
     }
 
     private enum CodingKeys: String, CodingKey {

@@ -9,7 +9,10 @@ struct RowTableTests {
         Row(path: path, key: path, place: 0, type: "T", kind: "program", placement: "program", state: "active", life: life, restarts: 0)
     }
 
-    @Test("Whatever messages a browser misses, it ends with the rows of one that missed none", arguments: 0..<300)
+    @Test(
+        "Whatever messages a browser misses, it ends with the rows of one that missed none",
+        arguments: 0..<UInt64(rounds(short: 40, all: 300, long: 300))
+    )
     func randomCuts(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var table = RowTable()

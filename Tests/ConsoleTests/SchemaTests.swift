@@ -44,9 +44,10 @@ struct SchemaTests {
                 standardError: .null
             )
             // The stream has no end that could be waited for. The daemon's absence is told with 503 and its patience with 504: none is meant here.
+            let phases = TestTier.current == .short ? "examples,coverage" : "examples,coverage,fuzzing"
             let command = """
                 cd '\(console.directory)' && exec timeout -k 5 100 '\(schemathesis)' run 'http://127.0.0.1:\(port)/openapi.json' \
-                --url 'http://127.0.0.1:\(port)' --checks not_a_server_error --phases examples,coverage,fuzzing \
+                --url 'http://127.0.0.1:\(port)' --checks not_a_server_error --phases \(phases) \
                 --exclude-path /api/v1/stream --max-time 30 --max-failures 5 --request-timeout 8 --seed 1 --warnings off \
                 --header 'Authorization: Bearer \(RunningConsole.token)' --no-color
                 """

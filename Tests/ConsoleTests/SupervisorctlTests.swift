@@ -1,4 +1,5 @@
 import Control
+import Glibc
 import Processes
 import TestSupport
 import Testing
@@ -21,10 +22,27 @@ struct SupervisorctlTests {
         password: String = RunningConsole.token,
         _ arguments: String...
     ) async throws -> BuiltProgram.Ended {
+        try await Programs.shell(command(console, password, arguments.joined(separator: " ")))
+    }
+
+    private func command(_ console: RunningConsole, _ password: String, _ arguments: String) throws -> String {
         let file = "\(console.directory)/supervisorctl.conf"
         let section = "[supervisorctl]\nserverurl=http://127.0.0.1:\(console.port)\nusername=any\n"
         try Files.write(section + (password.isEmpty ? "" : "password=\(password)\n"), to: file)
-        return try await Programs.shell("exec supervisorctl -c '\(file)' \(arguments.joined(separator: " "))")
+        return "exec supervisorctl -c '\(file)' \(arguments)"
+    }
+
+    /// Runs it as long as the body, which sees what it writes.
+    private func following(_ console: RunningConsole, _ arguments: String, _ body: (Transcript) async throws -> Void) async throws {
+        let output = Transcript()
+        let specification = ProcessSpecification(
+            executable: "/bin/bash",
+            arguments: ["-c", try command(console, RunningConsole.token, arguments)],
+            environment: ["PATH": "/usr/bin:/bin", "HOME": "/tmp", "PYTHONUNBUFFERED": "1"],
+            standardOutput: output.destination,
+            standardError: .sameAsOutput
+        )
+        try await withChild(specification) { _ in try await body(output) }
     }
 
     @Test("It shows, starts, stops, signals and reads the programs")
@@ -121,10 +139,16 @@ struct SupervisorctlTests {
             #expect(try await ctl("maintail") == "supervisord: ERROR (no log file)\n")
             #expect(try await ctl("reload").contains("`supervisorctl update` applies its file"))
             // Its thread that reads the log may outlive the end of its input, as it does with supervisord.
-            let file = "\(console.directory)/supervisorctl.conf"
-            let words = try await Programs.shell("(sleep 1; echo word) | timeout 5 supervisorctl -c '\(file)' fg calm")
-            #expect(words.output.contains("others\n") && words.output.contains("Exiting foreground"), "\(words)")
-            #expect(words.output.contains("programs have no standard input"), "\(words)")
+            let input = "\(console.directory)/input"
+            try #require(mkfifo(input, 0o600) == 0)
+            try await following(console, "fg calm < '\(input)'") { output in
+                let writer = open(input, O_RDWR | O_CLOEXEC)
+                try await eventually("the log is shown: \(output.text)") { output.text.contains("others\n") }
+                #expect(write(writer, "word\n", 5) == 5 && close(writer) == 0)
+                try await eventually("it has ended: \(output.text)") {
+                    output.text.contains("Exiting foreground") && output.text.contains("programs have no standard input")
+                }
+            }
             #expect(try await ctl("shutdown") == "Shut down\n")
             try await eventually("the daemon has ended") { !console.isAlive }
         }
@@ -142,11 +166,13 @@ struct SupervisorctlTests {
             """
         try await RunningConsole.with(children, options: ["--supervisord"]) { console in
             try await eventually("it runs") { try await console.node("/team/quiet").state == "active" }
-            let chatty = try await supervisorctl(console, "tail -f team:chatty & sleep 4; kill -INT $!; kill $!; wait")
-            #expect(chatty.output.hasPrefix("==> Press Ctrl-C to exit <=="), "\(chatty)")
-            #expect(chatty.output.components("next\n") >= 5 && !chatty.output.contains("aside"), "\(chatty)")
-            let aside = try await supervisorctl(console, "tail -f team:chatty stderr & sleep 4; kill $!; wait")
-            #expect(aside.output.contains("aside\n") && !aside.output.contains("next"), "\(aside)")
+            for (stream, word, other) in [("", "next\n", "aside"), (" stderr", "aside\n", "next")] {
+                try await following(console, "tail -f team:chatty\(stream)") { output in
+                    try await eventually("it's followed: \(output.text)") { output.text.components(word) >= 5 }
+                    #expect(output.text.hasPrefix("==> Press Ctrl-C to exit <=="), "\(output.text)")
+                    #expect(!output.text.contains(other), "\(output.text)")
+                }
+            }
             let unknown = try await supervisorctl(console, "tail -f nothing")
             #expect(unknown.output.contains("404") || unknown.errors.contains("404"), "\(unknown)")
 
@@ -165,11 +191,11 @@ struct SupervisorctlTests {
             }
 
             // A client that stays doesn't keep the console from ending by itself.
-            async let staying = supervisorctl(console, "tail -f team:quiet & sleep 3; kill $!; wait")
-            try await Task.sleep(for: .seconds(1))
-            _ = try await console.control("restart", "/console")
-            #expect(try await console.node("/console").lastExit == "exited with code 0")
-            #expect(try await staying.output.contains("only\n"))
+            try await following(console, "tail -f team:quiet") { output in
+                try await eventually("it's followed: \(output.text)") { output.text.contains("only\n") }
+                _ = try await console.control("restart", "/console")
+                #expect(try await console.node("/console").lastExit == "exited with code 0")
+            }
         }
     }
 

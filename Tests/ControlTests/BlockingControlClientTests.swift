@@ -46,9 +46,9 @@ import WireProtocol
 
     @Test("A client that the server has no descriptor for tries again, for as long as it may")
     func turnedAway() async throws {
-        let room = Lock(3)
+        let room = DescriptorRoom(3)
         var limits = ConnectionLimits()
-        limits.descriptorRoom = { room.withLock { $0 } }
+        limits.descriptorRoom = { room.look() }
         try await withServer(limits: limits) { directory, _ in
             @Sendable func ping(within limit: Duration) -> Result<JSONValue, ControlError> {
                 do throws(ControlError) {
@@ -59,20 +59,27 @@ import WireProtocol
                 }
             }
             #expect(await onThread { ping(within: .milliseconds(300)) } == .failure(.takesNoConnections(at: directory.controlSocket)))
+            let looks = room.looks
             async let answer = onThread { ping(within: .seconds(20)) }
-            try await Task.sleep(for: .milliseconds(100))
-            room.withLock { $0 = 1_000 }
+            try await eventually("it's turned away") { room.looks > looks }
+            room.set(1_000)
             #expect(await answer == .success(["op": "ping"]))
         }
     }
 
     @Test("Many calls are carried out at the same time, and their outcomes come in the calls' order")
     func many() async throws {
-        let running = Lock((now: 0, most: 0))
+        let running = Lock(0)
+        let areSeveral = OneShot<Void>()
         let handler = FakeHandler { operation in
-            running.withLock { ($0.now, $0.most) = ($0.now + 1, max($0.most, $0.now + 1)) }
-            try? await Task.sleep(for: .milliseconds(5))
-            running.withLock { $0.now -= 1 }
+            // None ends before another one runs beside it.
+            if running.withLock({
+                $0 += 1; return $0
+            }) > 1 {
+                areSeveral.settle()
+            }
+            _ = await areSeveral.valueUnlessCancelled()
+            running.withLock { $0 -= 1 }
             return .success(.string(operation.path ?? ""))
         }
         try await withServer(handler) { directory, _ in
@@ -84,7 +91,6 @@ import WireProtocol
                 }
             }.get()
             #expect(outcomes == paths.map { .success(.string($0)) })
-            #expect(running.withLock { $0.most } > 1)
         }
     }
 

@@ -75,18 +75,19 @@ struct ConnectionTests {
 
     @Test("A client that the server has no descriptor for tries again, for as long as it may")
     func turnedAway() async throws {
-        let room = Lock(3)
+        let room = DescriptorRoom(3)
         var limits = Self.limits(100)
-        limits.descriptorRoom = { room.withLock { $0 } }
+        limits.descriptorRoom = { room.look() }
         try await withServer(limits: limits) { directory, _ in
             let error = await #expect(throws: ControlError.self) {
                 try await ControlClient.connect(runtimeDirectory: directory, timeout: .milliseconds(300))
             }
             #expect(error?.code == .timedOut)
             #expect(error?.message.contains("doesn't take connections") == true)
+            let looks = room.looks
             async let client = ControlClient.connect(runtimeDirectory: directory, timeout: .seconds(20))
-            try await Task.sleep(for: .milliseconds(100))
-            room.withLock { $0 = 1_000 }
+            try await eventually("it's turned away") { room.looks > looks }
+            room.set(1_000)
             #expect(try await client.call(.ping) == ["op": "ping"])
         }
     }
@@ -106,15 +107,19 @@ struct ConnectionTests {
     func busy() async throws {
         var limits = Self.limits(3)
         limits.idleTimeout = .milliseconds(50)
-        let table = ConnectionTable(limits)
-        let seat = try #require(await Fakes().seat("busy", in: table))
+        let (table, fakes) = (ConnectionTable(limits), Fakes())
+        let seat = try #require(await fakes.seat("busy", in: table))
         table.requestBegan(on: seat)
         let isOver = Lock(false)
         async let hasIdled = {
             let hasIdled = await table.hasIdled(seat)
             return (hasIdled, isOver.withLock { $0 })
         }()
-        try await Task.sleep(for: .milliseconds(200))
+        // One after the other, others that have come later have idled.
+        for _ in 1...3 {
+            let idle = try #require(await fakes.seat("idle", in: table))
+            #expect(await table.hasIdled(idle))
+        }
         isOver.withLock { $0 = true }
         table.requestEnded(on: seat)
         #expect(await hasIdled == (true, true))
@@ -126,7 +131,7 @@ struct ConnectionTests {
     func descriptions() async throws {
         let handler = FakeHandler { _ in
             // Until the client goes away.
-            try? await Task.sleep(for: .seconds(600))
+            try? await untilCancelled()
             return .success([:])
         }
         try await withServer(handler) { directory, _ in
@@ -161,8 +166,9 @@ struct ConnectionTests {
                 await server.dismissAll()
                 isDone.withLock { $0 = true }
             }
-            // Long enough for a dismissal that doesn't wait for it; otherwise nothing happens.
-            try await Task.sleep(for: .milliseconds(50))
+            try await eventually("it has begun") { (try? await RawClient(directory)) == nil }
+            // One that begins later, and has nothing to wait for, is done.
+            try await withServer { _, other in await other.dismissAll() }
             #expect(isDone.withLock { !$0 })
             try await stream.send(greeting)
             await dismissal.value

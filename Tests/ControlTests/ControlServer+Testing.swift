@@ -61,6 +61,25 @@ func withServer(
     withExtendedLifetime(temporary) {}
 }
 
+/// The number of descriptors that a server has room for, by the test's word.
+final class DescriptorRoom: Sendable {
+    private let state: Lock<(room: Int, looks: Int)>
+
+    init(_ room: Int) { state = Lock((room, 0)) }
+
+    /// The number of times that the server has looked.
+    var looks: Int { state.withLock { $0.looks } }
+
+    func set(_ room: Int) { state.withLock { $0.room = room } }
+
+    func look() -> Int {
+        state.withLock { state in
+            state.looks += 1
+            return state.room
+        }
+    }
+}
+
 /// A client that sends any text.
 struct RawClient {
     let connection: PairConnection

@@ -40,10 +40,13 @@ import WireProtocol
 
     @Test("Concurrent calls get their own answers")
     func callsAtTheSameTimeFindTheirOwnAnswers() async throws {
+        let answered = (0...200).map { _ in OneShot<Void>() }
+        answered[200].settle()
         let handler = FakeHandler { operation in
             guard case .ask(_, _, let payload, _) = operation, case .integer(let number) = payload else { return .success(nil) }
             // The later ones answer first.
-            try? await Task.sleep(for: .milliseconds(50 - number / 4))
+            _ = await answered[Int(number) + 1].valueUnlessCancelled()
+            answered[Int(number)].settle()
             return .success(["reply": payload, "duration_us": 1])
         }
         try await withServer(handler) { directory, _ in

@@ -40,7 +40,7 @@ struct LoadGeneratorTests {
                 return number
             }
             let time = Duration.milliseconds(number == 20 ? 500 : 1)
-            try? await Task.sleep(for: time)
+            await Self.takes(time)
             return time
         }
         let figures = await generator.run(watch: Self.nothing)
@@ -61,7 +61,7 @@ struct LoadGeneratorTests {
                 open.now += 1
                 open.most = max(open.most, open.now)
             }
-            try? await Task.sleep(for: .milliseconds(20))
+            await Self.takes(.milliseconds(20))
             open.withLock { $0.now -= 1 }
             return nil
         }
@@ -72,10 +72,10 @@ struct LoadGeneratorTests {
     @Test("When the load is ended, all asks that were due count, whether or not they were sent")
     func interrupted() async throws {
         let generator = Self.generator(rate: 100, for: .seconds(600), concurrency: 4) { () async throws(LoadFailure) in
-            do { try await Task.sleep(for: .seconds(600)) } catch { throw LoadFailure(error: ControlError(.cancelled, "cancelled")) }
+            do { try await untilCancelled() } catch { throw LoadFailure(error: ControlError(.cancelled, "cancelled")) }
             return nil
         }
-        let figures = await generator.run { try? await Task.sleep(for: .milliseconds(500)) }
+        let figures = await generator.run { await Self.takes(.milliseconds(500)) }
         #expect(figures.answered == 0 && figures.failed == 0)
         #expect(figures.unanswered >= 50 && figures.due == figures.unanswered)
         #expect(try #require(LatencyPercentiles(figures.latency)).maximum >= 490_000)
@@ -85,7 +85,7 @@ struct LoadGeneratorTests {
     @Test("An overload ends when the patience does, and what wasn't sent by then counts with the time that it waited")
     func overload() async throws {
         let generator = Self.generator(rate: 1_000, for: .milliseconds(300), concurrency: 1, patience: .milliseconds(200)) {
-            try? await Task.sleep(for: .milliseconds(50))
+            await Self.takes(.milliseconds(50))
             return nil
         }
         let figures = await generator.run(watch: Self.nothing)
@@ -101,7 +101,7 @@ struct LoadGeneratorTests {
         let asked = Lock(0)
         let generator = LoadGenerator(.scheduled(schedule), concurrency: 1, patience: .seconds(10)) {
             asked.withLock { $0 += 1 }
-            try? await Task.sleep(for: .milliseconds(10))
+            await Self.takes(.milliseconds(10))
             return nil
         }
         let figures = await generator.run(watch: Self.nothing)
@@ -138,7 +138,7 @@ struct LoadGeneratorTests {
             throw LoadFailure(error: ControlError(.unreachable, "gone"), isFinal: true)
         }
         let figures = await generator.run {
-            while generator.fatalError == nil { try? await Task.sleep(for: .milliseconds(1)) }
+            _ = await eventually { generator.fatalError != nil }
         }
         #expect(generator.fatalError?.code == .unreachable)
         #expect((1...3).contains(figures.failed))
@@ -147,7 +147,7 @@ struct LoadGeneratorTests {
     @Test("The greatest rate is what so many open asks come to")
     func saturating() async {
         let generator = LoadGenerator(.saturating(.milliseconds(500)), concurrency: 10, patience: .seconds(5)) {
-            try? await Task.sleep(for: .milliseconds(20))
+            await Self.takes(.milliseconds(20))
             return .milliseconds(20)
         }
         let figures = await generator.run(watch: Self.nothing)
@@ -166,8 +166,13 @@ struct LoadGeneratorTests {
         return LoadGenerator(.scheduled(schedule), concurrency: concurrency, patience: patience, ask: ask)
     }
 
+    /// An ask, or a watch, that takes its time.
+    @Sendable private static func takes(_ time: Duration) async {
+        try? await realTime(time, because: "the load is sent and measured by the real clock")
+    }
+
     /// A watcher that ends nothing.
     @Sendable private static func nothing() async {
-        try? await Task.sleep(for: .seconds(600))
+        try? await untilCancelled()
     }
 }

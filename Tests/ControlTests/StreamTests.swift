@@ -87,16 +87,14 @@ struct StreamTests {
         try await withServer(handler) { directory, _ in
             var deaf: RawClient? = try await RawClient(directory)
             try await deaf?.say(#"{"v":1,"id":1,"op":"events"}"#)
-            var former = -1
+            let client = try await ControlClient.connect(runtimeDirectory: directory)
             try await eventually("the stream waits") {
-                defer { former = handler.sent.withLock { $0 } }
-                try await Task.sleep(for: .milliseconds(200))
+                let former = handler.sent.withLock { $0 }
+                for _ in 0..<100 { _ = try await client.call(.ping) }
                 return handler.sent.withLock { $0 } == former && former > 0
             }
             // What the kernel and both sides' buffers take.
             #expect(handler.sent.withLock { $0 } < 1000)
-            let client = try await ControlClient.connect(runtimeDirectory: directory)
-            for _ in 0..<100 { _ = try await client.call(.ping) }
             client.close()
             deaf?.connection.close()
             deaf = nil

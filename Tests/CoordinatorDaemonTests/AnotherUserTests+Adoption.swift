@@ -25,14 +25,10 @@ extension AnotherUserTests {
             for round in 1...3 {
                 switch change {
                 case .upgrade:
-                    let ended = try await daemon.control("upgrade", "--json")
-                    #expect(ended.exitCode == 0, "\(ended.errors)")
-                    let result = try ControlJSON.decode(UpgradeResult.self, from: try ControlJSON.parse(Array(ended.output.utf8)))
+                    let result = try await daemon.upgrade()
                     #expect(result.kept == ["/app", "/own"] && result.restarted.isEmpty)
                 case .kill:
-                    try current.send(.kill)
-                    _ = await current.waitForExit()
-                    current = try await daemon.startNext()
+                    current = try await daemon.killAndReplace(current)
                 }
                 try await daemon.allActive()
                 #expect(try await daemon.allPIDs() == before)
@@ -72,14 +68,13 @@ extension AnotherUserTests {
             try await daemon.allActive()
             let before = try await daemon.allPIDs()
             let former = try #require(before["/app"].flatMap { ProcessIdentity(processID: $0) })
-            try daemon.process.send(.kill)
-            _ = await daemon.process.waitForExit()
+            try await daemon.kill(daemon.process)
             let (file, text) = try daemon.journal()
             let field = "\"user\":\(Self.nobody)"
             #expect(text.contains(field))
             try Files.write(text.replacing(field, with: "\"user\":\(other)"), to: file)
             let log = Transcript()
-            let next = try await daemon.startNext(standardError: log.destination)
+            _ = try await daemon.startNext(standardError: log.destination)
             try await daemon.allActive()
             // It's gone before the daemon makes a socket for its user.
             #expect(!log.text.contains("a worker of a former runtime is ended"))
@@ -87,7 +82,6 @@ extension AnotherUserTests {
             #expect(after["/app"] != before["/app"] && after["/own"] == before["/own"])
             #expect(!former.isAlive)
             #expect(try await daemon.node("/app").incarnation == 2)
-            _ = await next.terminate(grace: .patient(.seconds(20)))
         }
     }
 
@@ -123,8 +117,7 @@ extension AnotherUserTests {
             }
             // While it looks for a parent, and is kept from finding one.
             try app.send(.stop)
-            try daemon.process.send(.kill)
-            _ = await daemon.process.waitForExit()
+            try await daemon.kill(daemon.process)
             unlink(socket)
             let next = try await daemon.startNext(standardError: log.destination)
             try await daemon.eventually("the next daemon waits for it") { Files.user(of: socket) == Self.nobody }
@@ -145,7 +138,6 @@ extension AnotherUserTests {
             let outcomes = try await stranger.outcomes(at: files + memory)
             for (file, outcome) in zip(files + memory, outcomes) { #expect(outcome == "PermissionError", "\(file)") }
             #expect(outcomes.count == files.count + memory.count)
-            _ = await next.terminate(grace: .patient(.seconds(20)))
         }
     }
 }

@@ -4,13 +4,13 @@ import TestSupport
 import Testing
 
 /// Edits at random, applied to a running daemon one after the other.
-@Suite("Random edits of the configuration", .timeLimit(minutes: 10), .serialized)
+@Suite("Random edits of the configuration", .timeLimit(minutes: 10))
 struct ConfigurationEditTests {
     private static func number(_ name: String) -> Int? { getenv(name).flatMap { Int(String(cString: $0)) } }
 
     @Test("What runs is what the file says, and what hasn't changed keeps its process")
     func edits() async throws {
-        let count = Self.number("COORDINATORS_TEST_EDITS") ?? 100
+        let count = rounds(short: 25, all: 100, long: 1_000, variable: "COORDINATORS_TEST_EDITS")
         let seed = UInt64(Self.number("COORDINATORS_TEST_SEED") ?? 14)
         print("seed \(seed), \(count) edits")
         var configuration = RandomConfiguration(seed: seed)

@@ -78,13 +78,12 @@ struct DaemonAdoptionTests {
             try await daemon.kill(daemon.process)
             for path in ["/app", "/other"] { try before[path].identity.send(.kill) }
             try await daemon.eventually("the deeper ones die with it") { before.workers.allSatisfy { !$0.value.identity.isAlive } }
-            let next = try await daemon.startNext()
+            _ = try await daemon.startNext()
             let after = try await daemon.active()
             for path in ["/app", "/other"] {
                 #expect(after[path].identity != before[path].identity)
                 #expect(after[path].incarnation == before[path].incarnation + 1)
             }
-            _ = await next.terminate(grace: .patient(.seconds(20)))
         }
     }
 
@@ -111,7 +110,7 @@ struct DaemonAdoptionTests {
     func endsLater() async throws {
         try await RunningDaemon.with(Self.tree) { daemon in
             let before = try await daemon.active()
-            let next = try await daemon.killAndReplace(daemon.process)
+            _ = try await daemon.killAndReplace(daemon.process)
             #expect(try await daemon.active().workers == before.workers)
             try before["/app"].identity.send(.kill)
             try await daemon.eventually("it's restarted once") {
@@ -126,7 +125,6 @@ struct DaemonAdoptionTests {
             try await daemon.eventually("it isn't restarted") {
                 try await !daemon.tree().children.contains { $0.path == "/other" && $0.state == "active" }
             }
-            _ = await next.terminate(grace: .patient(.seconds(20)))
         }
     }
 
@@ -137,7 +135,7 @@ struct DaemonAdoptionTests {
             var current = daemon.process
             for milliseconds in [0, 5, 20, 40, 60, 80, 120, 160, 200, 300] {
                 current = try await daemon.killAndReplace(current)
-                try await Task.sleep(for: .milliseconds(milliseconds))
+                try await realTime(.milliseconds(milliseconds), because: "the kill comes anywhere in the take-over, which tells of no step")
             }
             #expect(try await daemon.active().workers == before.workers)
             _ = await current.terminate(grace: .patient(.seconds(20)))
@@ -151,10 +149,9 @@ struct DaemonAdoptionTests {
             let before = try await daemon.active()
             try await daemon.kill(daemon.process)
             try await daemon.eventually("they end by themselves") { before.workers.allSatisfy { !$0.value.identity.isAlive } }
-            let next = try await daemon.startNext()
+            _ = try await daemon.startNext()
             let after = try await daemon.active()
             #expect(after["/app"].incarnation == 2)
-            _ = await next.terminate(grace: .patient(.seconds(20)))
         }
     }
 
@@ -167,7 +164,7 @@ struct DaemonAdoptionTests {
             try await daemon.eventually("it handles signals") {
                 Files.text(of: "\(daemon.run)/control.lock") == "\(next.identity.processID)\n"
             }
-            try await Task.sleep(for: .milliseconds(milliseconds))
+            try await realTime(.milliseconds(milliseconds), because: "the signal comes anywhere in the take-over, which tells of no step")
             try next.send(.terminate)
             _ = await next.waitForExit()
             #expect(before.workers.allSatisfy { !$0.value.identity.isAlive })
@@ -181,12 +178,11 @@ struct DaemonAdoptionTests {
             let before = try await daemon.active()
             try await daemon.kill(daemon.process)
             try before["/other"].identity.send(.stop)
-            let next = try await daemon.startNext()
+            _ = try await daemon.startNext()
             try await daemon.eventually("the roll call is over") { try await daemon.node("/app").state == "active" }
             let after = try await daemon.active()
             #expect(after["/app"] == before["/app"])
             #expect(after["/other"].incarnation == 2 && !before["/other"].identity.isAlive)
-            _ = await next.terminate(grace: .patient(.seconds(20)))
         }
     }
 
@@ -211,11 +207,10 @@ struct DaemonAdoptionTests {
             try await daemon.kill(daemon.process)
             for name in Files.names(in: daemon.run) { Files.remove("\(daemon.run)/\(name)") }
             rmdir(daemon.run)
-            let next = try await daemon.startNext()
+            _ = try await daemon.startNext()
             let after = try await daemon.active()
             #expect(before.workers.allSatisfy { !$0.value.identity.isAlive })
             #expect(after["/app"].incarnation == 1)
-            _ = await next.terminate(grace: .patient(.seconds(20)))
         }
     }
 
@@ -225,14 +220,13 @@ struct DaemonAdoptionTests {
             let before = try await daemon.active()
             try before["/app/a"].identity.send(.kill)
             // Perhaps the next life of `a` begins before the daemon's end, perhaps after it.
-            let next = try await daemon.killAndReplace(daemon.process)
+            _ = try await daemon.killAndReplace(daemon.process)
             let after = try await daemon.active()
             #expect(after["/app"] == before["/app"])
             #expect(after["/app/a"].incarnation == before["/app/a"].incarnation + 1)
             try after["/app"].identity.send(.kill)
             try await daemon.eventually("nothing of it is left") { !after["/app/a"].identity.isAlive && !after["/app/b"].identity.isAlive }
             _ = try await daemon.active()
-            _ = await next.terminate(grace: .patient(.seconds(20)))
         }
     }
 }
@@ -251,16 +245,6 @@ private struct Lives {
 }
 
 extension RunningDaemon {
-    fileprivate func kill(_ process: ChildProcess) async throws {
-        try process.send(.kill)
-        _ = await process.waitForExit()
-    }
-
-    fileprivate func killAndReplace(_ process: ChildProcess) async throws -> ChildProcess {
-        try await kill(process)
-        return try await startNext()
-    }
-
     /// Waits until all is active, and returns it.
     fileprivate func active() async throws -> Lives {
         var lives = Lives()

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Control
 import Glibc
 import Processes
@@ -15,8 +16,7 @@ import WireProtocol
     .disabled(if: Sanitizer.isOn, "it's about processes, whose ends no thread of this one can race with, and takes very long")
 )
 struct DaemonStormTests {
-    /// The number of kills, which is larger under `Deploy/test --long`.
-    private static let kills = getenv("COORDINATORS_TEST_KILLS").flatMap { Int(String(cString: $0)) } ?? 25
+    private static let kills = rounds(short: 6, all: 25, long: 250, variable: "COORDINATORS_TEST_KILLS")
 
     @Test(
         "After a kill -9 and the next daemon's start at once, no path lives twice and no process is left, whether workers are adopted or not",
@@ -62,9 +62,9 @@ struct DaemonStormTests {
 }
 
 extension DaemonStormTests {
-    /// The number of workers, larger under `Deploy/test --long`.
-    private static let workers = getenv("COORDINATORS_TEST_KILLS") == nil ? 8 : 50
-    private static let adoptions = getenv("COORDINATORS_TEST_KILLS") == nil ? 10 : 100
+    private static let isLong = getenv("COORDINATORS_TEST_KILLS") != nil
+    private static let workers = isLong ? 50 : rounds(short: 4, all: 8, long: 50)
+    private static let adoptions = isLong ? 100 : rounds(short: 3, all: 10, long: 100)
 
     @Test(
         "After a kill -9 under load and the next daemon's start at once, all workers are adopted: same processes, same incarnations, same state"
@@ -80,24 +80,22 @@ extension DaemonStormTests {
             #expect(before.count == Self.workers)
             var current = daemon.process
             var times: [Duration] = []
-            var added = 0
+            let answered = Count()
             for _ in 0..<Self.adoptions {
                 // Under load: asks are on their way when the daemon dies.
+                let former = answered.value.withLock { $0 }
                 let load = Task.detached {
-                    var count = 0
                     for number in 0... {
                         let path = "/w\(number % Self.workers)"
-                        guard !Task.isCancelled, (try? await daemon.add(1, at: path)) != nil else { return count }
-                        count += 1
+                        guard !Task.isCancelled, (try? await daemon.add(1, to: path)) != nil else { return }
+                        answered.value.withLock { $0 += 1 }
                     }
-                    return count
                 }
-                try await Task.sleep(for: .milliseconds(20))
+                try await daemon.eventually("asks are answered") { answered.value.withLock { $0 } > former + 2 }
                 let begin = ContinuousClock.now
-                try current.send(.kill)
-                _ = await current.waitForExit()
+                try await daemon.kill(current)
                 load.cancel()
-                added += await load.value
+                await load.value
                 current = try await daemon.startNext()
                 try await daemon.allUp(Self.workers)
                 times.append(ContinuousClock.now - begin)
@@ -106,7 +104,8 @@ extension DaemonStormTests {
             }
             // What was answered was applied; of each round one more may have been, whose answer was lost.
             var sum = 0
-            for path in before.keys { sum += try await daemon.add(0, at: path) }
+            for path in before.keys { sum += try await daemon.add(0, to: path) }
+            let added = answered.value.withLock { $0 }
             #expect(added...added + Self.adoptions ~= sum)
             times.sort()
             print(
@@ -116,6 +115,11 @@ extension DaemonStormTests {
             #expect(before.values.allSatisfy { !$0.process.isAlive })
         }
     }
+}
+
+/// The number of asks that were answered.
+private final class Count: Sendable {
+    let value = Lock(0)
 }
 
 /// A life of a worker.
@@ -133,14 +137,6 @@ extension RunningDaemon {
         }
         return lives
     }
-
-    fileprivate func add(_ amount: Int64, at path: String) async throws -> Int {
-        let answer = try await call(.ask(path: path, message: "Fixture.Add", payload: ["amount": .integer(amount)], timeout: .seconds(10)))
-        guard case .integer(let sum)? = answer["reply"] else { throw LoadError() }
-        return Int(sum)
-    }
-
-    fileprivate struct LoadError: Error {}
 
     /// Waits until so many children are active, and no other state is among theirs: a daemon answers before it has started them.
     fileprivate func allUp(_ count: Int) async throws {
@@ -209,7 +205,7 @@ private struct Census: Sendable {
                 let isTwice = processes.allSatisfy(\.isAlive) && processes.allSatisfy(\.isAlive)
                 if isTwice { violations.insert("\(what) lives as \(processes)") }
             }
-            try? await Task.sleep(for: .milliseconds(10))
+            try? await realTime(.milliseconds(10), because: "it looks at all processes of the machine, whatever they do")
         }
         return violations
     }

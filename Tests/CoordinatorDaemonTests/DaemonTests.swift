@@ -108,8 +108,7 @@ struct DaemonTests {
         try await RunningDaemon.with(Self.tree.replacing("orphan_grace: 1s", with: "orphan_grace: 0s")) { daemon in
             try await daemon.everythingActive()
             var processes = try await daemon.processes()
-            try daemon.process.send(.kill)
-            _ = await daemon.process.waitForExit()
+            try await daemon.kill(daemon.process)
             for _ in 0..<3 {
                 let next = try await daemon.startNext()
                 try await daemon.everythingActive()
@@ -117,8 +116,7 @@ struct DaemonTests {
                 // The stale sockets are gone: the control socket and those of the two processes that have workers.
                 #expect(daemon.sockets.count == 3)
                 processes = try await daemon.processes()
-                try next.send(.kill)
-                _ = await next.waitForExit()
+                try await daemon.kill(next)
             }
             try await daemon.eventually("all are gone") { processes.allSatisfy { !$0.isAlive } }
             let unreachable = try await daemon.control("tree")

@@ -21,7 +21,7 @@ struct DescriptorTests {
             try await daemon.eventually("all is active") { try await daemon.tree().children.allSatisfy { $0.state == "active" } }
             let crowd = try Crowd(at: "\(daemon.directory)/run/control.sock", count: limit + 60, greets: true)
             // While they are held, for longer than Dispatch takes to look at its threads.
-            let end = ContinuousClock.now + .seconds(4)
+            let end = ContinuousClock.now + .seconds(rounds(short: 2, all: 4, long: 4))
             var hasKilled = false
             while ContinuousClock.now < end {
                 let printed = try await daemon.control("tree")

@@ -43,7 +43,8 @@ struct DoctorTests {
         try await RunningDaemon.with(Self.tree, descriptorLimit: 200) { daemon in
             try await daemon.eventually("the child is given up") { try await daemon.node("/ill").state == "failed" }
             let run = "\(daemon.directory)/run"
-            try leaveSocket(at: "\(run)/dead.sock")
+            // A socket's file at which nothing listens.
+            try #require(HostileInputTests.bindError("\(run)/dead.sock") == 0)
             let (exitCode, text, findings) = try await Self.examine(daemon)
             // Warnings alone are no failure.
             #expect(exitCode == 0, "\(text)")
@@ -73,18 +74,5 @@ struct DoctorTests {
             #expect(open["children"] == children, "the daemon is asked all the same")
             #expect(chmod(run, 0o700) == 0)
         }
-    }
-
-    /// Leaves the file of a socket at which nothing listens.
-    private func leaveSocket(at path: String) throws {
-        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(descriptor) }
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix($0.count - 1)) }
-        let result = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
-        }
-        try #require(result == 0)
     }
 }

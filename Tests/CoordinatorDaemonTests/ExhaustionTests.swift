@@ -6,7 +6,7 @@ import Testing
 import WireProtocol
 
 /// A real daemon that runs out of something: it stays, answers, doesn't spin, and recovers.
-@Suite("A daemon that runs out of what it needs", .timeLimit(minutes: 5), .serialized)
+@Suite("A daemon that runs out of what it needs", .timeLimit(minutes: 5))
 struct ExhaustionTests {
     static let tree = """
         children:
@@ -38,7 +38,7 @@ struct ExhaustionTests {
                 for crowd in crowds { crowd.leave() }
             }
             let crowd = try Crowd(at: "\(daemon.directory)/run/control.sock", count: 60, greets: true)
-            let load = try await Usage.load(of: processID, for: .seconds(4))
+            let load = try await Usage.load(of: processID, for: .seconds(2))
             #expect(load < (Usage.isBuildSlow ? 1 : Self.idleLoad), "\(load)")
             crowd.leave()
             try await Self.limit("--nofile=4096:", of: processID)
@@ -191,7 +191,7 @@ struct ExhaustionTests {
             func starts() async throws -> Int { try await daemon.tree().children.dropFirst().reduce(0) { $0 + Int($1.incarnation) } }
             try await daemon.eventually("all have been started, and the burst is over") { try await starts() > 500 }
             let before = try await starts()
-            let load = try await Usage.load(of: processID, for: .seconds(6))
+            let load = try await Usage.load(of: processID, for: .seconds(3))
             let after = try await starts()
             let given = 200 + 100 + 200 + Int(50 * ((.now - began) / .seconds(1)))
             print("herd of 200: \(before), then \(after) of \(given) starts, \(load) of a processor")
@@ -222,8 +222,7 @@ struct ExhaustionTests {
                 for _ in 0..<20 {
                     _ = try await daemon.call(.ask(path: "/app/a", message: "Fixture.WhereAmI", payload: [:], timeout: .seconds(10)))
                 }
-                // Longer than a heartbeat.
-                try await Task.sleep(for: .seconds(2))
+                try await realTime(.milliseconds(1_200), because: "a heartbeat comes once a second of the daemon's clock")
                 #expect(ContinuousClock.now - began < .patient(.seconds(8)), "after a step of \(seconds) s")
                 let restarts = try await daemon.tree().children.map(\.restarts)
                 #expect(restarts == before.children.map(\.restarts), "after a step of \(seconds) s")

@@ -192,9 +192,7 @@ struct GroupTests {
         try await RunningDaemon.with(tree) { daemon in
             try await daemon.eventually("all run") { try await daemon.states().values.count { $0 == "active" } == 3 }
             let before = Set(try await daemon.processes())
-            try daemon.process.send(.kill)
-            _ = await daemon.process.waitForExit()
-            let next = try await daemon.startNext()
+            let next = try await daemon.killAndReplace(daemon.process)
             try await daemon.eventually("they are adopted") { try await daemon.states().values.count { $0 == "active" } == 3 }
             let after = try await daemon.processes().filter { $0.processID != next.identity.processID }
             #expect(Set(after) == before)

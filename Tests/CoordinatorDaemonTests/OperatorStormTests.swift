@@ -5,8 +5,11 @@ import Processes
 import TestSupport
 import Testing
 
+/// The time for which they operate; none, and no test, in the short tier.
+private let duration = Duration.seconds(rounds(short: 0, all: 10, long: 60, variable: "COORDINATORS_TEST_OPERATORS"))
+
 /// Many operators who start and stop the same children at the same time.
-@Suite(.timeLimit(minutes: 5), .serialized) struct OperatorStormTests {
+@Suite(.timeLimit(minutes: 5), .enabled(if: duration > .zero, "a storm and nothing else")) struct OperatorStormTests {
     private static let keys = (0..<6).map { "c\($0)" }
     private static var configuration: String {
         "children:\n" + keys.map { "  - { key: \($0), program: { command: [sleep, \"100000\"] }, shutdown: 5s }\n" }.joined()
@@ -30,10 +33,6 @@ import Testing
         }
     }
 
-    private static var duration: Duration {
-        .seconds(getenv("COORDINATORS_TEST_OPERATORS").flatMap { Int(String(cString: $0)) } ?? 10)
-    }
-
     @Test("Fifty operators at random: no command is refused, and each child ends up as the last command wants it")
     func fiftyOperators() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
@@ -41,7 +40,7 @@ import Testing
         try await RunningDaemon.with(Self.configuration) { daemon in
             let directory = RuntimeDirectory(path: "\(daemon.directory)/run")
             try await daemon.eventually("all are up") { try await daemon.tree().children.count { $0.state == "active" } == Self.keys.count }
-            let end = MonotonicTime.now + Self.duration
+            let end = MonotonicTime.now + duration
             let records = try await withThrowingTaskGroup(of: [Record].self) { group in
                 for number in 0..<50 {
                     group.addTask { try await Self.operate(directory, until: end, seed: seed &+ UInt64(number)) }

@@ -65,7 +65,7 @@ extension RunningDaemon {
             let node = try await node("/healthy")
             return node.incarnation == life && node.state == "active"
         }
-        kill(try #require(try await node("/healthy").pid), SIGKILL)
+        Glibc.kill(try #require(try await node("/healthy").pid), SIGKILL)
         try await eventually("life \(life + 1)") { try await node("/healthy").incarnation == life + 1 }
     }
 }

@@ -8,8 +8,8 @@ import WireProtocol
 
 @Suite("Rolling restarts by operators", .timeLimit(minutes: 10))
 struct RollingRestartTests {
-    /// The number of rounds under load, of three replacements each; larger under `Deploy/test --long`.
-    private static let rounds = getenv("COORDINATORS_TEST_ROLLING_ROUNDS").flatMap { Int(String(cString: $0)) } ?? 2
+    /// The number of rounds under load, of three replacements each.
+    private static let rounds = TestSupport.rounds(short: 1, all: 2, long: 34, variable: "COORDINATORS_TEST_ROLLING_ROUNDS")
 
     private static let tree = """
         children:
@@ -199,13 +199,10 @@ struct RollingRestartTests {
             try become("START")
             #expect(try await daemon.control("restart", "--rolling", "/web").exitCode == 0)
             let last = try await daemon.node("/web")
-            try daemon.process.send(.kill)
-            _ = await daemon.process.waitForExit()
-            let next = try await daemon.startNext()
+            _ = try await daemon.killAndReplace(daemon.process)
             try await daemon.eventually("it's adopted") { try await daemon.node("/web").state == "active" }
             let adopted = try await daemon.node("/web")
             #expect(adopted.pid == last.pid && adopted.incarnation == last.incarnation)
-            _ = await next.terminate(grace: .patient(.seconds(20)))
         }
     }
 
@@ -227,8 +224,7 @@ struct RollingRestartTests {
             #expect(try await daemon.add(5, to: "/web") == 5)
             // It would end by itself with the ask that is lost.
             try first.send(.stop)
-            try daemon.process.send(.kill)
-            _ = await daemon.process.waitForExit()
+            try await daemon.kill(daemon.process)
             #expect(first.isAlive && second.isAlive)
             _ = await (long.value, try rolling.value)
 
@@ -240,9 +236,7 @@ struct RollingRestartTests {
                 // Whatever was told to it is there, and the path lives once.
                 #expect(try await daemon.add(1, to: "/web") == sum)
                 #expect(!first.isAlive)
-                try next.send(.kill)
-                _ = await next.waitForExit()
-                next = try await daemon.startNext()
+                next = try await daemon.killAndReplace(next)
             }
             // The numbers go on, and the lock is that of the path.
             try await daemon.eventually("it's adopted") { try await daemon.node("/web").state == "active" }
@@ -252,8 +246,7 @@ struct RollingRestartTests {
                 return node.incarnation == 3 && node.state == "active"
             }
             #expect(try await daemon.control("restart", "--rolling", "/web").exitCode == 0)
-            _ = await next.terminate(grace: .patient(.seconds(20)))
-            #expect(Files.names(in: "\(daemon.directory)/run").filter { $0 != "logs" } == ["control.lock"])
+            try await daemon.endLeavingNothing(next)
         }
     }
 

@@ -81,6 +81,18 @@ final class RunningDaemon: Sendable {
         return process
     }
 
+    /// Kills a daemon, and returns when it has ended.
+    func kill(_ process: ChildProcess) async throws {
+        try process.send(.kill)
+        _ = await process.waitForExit()
+    }
+
+    /// Kills a daemon, and starts the next one at once.
+    func killAndReplace(_ process: ChildProcess) async throws -> ChildProcess {
+        try await kill(process)
+        return try await startNext()
+    }
+
     private static func start(
         in directory: String,
         _ descriptorLimit: Int? = nil,
@@ -143,8 +155,7 @@ final class RunningDaemon: Sendable {
     /// Adds to the sum that a worker keeps, and returns the sum.
     func add(_ amount: Int64, to path: String) async throws -> Int {
         let answer = try await call(.ask(path: path, message: "Fixture.Add", payload: ["amount": .integer(amount)], timeout: .seconds(10)))
-        guard case .integer(let sum)? = answer["reply"] else { return -1 }
-        return Int(sum)
+        return Int(try #require(answer["reply"]?.integerValue))
     }
 
     /// Returns all processes of the tree except the daemon's own.
@@ -162,6 +173,13 @@ final class RunningDaemon: Sendable {
         _ condition: () async throws -> Bool
     ) async throws {
         try await eventuallyWithoutError(what(), sourceLocation: sourceLocation, condition)
+    }
+
+    /// Has the daemon run its executable anew, and returns what it says.
+    func upgrade(_ arguments: String..., sourceLocation: SourceLocation = #_sourceLocation) async throws -> UpgradeResult {
+        let ended = try await control(["upgrade", "--json"] + arguments)
+        #expect(ended.exitCode == 0, "\(ended.errors)", sourceLocation: sourceLocation)
+        return try ControlJSON.decode(UpgradeResult.self, from: try ControlJSON.parse(Array(ended.output.utf8)))
     }
 
     /// The runtime directory.

@@ -34,18 +34,14 @@ struct ShutdownTests {
         }
     }
 
-    @Test("shutdown --now kills the processes that still run", arguments: Stubborn.allCases)
-    func now(_ stubborn: Stubborn) async throws {
+    @Test(
+        "A second shutdown gives the processes that still run one second, and shutdown --now kills them",
+        arguments: Stubborn.allCases,
+        [["shutdown"], ["shutdown", "--now"]]
+    )
+    func second(_ stubborn: Stubborn, _ command: [String]) async throws {
         try await Self.whileStopping(stubborn) { daemon in
-            let ended = try await daemon.control("shutdown", "--now")
-            #expect(ended.exitCode == 0)
-        }
-    }
-
-    @Test("A second shutdown gives the processes that still run one second", arguments: Stubborn.allCases)
-    func second(_ stubborn: Stubborn) async throws {
-        try await Self.whileStopping(stubborn) { daemon in
-            let ended = try await daemon.control("shutdown")
+            let ended = try await daemon.control(command)
             #expect(ended.exitCode == 0)
         }
     }

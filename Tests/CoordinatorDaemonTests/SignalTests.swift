@@ -4,7 +4,7 @@ import Processes
 import TestSupport
 import Testing
 
-@Suite("Signals to the daemon", .timeLimit(minutes: 5), .serialized)
+@Suite("Signals to the daemon", .timeLimit(minutes: 5))
 struct SignalTests {
     static let tree = """
         children:

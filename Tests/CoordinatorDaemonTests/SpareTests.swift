@@ -91,9 +91,7 @@ struct SpareTests {
             try await daemon.eventually("the former spares are gone") { former.allSatisfy { !$0.isAlive } }
             former = try await daemon.spares(2)
 
-            try daemon.process.send(.kill)
-            _ = await daemon.process.waitForExit()
-            let next = try await daemon.startNext()
+            let next = try await daemon.killAndReplace(daemon.process)
             try await daemon.eventually("the worker is adopted") { try await daemon.node("/app").state == "active" }
             #expect(try await daemon.node("/app").pid == pid)
             try await daemon.eventually("the former spares are gone") { former.allSatisfy { !$0.isAlive } }

@@ -98,9 +98,7 @@ struct StubbornTests {
     func daemonKilled() async throws {
         try await withStubborn(Kind.allCases.filter(\.isFound)) { daemon, children in
             let former = children.flatMap(\.sleepers.living)
-            try daemon.process.send(.kill)
-            _ = await daemon.process.waitForExit()
-            let next = try await daemon.startNext()
+            let next = try await daemon.killAndReplace(daemon.process)
             for (kind, sleepers) in children {
                 try await eventually("\(kind) sleeps again") { sleepers.living.contains { !former.contains($0) } }
             }
@@ -142,9 +140,9 @@ struct StubbornTests {
             }
             let before = try await daemon.processes()
             try daemon.process.send(.stop)
-            try await Task.sleep(for: .seconds(Self.stopped))
+            try await realTime(.seconds(Self.stopped), because: "the daemon is stopped while the kernel's clock goes on")
             try daemon.process.send(.continue)
-            try await Task.sleep(for: .seconds(Self.stopped > 2 ? 13 : 1))
+            try await realTime(.seconds(Self.stopped > 2 ? 13 : 1), because: "a worker would be killed at a time of the daemon's clock")
             let after = try await daemon.processes()
             #expect(after == before)
             #expect(before.filter { !$0.isAlive }.isEmpty)

@@ -25,11 +25,12 @@ import Testing
     }
 
     @Test(
-        "Each command answers on the running shop, for people and as JSON of its schema, with the expected exit code",
-        .enabled(if: python != nil, "COORDINATORS_TEST_PYTHON names a Python that has the packages jsonschema and pyte")
+        "Each command answers on the running shop, and on an operator's first day, for people and as JSON of its schema, with the expected exit code",
+        .enabled(if: python != nil, "COORDINATORS_TEST_PYTHON names a Python that has the packages jsonschema and pyte"),
+        arguments: ["shop", "day"]
     )
-    func transcript() async throws {
-        let (status, text) = try await Self.run(["\(Files.packageRoot)/Tests/Transcript/transcript.py", Self.built])
+    func transcript(part: String) async throws {
+        let (status, text) = try await Self.run(["\(Files.packageRoot)/Tests/Transcript/transcript.py", Self.built, part])
         print(text)
         #expect(status == .exited(code: 0))
         #expect(text.components("!!!").isEmpty, "the transcript names the failures")

@@ -31,7 +31,7 @@ final class FaultyStore<Base: RevisionedStore>: RevisionedStore {
             _ = try await call()
             throw StoreError(code: .timedOut, message: "lost on purpose", mayHaveHappened: true)
         case .delay:
-            try? await Task.sleep(for: .milliseconds(20))
+            try? await realTime(.milliseconds(20), because: "a network is slow")
             return try await call()
         case .none: return try await call()
         }
@@ -100,7 +100,7 @@ final class ForgetfulStore: RevisionedStore {
 
     func keepAlive(_ id: LeaseIdentifier, before limit: ContinuousClock.Instant) async throws(StoreError) -> Duration? {
         let answer = try await base.keepAlive(id, before: limit)
-        try? await Task.sleep(for: answerDelay)
+        try? await realTime(answerDelay, because: "a network is slow")
         return answer
     }
 

@@ -1,4 +1,6 @@
+import ConcurrencySupport
 import CoordinatorsCluster
+import TestSupport
 import Testing
 
 extension StoreConformance {
@@ -62,7 +64,7 @@ extension StoreConformance {
                 let listing = try await store.list(.everything, until: soon)
                 // As long as it's renewed it lives, far beyond its first time.
                 while ContinuousClock.now < start + renewal.timeToLive * 2 {
-                    try await Task.sleep(for: renewal.timeToLive / 6)
+                    try await realTime(renewal.timeToLive / 6, because: "the store counts the lease's time")
                     renewal = try await store.renew(renewal.lease, until: renewal.end)
                 }
                 #expect(try await store.resolve("/shop", until: soon) != nil)
@@ -114,11 +116,15 @@ extension StoreConformance {
                 #expect(await call.value?.code == .cancelled)
 
                 let revision = try await store.list(.everything, until: soon).revision
+                let hasBegun = OneShot<Void>()
                 let watch = Task {
                     var watch = store.watch(.everything, after: revision).makeAsyncIterator()
+                    #expect(await watch.changes(1).count == 1)
+                    hasBegun.settle()
                     return await watch.next() == nil
                 }
-                try await Task.sleep(for: .milliseconds(100))
+                try await store.put([1], for: .desired("/a"), guardedBy: .unchanged(since: nil), until: soon)
+                await hasBegun.value
                 watch.cancel()
                 #expect(await watch.value)
             }

@@ -16,8 +16,8 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
     /// A time for which such a store gives a lease, and in which it can be renewed on a busy machine.
     var leaseTime: Duration {
         switch self {
-        case .local, .faulty: .seconds(3)
-        case .etcd, .faultyEtcd: .seconds(5)
+        case .local, .faulty: .seconds(2)
+        case .etcd, .faultyEtcd: .seconds(3)
         }
     }
 

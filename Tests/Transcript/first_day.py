@@ -62,10 +62,10 @@ children:
         - PYTHON
         - -c
         - |
-          import os, socket, time
+          import os, signal, socket
           peer = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
           peer.sendto(b"READY=1\\nSTATUS=serving 3 of 4", os.environ["NOTIFY_SOCKET"])
-          time.sleep(100000)
+          signal.pause()
       ready: notify
   - key: stubborn
     program: { command: [sh, -c, "trap '' TERM; touch DIRECTORY/stubborn; while :; do sleep 0.05; done"] }

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Drives a real daemon with the shop through every command of coordinatorctl, for people and as JSON; then an operator's first day on another one.
 
-Usage: transcript.py DIRECTORY
+Usage: transcript.py DIRECTORY [shop|day]
 
-DIRECTORY holds the built programs. Each command's output is printed; its exit status is compared with the expected one, and its JSON is
+DIRECTORY holds the built programs; one of the two parts can be chosen. Each command's output is printed; its exit status is compared with the expected one, and its JSON is
 validated against Deploy/schema, where no member may be missing from the schema. Needs the packages jsonschema and pyte. The exit status is 1
 when something isn't as it must be.
 """
@@ -55,10 +55,6 @@ class Transcript:
         self.failures = []
         self.used = set()
         self.schemas = Schemas()
-        self.use(directory)
-
-    def use(self, directory):
-        """Has the next daemon and the commands use a directory."""
         self.directory = directory
         self.environment = {
             "PATH": "/usr/bin:/bin", "COORDINATOR_RUNTIME_DIR": f"{directory}/run", "COORDINATOR_STATE_DIR": str(directory),
@@ -129,9 +125,9 @@ class Transcript:
     def eventually(self, what, condition):
         end = time.monotonic() + LIMIT
         while time.monotonic() < end:
+            # Nearly all of them run a command, whose time is pause enough.
             if condition():
                 return
-            time.sleep(0.05)
         self.fail(f"never: {what}")
 
     def node(self, path):
@@ -314,17 +310,19 @@ class Transcript:
 
 
 def main():
-    if len(sys.argv) != 2:
+    parts = {"shop": Transcript.all, "day": lambda transcript: FirstDay(transcript).all()}
+    chosen = sys.argv[2:] or parts
+    if len(sys.argv) not in (2, 3) or not parts.keys() >= set(chosen):
         sys.exit(__doc__)
-    with tempfile.TemporaryDirectory(prefix="tr-") as directory:
-        transcript = Transcript(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(directory))
-        transcript.all()
-    with tempfile.TemporaryDirectory(prefix="tr-") as directory:
-        transcript.use(pathlib.Path(directory))
-        FirstDay(transcript).all()
-    for failure in transcript.failures:
+    failures = []
+    for part in chosen:
+        with tempfile.TemporaryDirectory(prefix="tr-") as directory:
+            transcript = Transcript(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(directory))
+            parts[part](transcript)
+            failures += transcript.failures
+    for failure in failures:
         print(f"!!! {failure}", file=sys.stderr)
-    sys.exit(1 if transcript.failures else 0)
+    sys.exit(1 if failures else 0)
 
 
 if __name__ == "__main__":

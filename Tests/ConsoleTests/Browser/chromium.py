@@ -1,5 +1,5 @@
 """A headless Chromium, driven over a pipe."""
-import base64, json, os, shutil, subprocess, time
+import base64, json, os, shutil, subprocess
 
 
 class Browser:
@@ -56,11 +56,16 @@ class Browser:
         return answer["result"].get("value")
 
     def wait(self, expression):
-        end = time.monotonic() + self.patience
-        while not self.value(expression):
-            if time.monotonic() > end:
-                raise SystemExit(f"never true: {expression}")
-            time.sleep(0.05)
+        """Has the page look again and again until an expression is true, or the promise of one."""
+        wait = f"while (!await ({expression})) {{ if (performance.now() > end) return false; await new Promise((next) => setTimeout(next, 20)); }}"
+        if not self.value(f"(async (end) => {{ {wait} return true; }})(performance.now() + {self.patience * 1000})"):
+            raise SystemExit(f"never true: {expression}")
+
+    def settle(self):
+        """Waits until the page is drawn as it is now, and whatever moves has arrived."""
+        self.value("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))).then(() => Promise.allSettled("
+                   "document.getAnimations().filter((each) => each.effect.getComputedTiming().endTime !== Infinity).map((each) => each.finished)))"
+                   ".then(() => true)")
 
     def post(self, token, operation, body):
         """Requests a change as the page does, and returns the status of the answer."""
@@ -81,9 +86,10 @@ class Browser:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=narrow)
         wanted = {"prefers-color-scheme": theme, **{name.replace("_", "-"): value for name, value in features.items()}}
         self.call("Emulation.setEmulatedMedia", features=[{"name": name, "value": value} for name, value in wanted.items()])
-        time.sleep(0.4)
+        self.settle()
 
     def picture(self, name):
+        self.settle()
         data = self.call("Page.captureScreenshot", format="png")["data"]
         with open(os.path.join(self.directory, name + ".png"), "wb") as file:
             file.write(base64.b64decode(data))

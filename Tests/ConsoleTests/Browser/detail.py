@@ -5,7 +5,7 @@ The tree has `/tree` with a child `/tree/a` in processes of their own, `/busy` w
 
 usage: detail.py URL DIRECTORY TOKEN
 """
-import json, sys, time
+import json, sys
 
 from chromium import Browser
 
@@ -62,12 +62,11 @@ try:
     browser.value("document.querySelector('#detail .trace').scrollIntoView()")
     browser.picture("staircase-light")
 
-    # Asks between two points of the figures, which are ten seconds apart.
+    # An ask between two points of the figures.
+    browser.wait("fetch('/api/v1/series').then((answer) => answer.json()).then((series) => series.p50.length > 0)")
+    browser.post(token, "trace", {"path": "/tree", "message": "Fixture.WhereAmI"})
     names = "[...document.querySelectorAll('#detail .chart .name')].map((name) => name.textContent)"
-    end = time.monotonic() + 60
-    while "Latency" not in browser.value(names) and time.monotonic() < end:
-        browser.post(token, "trace", {"path": "/tree", "message": "Fixture.WhereAmI"})
-        time.sleep(0.3)
+    browser.wait(f"{names}.includes('Latency')")
     report["charts"] = browser.value(names)
     report["latency"] = browser.value("[...document.querySelectorAll('#detail .chart')].find((chart) => chart.querySelector('.name').textContent === 'Latency')?.querySelector('.now').textContent")
     report["latency_lines"] = browser.value("[...document.querySelectorAll('#detail .chart')].find((chart) => chart.querySelector('.name').textContent === 'Latency')?.querySelectorAll('path.line').length")

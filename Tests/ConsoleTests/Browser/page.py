@@ -28,13 +28,12 @@ try:
             break
     report["focus"] = browser.value("document.activeElement.id")
     browser.key("!")
-    time.sleep(0.3)
+    browser.settle()
     if browser.value("document.getElementById('detail').hidden"):
         browser.key("ArrowDown")
         browser.key("Enter")
     browser.wait("document.querySelectorAll('#detail .lives li').length > 0")
     report["detail"] = browser.value("document.querySelector('#detail h2').textContent")
-    time.sleep(1)
     browser.picture("detail-light")
     tree = browser.call("Accessibility.getFullAXTree")["nodes"]
     rows = [node for node in tree if node.get("role", {}).get("value") == "row" and node.get("properties")]

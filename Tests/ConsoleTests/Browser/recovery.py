@@ -26,7 +26,6 @@ try:
     # What was known stays, dimmed.
     report["rows_meanwhile"] = browser.value(rows)
     report["alert"] = browser.value("document.getElementById('problem').hidden ? null : document.getElementById('problem').textContent")
-    time.sleep(0.3)
     browser.picture("reconnecting-light")
     next_daemon = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     browser.wait(f"{link} === 'live'")

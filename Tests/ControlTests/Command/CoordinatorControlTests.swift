@@ -8,7 +8,7 @@ import WireProtocol
 @testable import coordinatorctl
 
 /// The output, the errors and the exit codes of the built `coordinatorctl`, run as a process.
-@Suite(.timeLimit(minutes: 1), .serialized) struct CoordinatorControlTests {
+@Suite(.timeLimit(minutes: 1)) struct CoordinatorControlTests {
     private static let coordinatorctl = BuiltProgram("coordinatorctl")
     static let letters = DeadLetterList(count: 300, letters: [OutputTests.letters.letters[0]])
 

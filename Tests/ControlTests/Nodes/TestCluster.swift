@@ -83,7 +83,7 @@ final class TestNode: Sendable {
 
         func handle(_ operation: ControlOperation, from requester: Requester) async throws(ControlError) -> JSONValue {
             state.requests.withLock { $0.append(Request(operation: operation, requester: requester)) }
-            if case .ask(_, "Never", _, _) = operation { try? await Task.sleep(for: .seconds(60)) }
+            if case .ask(_, "Never", _, _) = operation { try? await untilCancelled() }
             let answer = state.answers.withLock { $0.isEmpty ? nil : $0.removeFirst() }
             return try answer?.get() ?? ["op": .string(operation.name)]
         }

@@ -6,11 +6,12 @@ import Testing
 
 @Suite("The sockets that a program gets from the daemon", .timeLimit(minutes: 3))
 struct GivenSocketsTests {
-    /// A server that answers each connection with its process, the variables of the protocol, and the number of its sockets; it takes its time to start.
+    /// A server that answers each connection with its process, the variables of the protocol, and the number of its sockets; it starts once a
+    /// connection waits.
     private static let server = """
-        import os, socket, select, sys, time
-        time.sleep(0.3)
+        import os, socket, select, sys
         count = int(os.environ["LISTEN_FDS"])
+        select.select(range(3, 3 + count), [], [])
         assert os.environ["LISTEN_PID"] == str(os.getpid()), os.environ["LISTEN_PID"]
         sockets = {socket.socket(fileno=3 + index): name for index, name in enumerate(os.environ["LISTEN_FDNAMES"].split(":"))}
         assert len(sockets) == count

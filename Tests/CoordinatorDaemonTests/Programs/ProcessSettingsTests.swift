@@ -19,8 +19,7 @@ struct ProcessSettingsTests {
             try await daemon.eventually("its first line") { log.text.contains("[/p] me 65534 65534 0027 5 100 0 /nonexistent nobody\n") }
             let program = try #require(try await daemon.processes().first)
             // A change of the user disarms what kills a child with its parent, unless it's armed after it.
-            try daemon.process.send(.kill)
-            _ = await daemon.process.waitForExit()
+            try await daemon.kill(daemon.process)
             try await daemon.eventually("the program is gone with the daemon") { !program.isAlive }
         }
     }

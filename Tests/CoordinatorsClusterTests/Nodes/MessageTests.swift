@@ -7,7 +7,7 @@ import Testing
 import WireProtocol
 
 /// Real daemons whose coordinators ask one another.
-@Suite("Messages between nodes", .sharedEtcd, .serialized, .timeLimit(.minutes(5))) struct MessageTests {
+@Suite("Messages between nodes", .sharedEtcd, .timeLimit(.minutes(5))) struct MessageTests {
     /// On each node a caller and a pusher, which ask above themselves; and on one node at a time what answers.
     private static let children = """
           - { key: caller, worker: { executable: FIXTURE, coordinator: MiddleCoordinator } }
@@ -180,12 +180,8 @@ import WireProtocol
                 let ask = Ask(target: name(target), sender: name("/guest"), message: name("Ledger.EnterBeside"), payload: payload)
                 return Frame(.ask(ask), correlation: number, codec: .json, flags: .direct)
             }
-            let end = ContinuousClock.now + .seconds(10)
-            while .now < end {
-                if let reply = replies.withLock({ $0[number] }) { return reply }
-                try await Task.sleep(for: .milliseconds(5))
-            }
-            return nil
+            _ = await eventually { replies.withLock { $0[number] } != nil }
+            return replies.withLock { $0[number] }
         }
     }
 

@@ -6,7 +6,7 @@ import Testing
 import WireProtocol
 
 /// Daemons that are ended and started again, one after the other, as for a new version of them.
-@Suite("Restarts of nodes", .sharedEtcd, .serialized, .timeLimit(.minutes(5))) struct NodeRestartTests {
+@Suite("Restarts of nodes", .sharedEtcd, .timeLimit(.minutes(5))) struct NodeRestartTests {
     /// What operators ask.
     private static let ledgers = ["/red", "/green", "/blue"]
     /// What coordinators send to.
@@ -82,7 +82,7 @@ import WireProtocol
                 guard let number else {
                     client?.close()
                     client = nil
-                    try await Task.sleep(for: .milliseconds(5))
+                    try await eventually("it's back", within: .seconds(240)) { state.withLock { !$0.isAway || $0.isOver } }
                     continue
                 }
                 let open =
@@ -106,7 +106,7 @@ import WireProtocol
         /// Ends what goes by way of this node, as a load balancer does before a restart.
         func leave() async throws {
             state.withLock { $0.isAway = true }
-            while state.withLock({ $0.isAsking }) { try await Task.sleep(for: .milliseconds(2)) }
+            try await eventually("its last ask has ended") { state.withLock { !$0.isAsking } }
         }
 
         func comeBack() { state.withLock { $0.isAway = false } }

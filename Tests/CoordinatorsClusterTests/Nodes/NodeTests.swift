@@ -8,7 +8,7 @@ import Testing
 import WireProtocol
 
 /// Real daemons as nodes of a cluster, on a real etcd, with harm to each part.
-@Suite(.sharedEtcd, .serialized, .timeLimit(.minutes(5))) struct NodeTests {
+@Suite(.sharedEtcd, .timeLimit(.minutes(5))) struct NodeTests {
     private static let clock = "  - { key: clock, placement: cluster, program: APPENDER }"
     /// The key of the owner.
     private func ownerKey(_ cluster: RunningCluster) -> String { "/coordinators/\(cluster.cluster)/owners/clock" }
@@ -17,7 +17,7 @@ import WireProtocol
     private func other(_ name: String) throws -> String { try #require(RunningCluster.names.first { $0 != name }) }
 
     @Test func aKilledDaemonsSubtreeComesUpElsewhere() async throws {
-        let rounds = getenv("COORDINATORS_TEST_FAILOVERS").flatMap { Int(String(cString: $0)) } ?? 1
+        let rounds = TestSupport.rounds(short: 1, all: 1, long: 1, variable: "COORDINATORS_TEST_FAILOVERS")
         var times: [Duration] = []
         try await RunningCluster.with(Self.clock) { cluster in
             for _ in 0..<rounds {
@@ -166,29 +166,21 @@ import WireProtocol
         try await RunningCluster.with(Self.clock) { cluster in
             var place = try await cluster.owner(from: "a")
             let etcd = try EtcdMembers.shared
-            func next(_ what: String) async throws {
-                let epoch = try #require(place.epoch)
-                try await cluster.eventually("another epoch after \(what)") {
-                    place = try await cluster.place(of: "/clock", from: "a")
-                    guard let now = place.epoch, now > epoch else { return false }
-                    return cluster.lines.contains { $0.epoch == now }
-                }
-            }
             try await etcd.etcdctl("del", ownerKey(cluster))
-            try await next("a deletion")
+            place = try await cluster.eventuallyAfter(place)
             let listing = try await etcd.etcdctl("get", ownerKey(cluster), "-w", "fields")
             let lease = try #require(
                 listing.split(separator: "\n").first { $0.hasPrefix("\"Lease\"") }?.split(separator: " ").last.flatMap { Int64($0) }
             )
             try await etcd.etcdctl("lease", "revoke", String(lease, radix: 16))
-            try await next("a revocation")
+            place = try await cluster.eventuallyAfter(place)
             // A competing claim of a node that doesn't exist: nothing runs until it's taken away.
             let epoch = try #require(place.epoch)
             try await etcd.etcdctl("put", ownerKey(cluster), #"{"address":"","incarnation":0,"node":"stranger"}"#)
             let old = try #require(cluster.lines.last { $0.epoch == epoch }).pid
             try await cluster.eventually("the owner has stopped") { Glibc.kill(old, 0) != 0 }
             try await etcd.etcdctl("del", ownerKey(cluster))
-            try await next("a competing claim")
+            _ = try await cluster.eventuallyAfter(place)
             for line in cluster.refusals() { Issue.record("written under an older epoch: \(line)") }
         }
     }
@@ -229,7 +221,7 @@ import WireProtocol
 }
 
 /// The same with an etcd that is stopped.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct StoreLossTests {
+@Suite(.timeLimit(.minutes(5))) struct StoreLossTests {
     @Test func nodesFenceThemselvesAndComeBack() async throws {
         try await EtcdMembers.with(1) { etcd in
             try await RunningCluster.with(

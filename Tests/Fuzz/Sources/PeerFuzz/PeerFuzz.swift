@@ -19,7 +19,7 @@ final class Bench: Sendable {
     static let shared = Bench()
 
     private let listener: LinkListener
-    private let peers = Mutex<[Peer]>([])
+    private let (peers, arrivals) = AsyncStream.makeStream(of: Peer.self, bufferingPolicy: .bufferingNewest(1))
     private let received = Mutex<UInt64>(0)
 
     private init() {
@@ -44,7 +44,7 @@ final class Bench: Sendable {
                     closed: { _ in }
                 )
             )
-            peers.withLock { $0.append(peer) }
+            arrivals.yield(peer)
             link.hand(over: peer.handler)
         }
     }
@@ -94,10 +94,8 @@ final class Bench: Sendable {
     private static let last: UInt64 = 1 << 63
 
     private func nextPeer() async -> Peer {
-        while true {
-            if let peer = peers.withLock({ $0.popLast() }) { return peer }
-            try? await Task.sleep(for: .microseconds(50))
-        }
+        for await peer in peers { return peer }
+        fatalError("peers come until the process ends")
     }
 
     private func ask(_ peer: Peer, _ number: Int) {

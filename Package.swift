@@ -34,6 +34,8 @@ extension Target {
 
 let package = Package(
     name: "swift-coordinators",
+    // SwiftPM fetches what the targets of any product need, for every user. So a target whose packages a user of the library shouldn't fetch
+    // is no product; `swift build --product` builds its executable all the same. See FetchedPackagesTests.
     products: [
         .library(name: "Coordinators", targets: ["Coordinators"]),
         .library(name: "CoordinatorsCluster", targets: ["CoordinatorsCluster"]),
@@ -41,7 +43,6 @@ let package = Package(
         .library(name: "CoordinatorsTesting", targets: ["CoordinatorsTesting"]),
         .executable(name: "coordinatord", targets: ["coordinatord"]),
         .executable(name: "coordinatorctl", targets: ["coordinatorctl"]),
-        .executable(name: "coordinator-console", targets: ["coordinator-console"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -52,7 +53,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
-        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+        // Without its traits, which need the whole of Foundation.
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [

@@ -228,7 +228,14 @@ let package = Package(
             path: "Tests/TestSupport"
         ),
         // The fixture is a program of coordinators that the tests' workers run.
-        .target(name: "Fixtures", dependencies: ["ConcurrencySupport", "Coordinators", serviceLifecycle], path: "Tests/Fixtures"),
+        .target(
+            name: "Fixtures",
+            dependencies: [
+                "ConcurrencySupport", "Coordinators", "CoordinatorsObservability", "Supervision", inMemoryTracing, metricsTestKit,
+                serviceLifecycle,
+            ],
+            path: "Tests/Fixtures"
+        ),
         .executableTarget(
             name: "FixtureWorker",
             dependencies: ["Coordinators", "Fixtures", "Links", "WireProtocol"],
@@ -241,45 +248,29 @@ let package = Package(
                 "Supervision", "TestSupport", "WireProtocol", "WorkerLifecycle", "Fixtures", "FixtureWorker", logging,
             ]
         ),
-        .target(name: "PatternFixtures", dependencies: ["ConcurrencySupport", "Coordinators"], path: "Tests/PatternFixtures"),
-        .executableTarget(name: "PatternWorker", dependencies: ["Coordinators", "PatternFixtures"], path: "Tests/PatternWorker"),
         .testTarget(
             name: "PatternTests",
             dependencies: [
-                "ConcurrencySupport", "Coordinators", "CoordinatorsTesting", "PatternFixtures", "PatternWorker", "Processes", "TestSupport",
+                "ConcurrencySupport", "Coordinators", "CoordinatorsTesting", "Fixtures", "FixtureWorker", "Processes", "TestSupport",
                 "WireProtocol", logging,
             ]
-        ),
-        .target(
-            name: "ObservabilityFixtures",
-            dependencies: ["ConcurrencySupport", "Coordinators", "CoordinatorsObservability", inMemoryTracing, metricsTestKit],
-            path: "Tests/ObservabilityFixtures"
-        ),
-        .executableTarget(
-            name: "ObservabilityWorker",
-            dependencies: ["Coordinators", "ObservabilityFixtures"],
-            path: "Tests/ObservabilityWorker"
         ),
         .testTarget(
             name: "ObservabilityTests",
             dependencies: [
-                "ConcurrencySupport", "Coordinators", "CoordinatorsObservability", "ObservabilityFixtures", "ObservabilityWorker",
+                "ConcurrencySupport", "Coordinators", "CoordinatorsObservability", "Fixtures", "FixtureWorker",
                 "Processes", "TestSupport", "WireProtocol", coreMetrics, inMemoryTracing, logging, metricsTestKit, tracing,
             ],
             exclude: ["otlp.py"]
         ),
-        .target(name: "OTPFixtures", dependencies: ["Coordinators"], path: "Tests/OTPFixtures"),
-        .executableTarget(name: "OTPWorker", dependencies: ["Coordinators", "OTPFixtures"], path: "Tests/OTPWorker"),
         .testTarget(
             name: "OTPTests",
-            dependencies: ["ConcurrencySupport", "Coordinators", "OTPFixtures", "OTPWorker", "Supervision", "TestSupport", logging]
+            dependencies: ["ConcurrencySupport", "Coordinators", "Fixtures", "FixtureWorker", "Supervision", "TestSupport", logging]
         ),
-        // Two programs that stand for two builds of one, and one that knows nothing of them.
-        .target(name: "VersionSupport", dependencies: ["Coordinators"], path: "Tests/VersionFixtures/Support"),
-        .executableTarget(name: "OldBuild", dependencies: ["Coordinators", "VersionSupport"], path: "Tests/VersionFixtures/Old"),
-        .executableTarget(name: "NewBuild", dependencies: ["Coordinators", "VersionSupport"], path: "Tests/VersionFixtures/New"),
-        .executableTarget(name: "RelayBuild", dependencies: ["Coordinators", "VersionSupport"], path: "Tests/VersionFixtures/Relay"),
-        .testTarget(name: "VersionTests", dependencies: ["NewBuild", "OldBuild", "RelayBuild", "TestSupport", "VersionSupport"]),
+        // Two programs that stand for two builds of one.
+        .executableTarget(name: "OldBuild", dependencies: ["Coordinators", "Fixtures"], path: "Tests/VersionFixtures/Old"),
+        .executableTarget(name: "NewBuild", dependencies: ["Coordinators", "Fixtures"], path: "Tests/VersionFixtures/New"),
+        .testTarget(name: "VersionTests", dependencies: ["FixtureWorker", "Fixtures", "NewBuild", "OldBuild", "TestSupport"]),
         .testTarget(
             name: "DocumentationTests",
             dependencies: [

@@ -1,18 +1,17 @@
 import Coordinators
 import Fixtures
 
-/// The program that the tests' workers run.
+/// The program that the tests' workers run, and some daemons and tests as a root.
 @main
 struct FixtureWorker {
     static func main() async throws {
-        if CommandLine.arguments.contains("--silent") { try await SilentWorker.run() }
+        let arguments = CommandLine.arguments
+        if arguments.contains("--silent") { try await SilentWorker.run() }
+        if arguments.count == 4, arguments[1] == "--relay" { return try await VersionRelay.main(cart: arguments[2], client: arguments[3]) }
         if let directory = Siblings.directory { return try await Siblings.main(in: directory) }
-        let coordinators: [any Coordinator.Type] = [
-            MiddleCoordinator.self, LedgerCoordinator.self, BesideCoordinator.self, BrokenCoordinator.self, HidingCoordinator.self,
-        ]
         try await CoordinatorRuntime.main(
             RootCoordinator.self,
-            coordinators: coordinators + Fixture.privateWorkers,
+            coordinators: Fixture.coordinators,
             options: Fixture.programOptions(),
             configure: Fixture.configure
         )

@@ -1,3 +1,4 @@
+import Fixtures
 import Glibc
 import Links
 import WireProtocol
@@ -24,6 +25,6 @@ enum SilentWorker {
         )
         let hello = Hello(secret: ticket.secret, processID: getpid(), processStartTime: 0, buildID: "silent", maximumFrameSize: 1 << 20)
         try link.send(Frame(.hello(hello)))
-        while true { try await Task.sleep(for: .seconds(3_600)) }
+        while true { await Fixture.forever() }
     }
 }

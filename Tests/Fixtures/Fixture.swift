@@ -80,7 +80,7 @@ public enum Fixture {
         public init() {}
     }
 
-    /// Takes a minute, unless it's cancelled.
+    /// Ends when it's cancelled.
     public struct Wait: ResponderMessage {
         public init() {}
     }
@@ -105,6 +105,25 @@ public enum Fixture {
         public init(asCodable: Bool) { self.asCodable = asCodable }
     }
 
+    /// Makes the coordinator that gets it fail.
+    public struct Fail: ResponderMessage {
+        public init() {}
+    }
+
+    /// The context of a message in its handler.
+    public struct Origin: Codable, Sendable, Hashable {
+        public var sender: String
+        /// The time that is left until the asker's deadline; `nil`: no deadline.
+        public var remainingMilliseconds: Int?
+        public var trace: String?
+
+        public init(_ context: MessageContext) {
+            sender = context.sender.description
+            remainingMilliseconds = context.remainingTime.map { Int($0 / .milliseconds(1)) }
+            trace = context.trace?.traceparent
+        }
+    }
+
     public struct NobodyAnswersThis: ResponderMessage {
         public init() {}
     }
@@ -112,9 +131,32 @@ public enum Fixture {
     public struct Refusal: Error, Codable, Hashable {
         public var reason: String
         public init(_ reason: String) { self.reason = reason }
+
+        /// The reason of an error, whether it crossed a process or not.
+        static func reason(of error: any Error) -> String {
+            (error as? Refusal)?.reason ?? (error as? RemoteError)?.description ?? "\(error)"
+        }
     }
 
-    public struct LocalRefusal: Error {
+    /// An error that can't cross a process's border.
+    public struct LocalRefusal: Error, CustomStringConvertible {
+        public let description = "won't say why"
         public init() {}
+    }
+}
+
+extension Fixture {
+    /// The case of a change, in a word.
+    public static func word(for change: LifecycleChange) -> String {
+        switch change {
+        case .started: "started"
+        case .stopped: "stopped"
+        case .crashed: "crashed"
+        case .restarted: "restarted"
+        case .startFailed: "startFailed"
+        case .gaveUp: "gaveUp"
+        case .paused: "paused"
+        case .resumed: "resumed"
+        }
     }
 }

@@ -1,11 +1,11 @@
 import Coordinators
-import OTPFixtures
+import Fixtures
 import Supervision
 import TestSupport
 import Testing
 
 /// `single` and `misc`: what can be asked of a supervisor, and what it answers.
-@Suite("OTP administration", .serialized, .timeLimit(minutes: 5))
+@Suite("OTP administration", .timeLimit(minutes: 5))
 struct AdministrationTests {
     @Test("OTP 23 child_adm", arguments: Backend.allCases)
     func otp23_childAdm(_ backend: Backend) async throws {

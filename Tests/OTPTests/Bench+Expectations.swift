@@ -1,5 +1,6 @@
 import Coordinators
-import OTPFixtures
+import Fixtures
+import TestSupport
 import Testing
 
 extension Bench {
@@ -85,10 +86,10 @@ extension Bench {
 
     /// Waits at most twenty seconds, or as many steps of a clock that is moved by hand.
     func eventually(_ condition: () async -> Bool) async -> Bool {
-        let deadline = ContinuousClock.now + .seconds(20)
-        while ContinuousClock.now < deadline {
+        guard let machine = self as? MachineBench else { return await TestSupport.eventually(within: .seconds(20), condition) }
+        for _ in 0..<2_000 {
             if await condition() { return true }
-            await pass()
+            await machine.pass()
         }
         return false
     }

@@ -1,5 +1,5 @@
 import Coordinators
-import OTPFixtures
+import Fixtures
 import Testing
 
 /// A supervisor that a test drives, whatever carries it.
@@ -24,8 +24,6 @@ protocol Bench: Sendable {
     func children(of key: String) async -> [Seen]?
     /// The changes of the children, and of the supervisor, so far.
     var log: [Entry] { get async }
-    /// Lets a little time pass.
-    func pass() async
 }
 
 /// The result of a request.

@@ -1,5 +1,5 @@
 import Coordinators
-import OTPFixtures
+import Fixtures
 import Supervision
 import Testing
 

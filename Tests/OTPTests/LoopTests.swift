@@ -1,6 +1,6 @@
 import ConcurrencySupport
 import Coordinators
-import OTPFixtures
+import Fixtures
 import TestSupport
 import Testing
 
@@ -8,7 +8,7 @@ import Testing
 ///
 /// OTP refuses to start, restart or delete such a child. Here no request is refused because of another: a start waits with the loop, a
 /// restart makes the next attempt at once, a removal and a stop win over both.
-@Suite("OTP hanging restart loops", .serialized, .timeLimit(minutes: 5))
+@Suite("OTP hanging restart loops", .timeLimit(minutes: 5))
 struct LoopTests {
     private static func hopeless(_ key: String, _ type: RestartType = .permanent) -> Plan {
         Plan(key, type, failingLives: 2...UInt32.max)

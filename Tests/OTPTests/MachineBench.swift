@@ -1,5 +1,5 @@
 import Coordinators
-import OTPFixtures
+import Fixtures
 
 /// The supervision machine, with children that are no more than their plans and with a clock that is moved by hand.
 actor MachineBench: Bench {
@@ -75,6 +75,7 @@ actor MachineBench: Bench {
         }
     }
 
+    /// Lets a little time pass.
     func pass() { world.advance(by: .milliseconds(10)) }
 
     private func request(_ key: String, _ send: (MachineSupervisor) -> Void) -> Outcome {

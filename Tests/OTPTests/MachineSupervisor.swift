@@ -1,5 +1,5 @@
 import Coordinators
-import OTPFixtures
+import Fixtures
 import Supervision
 
 /// One life of a simulated supervisor: the machine, and children that do as planned at once.

@@ -1,5 +1,5 @@
 import Coordinators
-import OTPFixtures
+import Fixtures
 
 /// The clock and the agenda of simulated supervisors, and the log of what becomes of their children.
 final class MachineWorld {

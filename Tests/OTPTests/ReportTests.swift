@@ -1,10 +1,10 @@
 import Coordinators
-import OTPFixtures
+import Fixtures
 import TestSupport
 import Testing
 
 /// `format_log`: what is said about children, to people.
-@Suite("OTP reports", .serialized, .timeLimit(minutes: 3))
+@Suite("OTP reports", .timeLimit(minutes: 3))
 struct ReportTests {
     private static let reasons: [ExitReason] = [
         .normal, .shutdown, .failed("x"), .exited(code: 3), .signaled(9), .hung, .startFailed("x"), .startTimedOut, .stopTimedOut,

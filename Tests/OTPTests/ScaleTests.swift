@@ -1,6 +1,6 @@
 import Coordinators
+import Fixtures
 import Logging
-import OTPFixtures
 import Supervision
 import TestSupport
 import Testing
@@ -8,7 +8,7 @@ import Testing
 /// The two cases about very many children.
 ///
 /// What is asserted are counts; the ratio of the times is printed.
-@Suite("OTP scale", .serialized, .timeLimit(minutes: 10))
+@Suite("OTP scale", .timeLimit(minutes: 10))
 struct ScaleTests {
     @Test(
         "OTP 77 simple_one_for_one_scale_many_temporary_children",
@@ -16,7 +16,7 @@ struct ScaleTests {
         arguments: Backend.allCases
     )
     func otp77_scaleManyTemporaryChildren(_ backend: Backend) async throws {
-        try await compare("OTP 77", backend, .temporary, 1_000, 10_000)
+        try await compare("OTP 77", backend, .temporary, 1_000, rounds(short: 3_000, all: 10_000, long: 10_000))
     }
 
     @Test(
@@ -26,7 +26,13 @@ struct ScaleTests {
     )
     func otp88_scaleStartStopManyChildren(_ backend: Backend) async throws {
         // Fewer in process: without optimisation a hundred thousand coordinators keep a busy machine for minutes.
-        try await compare("OTP 88", backend, .permanent, 1_000, backend == .machine ? 100_000 : 20_000)
+        try await compare(
+            "OTP 88",
+            backend,
+            .permanent,
+            1_000,
+            rounds(short: 3_000, all: backend == .machine ? 100_000 : 20_000, long: 100_000)
+        )
     }
 
     private func compare(_ name: String, _ backend: Backend, _ type: RestartType, _ few: Int, _ many: Int) async throws {

@@ -1,10 +1,10 @@
 import Coordinators
-import OTPFixtures
+import Fixtures
 import TestSupport
 import Testing
 
 /// `significant`: supervisors that end as their significant children have.
-@Suite("OTP significant", .serialized, .timeLimit(minutes: 5))
+@Suite("OTP significant", .timeLimit(minutes: 5))
 struct SignificantTests {
     @Test("OTP 57 nonsignificant_temporary", arguments: Backend.allCases, [Policies.oneForOne, .any, .all])
     func otp57_nonsignificantTemporary(_ backend: Backend, policy: Policies) async throws {

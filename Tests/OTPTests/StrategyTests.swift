@@ -1,10 +1,10 @@
 import Coordinators
-import OTPFixtures
+import Fixtures
 import TestSupport
 import Testing
 
 /// `restart_one_for_one`, `restart_one_for_all`, `restart_simple_one_for_one` and `restart_rest_for_one`.
-@Suite("OTP strategies", .serialized, .timeLimit(minutes: 5))
+@Suite("OTP strategies", .timeLimit(minutes: 5))
 struct StrategyTests {
     @Test("OTP 30 one_for_one", arguments: Backend.allCases)
     func otp30_oneForOne(_ backend: Backend) async throws {

@@ -1,5 +1,5 @@
 import Coordinators
-import OTPFixtures
+import Fixtures
 import Supervision
 import TestSupport
 import Testing
@@ -8,7 +8,7 @@ import Testing
 ///
 /// OTP's `ignore` is a coordinator that finishes within its start. Finishing removes it whatever its restart type, so no specification is
 /// kept, also where OTP keeps one.
-@Suite("OTP sup_start", .serialized, .timeLimit(minutes: 3))
+@Suite("OTP sup_start", .timeLimit(minutes: 3))
 struct SupStartTests {
     @Test("OTP 1 sup_start_normal", arguments: Backend.allCases)
     func otp01_supStartNormal(_ backend: Backend) async throws {

@@ -1,11 +1,11 @@
 import Coordinators
+import Fixtures
 import Glibc
-import OTPFixtures
 import TestSupport
 import Testing
 
 /// `sup_stop`: how children are ended, and what happens when they don't follow.
-@Suite("OTP sup_stop", .serialized, .timeLimit(minutes: 5))
+@Suite("OTP sup_stop", .timeLimit(minutes: 5))
 struct SupStopTests {
     /// Longer than any test.
     private let never = 600_000
@@ -73,7 +73,7 @@ struct SupStopTests {
 
     @Test("OTP 21 sup_stop_race", arguments: Backend.allCases)
     func otp21_supStopRace(_ backend: Backend) async throws {
-        let gate = Gate(), stopGate = Gate()
+        let gate = try Gate(), stopGate = try Gate()
         // Only a process can be killed.
         let ways: [OTP.Way] = [.normally, .abnormally] + (backend == .inProcess ? [] : [.exiting(3), .killed])
         try await withBench(backend) { bench in
@@ -98,10 +98,10 @@ struct SupStopTests {
             if backend == .machine {
                 for (key, way) in keys { await bench.end(key, way) }
             } else {
-                gate.open()
+                try gate.open()
             }
             for (key, way) in keys { await bench.ended(key) { reason in Self.fits(reason, way) } }
-            stopGate.open()
+            try stopGate.open()
             await bench.ended { $0 == .shutdown }
             // No child was started again.
             let log = await bench.log

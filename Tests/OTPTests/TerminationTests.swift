@@ -1,10 +1,10 @@
 import Coordinators
-import OTPFixtures
+import Fixtures
 import TestSupport
 import Testing
 
 /// `normal_termination`, `shutdown_termination` and `abnormal_termination`: whose end is followed by a restart.
-@Suite("OTP termination", .serialized, .timeLimit(minutes: 5))
+@Suite("OTP termination", .timeLimit(minutes: 5))
 struct TerminationTests {
     @Test("OTP 44 external_start_no_progress_log", arguments: Backend.allCases)
     func otp44_externalStartNoProgressLog(_ backend: Backend) async throws {

@@ -1,7 +1,7 @@
 import ConcurrencySupport
 import Coordinators
+import Fixtures
 import Logging
-import OTPFixtures
 import TestSupport
 import Testing
 
@@ -15,7 +15,7 @@ struct TreeBench: Bench {
     private let inWorkers: Bool
     private let book = Book()
 
-    private static let worker = BuiltProgram("OTPWorker")
+    private static let worker = BuiltProgram("FixtureWorker")
 
     /// Runs a tree for the length of a test, and ends it whatever happens.
     static func run(_ top: Plan, inWorkers: Bool, _ body: (any Bench) async throws -> Void) async throws {
@@ -105,8 +105,6 @@ struct TreeBench: Bench {
             return Seen(key: child.path.key, state: state)
         }
     }
-
-    func pass() async { try? await Task.sleep(for: .milliseconds(3)) }
 
     func startOther(_ key: String) async -> Outcome {
         await outcome { try await runtime.ask(OTP.StartOther(key), at: "/top", timeout: .seconds(60)) }

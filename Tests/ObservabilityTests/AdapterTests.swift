@@ -1,11 +1,11 @@
 import Coordinators
 import CoordinatorsObservability
 import CoreMetrics
+import Fixtures
 import Glibc
 import InMemoryTracing
 import Logging
 import MetricsTestKit
-import ObservabilityFixtures
 import TestSupport
 import Testing
 import Tracing
@@ -94,11 +94,11 @@ struct AdapterTests {
         let (tracer, metrics) = (InMemoryTracer(idGenerator: .random), TestMetrics())
         let instruments: [any CoordinatorInstrument] = [TracingInstrument(tracer), MetricsInstrument(factory: metrics)]
         try await RelayTree.with(depth: 0, instruments: instruments) { runtime in
-            await #expect(throws: Relay.Failure.self) { try await runtime.ask(Relay.Fail(), at: .root, timeout: .patient(.seconds(30))) }
+            await #expect(throws: Fixture.Refusal.self) { try await runtime.ask(Fixture.Refuse(asCodable: true), at: .root, timeout: .patient(.seconds(30))) }
             _ = try await runtime.ask(Relay.Processes(), at: .root, timeout: .patient(.seconds(30)))
-            #expect(tracer.finishedSpans.filter { $0.operationName.hasSuffix("Relay.Fail") }.map(\.errors.count) == [1, 1])
+            #expect(tracer.finishedSpans.filter { $0.operationName.hasSuffix("Fixture.Refuse") }.map(\.errors.count) == [1, 1])
             #expect(tracer.finishedSpans.filter { $0.operationName.hasSuffix("Relay.Processes") }.allSatisfy { $0.errors.isEmpty })
-            let dimensions = [("rpc.method", "Relay.Fail"), ("coordinator.type", "RelayCoordinator"), ("error.type", "Failure")]
+            let dimensions = [("rpc.method", "Fixture.Refuse"), ("coordinator.type", "RelayCoordinator"), ("error.type", "Refusal")]
             #expect(try metrics.expectTimer("rpc.server.call.duration", dimensions).values.count == 1)
             #expect(try metrics.expectTimer("coordinator.mailbox.wait", Array(dimensions.prefix(2))).values.count == 1)
         }

@@ -1,8 +1,8 @@
 import ConcurrencySupport
 import Coordinators
+import Fixtures
 import Glibc
 import Logging
-import ObservabilityFixtures
 import TestSupport
 import Testing
 import WireProtocol
@@ -62,13 +62,13 @@ struct ExportTests {
     @Test("One-way messages and failures are told as such", readable)
     func kinds() async throws {
         try await withExport(depth: 1) { runtime, _ in
-            await #expect(throws: Relay.Failure.self) { try await runtime.ask(Relay.Fail(), at: .root, timeout: .patient(.seconds(30))) }
+            await #expect(throws: Fixture.Refusal.self) { try await runtime.ask(Fixture.Refuse(asCodable: true), at: .root, timeout: .patient(.seconds(30))) }
             _ = try await runtime.send(Relay.Pass(), at: .root)
             // Behind the message.
             _ = try await runtime.ask(Relay.Processes(), at: .root, timeout: .patient(.seconds(30)))
         } afterwards: { _, directory in
             let spans = try await OpenTelemetry.spans(in: "\(directory)/traces")
-            let failed = spans.filter { $0.name.hasSuffix("Relay.Fail") }
+            let failed = spans.filter { $0.name.hasSuffix("Fixture.Refuse") }
             #expect(failed.count == 2 && failed.allSatisfy(\.failed))
             let passed = spans.filter { $0.name.hasSuffix("Relay.Pass") }
             #expect(Set(passed.map(\.kind)) == ["producer", "consumer"] && !passed.contains(where: \.failed))

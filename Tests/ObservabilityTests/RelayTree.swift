@@ -1,13 +1,14 @@
 import Coordinators
+import Fixtures
+import Glibc
 import Logging
-import ObservabilityFixtures
 import TestSupport
+import Testing
 
 /// A tree whose root asks a worker, which asks a worker of its own, as deep as a test wants.
 enum RelayTree {
     static func options(instruments: [any CoordinatorInstrument] = []) -> CoordinatorRuntime.Options {
         var options = CoordinatorRuntime.Options()
-        options.workerExecutable = BuiltProgram("ObservabilityWorker").path
         options.logger.logLevel = .error
         options.instruments = instruments
         return options
@@ -32,6 +33,13 @@ enum RelayTree {
         _ body: (CoordinatorRuntime) async throws -> Void
     ) async throws {
         let configuration = RelayCoordinator.Configuration(depth: depth)
+        // The fixture's program under the name by which it keeps spans and metrics.
+        let directory = try TemporaryDirectory()
+        defer { withExtendedLifetime(directory) {} }
+        let executable = directory.file(Fixture.tracingName)
+        try #require(symlink(BuiltProgram("FixtureWorker").path, executable) == 0)
+        var options = options
+        options.workerExecutable = executable
         let runtime = CoordinatorRuntime(RelayCoordinator.self, configuration: configuration, options: options)
         try await runtime.start()
         do {

@@ -1,6 +1,6 @@
 import ConcurrencySupport
 import Coordinators
-import ObservabilityFixtures
+import Fixtures
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import Coordinators
-import PatternFixtures
+import Fixtures
+import TestSupport
 
 extension LifecycleRoot {
     /// The rows of the root, at the end of a chain.
@@ -10,16 +11,12 @@ extension LifecycleRoot {
             me.sum += add.amount
             return me.sum
         },
-        .respond(to: Climb.Refuse.self) { _, refuse in
-            if refuse.isCodable { throw Life.Refusal("not today") }
-            throw Life.OpaqueRefusal()
+        .respond(to: Fixture.Refuse.self) { _, refuse in
+            if refuse.asCodable { throw Fixture.Refusal("not today") }
+            throw Fixture.LocalRefusal()
         },
         .respond(to: Climb.Origin.self) { _, _, context in
-            Climb.Origin.Reply(
-                sender: context.sender.description,
-                remainingMilliseconds: context.remainingTime.map { Int($0 / .milliseconds(1)) },
-                trace: context.trace?.traceparent
-            )
+            Fixture.Origin(context)
         },
         .stream(Climb.Feed.self) { me, feed, replies in
             me.begunFeeds += 1
@@ -27,8 +24,8 @@ extension LifecycleRoot {
                 for number in 0..<feed.count { try await replies.send(number) }
                 switch feed.end {
                 case .returns: break
-                case .refuses: throw Life.Refusal("that's all")
-                case .never: try await Task.sleep(for: .seconds(600))
+                case .refuses: throw Fixture.Refusal("that's all")
+                case .never: try await untilCancelled()
                 }
             } catch {
                 if Task.isCancelled { me.cancelledFeeds += 1 }

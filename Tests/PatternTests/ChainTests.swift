@@ -1,10 +1,10 @@
 import Coordinators
+import Fixtures
 import Glibc
-import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Pattern: the responder chain", .serialized, .timeLimit(minutes: 3))
+@Suite("Pattern: the responder chain", .timeLimit(minutes: 3))
 struct PatternChainTests {
     // MARK: The way up to a responder
 
@@ -43,7 +43,11 @@ struct PatternChainTests {
             await Support.expect(.unhandled) { _ = try await tree.climb(.nobody) }
             #expect(try await tree.climb(.sendNobody) == "nobody")
             try await eventually("the root's hook has run for each") { await tree.root.unhandledMessages.count >= 2 }
-            #expect(await tree.root.unhandledMessages == ["Climb.Nobody from /middle/leaf", "Climb.Nobody from /middle/leaf"])
+            #expect(
+                await tree.root.unhandledMessages == [
+                    "Fixture.NobodyAnswersThis from /middle/leaf", "Fixture.NobodyAnswersThis from /middle/leaf",
+                ]
+            )
             let child = try #require(tree.context.child(ClimbMiddle.self))
             // Straight to a child's table: nothing climbs from there.
             await Support.expect(.unhandled) { _ = try await child.ask(Climb.Own(), timeout: .seconds(20)) }
@@ -82,15 +86,15 @@ struct PatternChainTests {
     func errors(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             try await tree.startChain(place)
-            for (isCodable, words) in [(true, "not today"), (false, "won't say why")] {
+            for (isCodable, words) in [(true, #"Refusal(reason: "not today")"#), (false, "won't say why")] {
                 do {
                     _ = try await tree.climb(.refuse(isCodable: isCodable))
                     Issue.record("it must be refused")
-                } catch let error as Life.Refusal {
-                    #expect(isCodable && error.description == words)
+                } catch let error as Fixture.Refusal {
+                    #expect(isCodable && "\(error)" == words)
                 } catch let error as RemoteError {
                     // What can't cross is named; what can is one only where its type isn't known, as between two programs.
-                    #expect(error.type == (isCodable ? "Life.Refusal" : "Life.OpaqueRefusal"))
+                    #expect(error.type == (isCodable ? "Fixture.Refusal" : "Fixture.LocalRefusal"))
                     #expect(error.description == words)
                     #expect(!isCodable || place.isWorker)
                 }

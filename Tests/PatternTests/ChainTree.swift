@@ -1,5 +1,5 @@
 import Coordinators
-import PatternFixtures
+import Fixtures
 import TestSupport
 
 /// The chain of these tests: the root in the test's process, the middle below it, the leaf below that.

@@ -1,6 +1,7 @@
 import ConcurrencySupport
 import Coordinators
-import PatternFixtures
+import Fixtures
+import TestSupport
 import Testing
 
 /// Writes down what it's told.
@@ -20,22 +21,19 @@ final class Auditor: CoordinatorDelegate {
     }
 
     func child(_ child: Child<StepCoordinator>, didChange change: LifecycleChange) async {
-        state.withLock { $0.changes.append(Flow.word(for: change)) }
+        state.withLock { $0.changes.append(Fixture.word(for: change)) }
     }
 }
 
-/// Takes its time over every event.
+/// Is occupied by an event for as long as it may.
 final class Dawdler: CoordinatorDelegate {
     private let heard = Lock(0)
-    private let time: Duration
-
-    init(_ time: Duration) { self.time = time }
 
     var count: Int { heard.withLock { $0 } }
 
     func child(_ child: Child<StepCoordinator>, didSend event: StepCoordinator.Event) async {
         heard.withLock { $0 += 1 }
-        try? await Task.sleep(for: time)
+        try? await untilCancelled()
     }
 }
 

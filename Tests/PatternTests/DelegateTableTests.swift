@@ -1,5 +1,5 @@
 import Coordinators
-import PatternFixtures
+import Fixtures
 import TestSupport
 import Testing
 
@@ -143,12 +143,12 @@ struct DelegateTableTests {
     func straightDown(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
-            let there = try await child.ask(WhereAmI(), timeout: .seconds(15))
+            let there = try await child.ask(Fixture.WhereAmI(), timeout: .seconds(15))
             #expect(there.path == "/child")
             // The root would answer it.
-            let error = await #expect(throws: CoordinatorError.self) { try await child.ask(Flow.Echo("no"), timeout: .seconds(15)) }
+            let error = await #expect(throws: CoordinatorError.self) { try await child.ask(Fixture.Echo("no"), timeout: .seconds(15)) }
             #expect(error?.code == .unhandled)
-            let isTaken = try await child.send(Flow.Echo("no"))
+            let isTaken = try await child.send(Fixture.Echo("no"))
             #expect(!isTaken)
         }
     }
@@ -159,7 +159,7 @@ struct DelegateTableTests {
             let child = try await tree.step("child", place)
             try await tree.root.remove("child")
             // The deadline is longer than the test may take.
-            let error = await #expect(throws: CoordinatorError.self) { try await child.ask(WhereAmI(), timeout: .seconds(600)) }
+            let error = await #expect(throws: CoordinatorError.self) { try await child.ask(Fixture.WhereAmI(), timeout: .seconds(600)) }
             #expect([.stopped, .noSuchChild, .peerLost].contains(error?.code))
             #expect(child.state == .inactive)
             // Twice is not an error.

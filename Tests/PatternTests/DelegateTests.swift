@@ -1,5 +1,5 @@
 import Coordinators
-import PatternFixtures
+import Fixtures
 import TestSupport
 import Testing
 
@@ -102,7 +102,7 @@ struct DelegateTests {
     func slow(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
-            let slow = Dawdler(.seconds(600))
+            let slow = Dawdler()
             let quick = Auditor()
             child.delegates += slow
             child.delegates += quick

@@ -1,7 +1,7 @@
 import Coordinators
 import CoordinatorsTesting
+import Fixtures
 import Glibc
-import PatternFixtures
 import TestSupport
 import Testing
 
@@ -47,7 +47,7 @@ struct DependencyTests {
             configure: { $0.notebook = notebook },
             dependencies: {
                 $0.greeting = "the test's"
-                $0.ledger = Ledger("a fake")
+                $0.cashBook = CashBook("a fake")
             },
             workers: inOneProcess ? .inProcess : nil
         ) { runtime in
@@ -56,10 +56,10 @@ struct DependencyTests {
             let clerk = try await root.start(ClerkCoordinator.self, as: "clerk", in: .worker)
             let greeting = try await clerk.ask(Flow.ReadGreeting(), timeout: .seconds(15))
             #expect(greeting == "the test's")
-            let ledger = try await clerk.ask(Flow.ReadLedger(), timeout: .seconds(15))
+            let ledger = try await clerk.ask(Flow.ReadCashBook(), timeout: .seconds(15))
             #expect(ledger == (inOneProcess ? "a fake" : "none"))
-            let there = try await clerk.ask(WhereAmI(), timeout: .seconds(15))
-            #expect((there.processID == getpid()) == inOneProcess)
+            let there = try await clerk.ask(Fixture.WhereAmI(), timeout: .seconds(15))
+            #expect((there.pid == getpid()) == inOneProcess)
         }
     }
 
@@ -107,7 +107,7 @@ struct DependencyTests {
             let clerk = try await tree.clerk("clerk", place)
             for (round, greeting) in ["two", "three", "four"].enumerated() {
                 await tree.root.provide(\.greeting, greeting)
-                try? await clerk.ask(Flow.FailClerk(), timeout: .seconds(15))
+                try? await clerk.ask(Fixture.Fail(), timeout: .seconds(15))
                 try await tree.reaches(.active, at: "/clerk", incarnation: UInt32(round + 2))
                 let first = try await clerk.ask(Flow.FirstGreeting(), timeout: .seconds(15))
                 #expect(first == greeting)
@@ -164,7 +164,7 @@ struct DependencyTests {
             if place.isWorker {
                 _ = try await tree.runtime.kill("/clerk")
             } else {
-                try? await clerk.ask(Flow.FailClerk(), timeout: .seconds(15))
+                try? await clerk.ask(Fixture.Fail(), timeout: .seconds(15))
             }
             let error = await #expect(throws: CoordinatorError.self) { try await waiting.value }
             #expect(error?.code == .peerLost)
@@ -232,9 +232,9 @@ struct DependencyTests {
     @Test("A live service stays in its process", arguments: Where.allCases)
     func live(_ place: Where) async throws {
         try await PageTree.run { tree in
-            await tree.root.provide(\.ledger, Ledger("the root's"))
+            await tree.root.provide(\.cashBook, CashBook("the root's"))
             let clerk = try await tree.clerk("clerk", place)
-            let name = try await clerk.ask(Flow.ReadLedger(), timeout: .seconds(15))
+            let name = try await clerk.ask(Flow.ReadCashBook(), timeout: .seconds(15))
             #expect(name == (place.isWorker ? "none" : "the root's"))
         }
     }
@@ -249,9 +249,9 @@ struct DependencyTests {
             await tree.root.provide(\.vault, describedBy: descriptor)
             try await tree.clerk("inner", below: "/clerk", .inProcess)
             try await tree.clerk("far", below: "/clerk", .worker)
-            let there = try await clerk.ask(WhereAmI(), timeout: .seconds(15))
+            let there = try await clerk.ask(Fixture.WhereAmI(), timeout: .seconds(15))
             let first = try await parked.value
-            #expect(first == [descriptor, "\(there.processID)", "1"])
+            #expect(first == [descriptor, "\(there.pid)", "1"])
             // The same one for the whole process, and another one in another process.
             let inner = try await tree.runtime.ask(Flow.Withdraw(), at: "/clerk/inner", timeout: .seconds(15))
             #expect(inner == first)

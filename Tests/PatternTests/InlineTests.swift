@@ -1,5 +1,5 @@
 import Coordinators
-import PatternFixtures
+import Fixtures
 import TestSupport
 import Testing
 
@@ -9,8 +9,8 @@ struct PatternInlineTests {
     func fromAbove(_ place: Where) async throws {
         try await PageTree.run { tree in
             let quotes = try await tree.root.start(QuoteCoordinator.self, as: "quotes", in: place.placement)
-            let refusal = await #expect(throws: Flow.Refused.self) { try await quotes.ask(Quotes.Price("a"), timeout: .seconds(20)) }
-            #expect(refusal == Flow.Refused("no price of a"))
+            let refusal = await #expect(throws: Fixture.Refusal.self) { try await quotes.ask(Quotes.Price("a"), timeout: .seconds(20)) }
+            #expect(refusal == Fixture.Refusal("no price of a"))
             try await quotes.ask(Quotes.Set("a", 7), timeout: .seconds(20))
             #expect(try await quotes.ask(Quotes.Price("a"), timeout: .seconds(20)) == 7)
         }

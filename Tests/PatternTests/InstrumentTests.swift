@@ -1,9 +1,9 @@
 import ConcurrencySupport
 import Coordinators
 import CoordinatorsTesting
+import Fixtures
 import Glibc
 import Logging
-import PatternFixtures
 import TestSupport
 import Testing
 
@@ -16,8 +16,8 @@ struct InstrumentTests {
             _ = try await child.ask(Observed.Quick(), timeout: .seconds(20))
             _ = try await child.ask(Observed.Slow(), timeout: .seconds(20))
             _ = try await child.ask(Observed.Instant(), timeout: .seconds(20))
-            await #expect(throws: Observed.Broken.self) { try await child.ask(Observed.Failing(), timeout: .seconds(20)) }
-            #expect(try await child.send(Observed.Note(1)))
+            await #expect(throws: Fixture.Refusal.self) { try await child.ask(Fixture.Refuse(asCodable: true), timeout: .seconds(20)) }
+            #expect(try await child.send(Fixture.Note(1)))
             var replies: [Int] = []
             for try await reply in try child.stream(Observed.Count(to: 3)) { replies.append(reply) }
             #expect(replies == [1, 2, 3])
@@ -43,24 +43,24 @@ struct InstrumentTests {
                 "end incoming Observed.Instant"
             )
             try await tree.expectSent(
-                "Observed.Failing",
-                "outgoing ask Observed.Failing /child /child outside awaits []",
-                "Broken outgoing Observed.Failing"
+                "Fixture.Refuse",
+                "outgoing ask Fixture.Refuse /child /child outside awaits []",
+                "Refusal outgoing Fixture.Refuse"
             )
             try await tree.expectHandled(
-                "Observed.Failing",
-                "incoming ask Observed.Failing /child /child ObservedCoordinator at once\(remote) [>]",
-                "Broken incoming Observed.Failing"
+                "Fixture.Refuse",
+                "incoming ask Fixture.Refuse /child /child ObservedCoordinator at once\(remote) [>]",
+                "Refusal incoming Fixture.Refuse"
             )
             try await tree.expectSent(
-                "Observed.Note",
-                "outgoing send Observed.Note /child /child outside awaits []",
-                "end outgoing Observed.Note"
+                "Fixture.Note",
+                "outgoing send Fixture.Note /child /child outside awaits []",
+                "end outgoing Fixture.Note"
             )
             try await tree.expectHandled(
-                "Observed.Note",
-                "incoming send Observed.Note /child /child ObservedCoordinator at once\(remote) [>]",
-                "end incoming Observed.Note"
+                "Fixture.Note",
+                "incoming send Fixture.Note /child /child ObservedCoordinator at once\(remote) [>]",
+                "end incoming Fixture.Note"
             )
             try await tree.expectSent(
                 "Observed.Count",
@@ -119,11 +119,11 @@ struct InstrumentTests {
     @Test("An instrument that throws ends the message, which no handler gets", arguments: [MessageInfo.Direction.incoming, .outgoing])
     func refusal(_ direction: MessageInfo.Direction) async throws {
         let recorder = Recorder {
-            $0.direction == direction && ["Observed.Note", "Observed.NoteSlowly", "Observed.Count"].contains($0.name)
+            $0.direction == direction && ["Fixture.Note", "Observed.NoteSlowly", "Observed.Count"].contains($0.name)
         }
         try await ObservedTree.run(.inProcess, [recorder]) { tree in
             let child = try tree.runtime.coordinator(ObservedCoordinator.self, at: "/child")
-            await #expect(throws: Recorder.Refusal("Observed.Note")) { try await child.ask(Observed.Note(1), timeout: .seconds(20)) }
+            await #expect(throws: Recorder.Refusal("Fixture.Note")) { try await child.ask(Fixture.Note(1), timeout: .seconds(20)) }
             await #expect(throws: Recorder.Refusal("Observed.NoteSlowly")) {
                 try await child.ask(Observed.NoteSlowly(2), timeout: .seconds(20))
             }
@@ -134,13 +134,13 @@ struct InstrumentTests {
                 try await tree.runtime.ask(Observed.Climb("count"), at: "/child", timeout: .seconds(20))
             }
             if direction == .outgoing {
-                await #expect(throws: Recorder.Refusal("Observed.Note")) { try await child.send(Observed.Note(3)) }
+                await #expect(throws: Recorder.Refusal("Fixture.Note")) { try await child.send(Fixture.Note(3)) }
             } else {
-                #expect(try await child.send(Observed.Note(3)))
+                #expect(try await child.send(Fixture.Note(3)))
                 try await eventually("the loss is a dead letter") { tree.runtime.deadLetters.count == 1 }
-                #expect(recorder.all.contains { $0.hasPrefix("dropped Observed.Note the handler failed") })
+                #expect(recorder.all.contains { $0.hasPrefix("dropped Fixture.Note the handler failed") })
             }
-            #expect(try await child.ask(Observed.Notes(), timeout: .seconds(20)) == [])
+            #expect(try await child.ask(Fixture.Notes(), timeout: .seconds(20)) == [])
         }
     }
 
@@ -168,13 +168,13 @@ struct InstrumentTests {
             let child = try tree.runtime.coordinator(ObservedCoordinator.self, at: "/child")
             for number in 0..<100 {
                 if number.isMultiple(of: 2) {
-                    try await child.send(Observed.Note(number))
+                    try await child.send(Fixture.Note(number))
                 } else {
                     try await child.send(Observed.NoteSlowly(number))
                 }
             }
-            #expect(try await child.ask(Observed.Notes(), timeout: .seconds(20)) == Array(0..<100))
-            try await tree.expect(50, "end incoming", "Observed.Note", in: nil)
+            #expect(try await child.ask(Fixture.Notes(), timeout: .seconds(20)) == Array(0..<100))
+            try await tree.expect(50, "end incoming", "Fixture.Note", in: nil)
             try await tree.expect(50, "end incoming", "Observed.NoteSlowly", in: nil)
         }
     }
@@ -187,14 +187,14 @@ struct InstrumentTests {
         recorder.noteFlush(in: notebook)
         var ofWorker: [String] = []
         try await ObservedTree.run(place, [recorder], notebook) { tree in
-            try await tree.runtime.ask(Observed.Break(), at: "/child", timeout: .seconds(20))
+            try await tree.runtime.ask(Fixture.Fail(), at: "/child", timeout: .seconds(20))
             try await eventually("it's restarted") { recorder.all.contains("/child restarted") }
             try await tree.runtime.pause("/child")
             try await tree.runtime.resume("/child")
             if place.isWorker { ofWorker = try await tree.runtime.ask(Observed.Lines(), at: "/child", timeout: .seconds(20)) }
         }
         let changes = recorder.all.filter { $0.hasPrefix("/") }
-        let reason = ExitReason.failed("Broken()")
+        let reason = ExitReason.failed(#"Refusal(reason: "broken")"#)
         #expect(
             changes.filter { $0.hasPrefix("/child ") } == [
                 "/child started", "/child \(LifecycleChange.crashed(reason))", "/child restarted", "/child paused", "/child resumed",
@@ -253,7 +253,7 @@ struct ObservedTree: Sendable {
         _ body: (ObservedTree) async throws -> Void
     ) async throws {
         let directory = try TemporaryDirectory()
-        let executable = directory.file(PatternObservation.observedName)
+        let executable = directory.file(Fixture.recordingName)
         try #require(symlink(Support.worker.path, executable) == 0)
         var options = Support.options
         options.workerExecutable = executable

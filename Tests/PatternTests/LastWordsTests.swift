@@ -1,12 +1,12 @@
 import Coordinators
+import Fixtures
 import Glibc
-import PatternFixtures
 import Synchronization
 import TestSupport
 import Testing
 
 /// Tests that the answers, events and messages of a worker arrive before its end does.
-@Suite("Last words", .serialized, .timeLimit(minutes: 5))
+@Suite("Last words", .timeLimit(minutes: 5))
 struct LastWordsTests {
     /// The way in which an incarnation ends.
     enum End: String, CaseIterable {

@@ -1,10 +1,10 @@
 import Coordinators
+import Fixtures
 import Glibc
-import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Pattern: flows", .serialized, .timeLimit(minutes: 3))
+@Suite("Pattern: flows", .timeLimit(minutes: 3))
 struct LifecycleFlowTests {
     // MARK: Finishing
 
@@ -100,7 +100,7 @@ struct LifecycleFlowTests {
                 let child = try await tree.startChild("a", place) { $0.greeting = "nothing left" }
                 try await child.perform(.startChild("b", inWorker: place.isWorker))
                 try await child.perform(.show(1))
-                let processes = try await [tree.whereIs("/a").processID, tree.whereIs("/a/b").processID]
+                let processes = try await [tree.whereIs("/a").pid, tree.whereIs("/a/b").pid]
                 let open = Task.immediate { try await child.perform(.hang, timeout: .seconds(60)) }
                 if finishes {
                     _ = try? await child.perform(.finish("done"))
@@ -109,7 +109,7 @@ struct LifecycleFlowTests {
                 }
                 await Support.expect(.stopped) { _ = try await open.value }
                 try await eventually("the list is empty") { tree.context.children.isEmpty }
-                try await eventually("its actor is gone") { LifeInstances.count(of: "nothing left") == 0 }
+                try await eventually("its actor is gone") { LiveInstances.count(of: "nothing left") == 0 }
                 if place.isWorker {
                     try await eventually("its processes are gone") {
                         processes.allSatisfy { kill($0, 0) == -1 && errno == ESRCH }
@@ -152,7 +152,7 @@ struct LifecycleFlowTests {
     @Test("A deep link can't bypass a coordinator that doesn't lead there", arguments: Where.allCases)
     func noWayAround(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
-            try await tree.context.start(LifeBare.self, as: "closed", in: place.placement)
+            try await tree.context.start(SmallestCoordinator.self, as: "closed", in: place.placement)
             // Its `open` hook is the default one.
             await Support.expect(.noSuchChild) { try await tree.runtime.open(Route("closed").then("inner", LifeChild.Page.step(7))) }
             #expect(try await tree.runtime.navigation().isEmpty)
@@ -171,7 +171,7 @@ struct LifecycleFlowTests {
                 try await eventually("life \(life) has chosen") {
                     try await tree.runtime.snapshot(of: "/a").children.map(\.path.description) == [expected]
                 }
-                if life < 3 { _ = try? await child.ask(LifeChooser.Fail()) }
+                if life < 3 { _ = try? await child.ask(Fixture.Fail()) }
             }
         }
     }

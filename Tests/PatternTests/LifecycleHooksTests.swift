@@ -1,10 +1,10 @@
 import Coordinators
+import Fixtures
 import Glibc
-import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Pattern: starting and stopping", .serialized, .timeLimit(minutes: 3))
+@Suite("Pattern: starting and stopping", .timeLimit(minutes: 3))
 struct LifecycleHooksTests {
     // MARK: Start
 
@@ -25,7 +25,7 @@ struct LifecycleHooksTests {
     @Test("A start that throws reaches its caller, and the key is free", arguments: Where.allCases)
     func startThrows(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
-            for (opening, reason) in [(Life.Opening.refuses, "won't start"), (.refusesOpaquely, "won't say why")] {
+            for (opening, reason) in [(Life.Opening.refuses, #"Refusal(reason: "won't start")"#), (.refusesOpaquely, "won't say why")] {
                 do {
                     try await tree.startChild("a", place) { $0.opening = opening }
                     Issue.record("the start must fail")
@@ -46,7 +46,7 @@ struct LifecycleHooksTests {
     @Test("A start that takes too long is ended", arguments: Where.allCases)
     func startTimesOut(_ place: Where) async throws {
         var options = Support.options
-        options.startTimeout = .seconds(3)
+        options.startTimeout = .seconds(1)
         try await LifecycleTree.run(options) { tree in
             await Support.expect(.startTimedOut) { try await tree.startChild("a", place) { $0.opening = .hangs } }
             #expect(tree.context.child("a") == nil)
@@ -100,7 +100,7 @@ struct LifecycleHooksTests {
     func stopTimesOut(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place, shutdown: .timeout(.milliseconds(300))) { $0.ignoresStop = true }
-            let process = try await tree.whereIs("/a").processID
+            let process = try await tree.whereIs("/a").pid
             try await tree.context.remove("a")
             #expect(child.state == .inactive)
             #expect(try await tree.runtime.snapshot().children.isEmpty)
@@ -177,7 +177,7 @@ struct LifecycleHooksTests {
     @Test("A coordinator without hooks goes through all transitions", arguments: Where.allCases)
     func noHooks(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
-            let child = try await tree.context.start(LifeBare.self, as: "bare", in: place.placement)
+            let child = try await tree.context.start(SmallestCoordinator.self, as: "bare", in: place.placement)
             await child.pause()
             #expect(child.state == .paused)
             await child.resume()
@@ -204,7 +204,7 @@ struct LifecycleHooksTests {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place) { $0.isSlow = true }
             #expect(tree.journal.lines.last == "start /a")
-            let process = try await tree.whereIs("/a").processID
+            let process = try await tree.whereIs("/a").pid
             #expect((process == getpid()) == !place.isWorker)
             try await tree.context.pause("a")
             #expect(tree.journal.lines.last == "pause /a")

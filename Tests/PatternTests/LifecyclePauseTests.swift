@@ -1,10 +1,10 @@
 import Coordinators
+import Fixtures
 import Glibc
-import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Pattern: pausing and resuming", .serialized, .timeLimit(minutes: 3))
+@Suite("Pattern: pausing and resuming", .timeLimit(minutes: 3))
 struct LifecyclePauseTests {
     // MARK: Pause and resume
 

@@ -1,6 +1,6 @@
 import ConcurrencySupport
 import Coordinators
-import PatternFixtures
+import Fixtures
 
 /// The root of these tests' trees: it lives in the test's process, so that a test can act in its name.
 actor LifecycleRoot: Coordinator {
@@ -9,7 +9,7 @@ actor LifecycleRoot: Coordinator {
     struct Configuration: CoordinatorConfiguration {
         /// By which the test finds it.
         var number = 0
-        var journal = Journal()
+        var journal = Notebook()
     }
 
     /// Runs a login to its end and starts what comes after it.
@@ -33,7 +33,7 @@ actor LifecycleRoot: Coordinator {
 
     nonisolated let context: Context
     nonisolated let gate = LifecycleGate()
-    nonisolated let journal: Journal
+    nonisolated let journal: Notebook
     /// The changes that the lifecycle row has got, as "change path".
     private(set) var heard: [String] = []
     private(set) var unhandledMessages: [String] = []
@@ -52,7 +52,7 @@ actor LifecycleRoot: Coordinator {
     static let responders: Responders = lifecycleRows + chainRows
 
     private static let lifecycleRows: Responders = [
-        .respond(to: Life.Echo.self) { _, echo in echo.text },
+        .respond(to: Fixture.Echo.self) { _, echo in echo.text },
         .respond(to: Life.PassGate.self) { me, _ in
             await me.gate.pass()
             try Task.checkCancellation()
@@ -69,15 +69,15 @@ actor LifecycleRoot: Coordinator {
             }
         },
         .respond(to: AskChild.self) { me, ask in
-            guard let child = me.context.child(ask.key, as: LifeChild.self) else { throw Life.Refusal("no child \(ask.key)") }
+            guard let child = me.context.child(ask.key, as: LifeChild.self) else { throw Fixture.Refusal("no child \(ask.key)") }
             return try await child.ask(Life.Do(.echo(ask.text)), timeout: .seconds(60))
         },
         .lifecycle { me, child, change in
-            let line = "\(LifecycleRoot.word(for: change)) \(child.path)"
+            let line = "\(Fixture.word(for: change)) \(child.path)"
             me.heard.append(line)
-            me.journal.write("heard \(line)")
+            me.journal.note("heard \(line)")
             // What is left of the child when the parent reacts to its end.
-            if me.context.child(child.path.key) == nil { me.journal.write("gone \(child.path)") }
+            if me.context.child(child.path.key) == nil { me.journal.note("gone \(child.path)") }
         },
     ]
 
@@ -99,19 +99,6 @@ actor LifecycleRoot: Coordinator {
             $0.journal = journal
         }
         return "\(user), registration \(isGone ? "gone" : "still there"), then \(dashboard.path)"
-    }
-
-    private static func word(for change: LifecycleChange) -> String {
-        switch change {
-        case .started: "started"
-        case .stopped: "stopped"
-        case .paused: "paused"
-        case .resumed: "resumed"
-        case .crashed: "crashed"
-        case .restarted: "restarted"
-        case .startFailed: "startFailed"
-        case .gaveUp: "gaveUp"
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 import ConcurrencySupport
 import Coordinators
-import PatternFixtures
+import Fixtures
 import TestSupport
 import Testing
 
@@ -8,7 +8,7 @@ import Testing
 struct LifecycleTree: Sendable {
     let root: LifecycleRoot
     let runtime: CoordinatorRuntime
-    let journal: Journal
+    let journal: Notebook
 
     var context: LifecycleRoot.Context { root.context }
 
@@ -20,7 +20,7 @@ struct LifecycleTree: Sendable {
             number += 1
             return number
         }
-        let journal = Journal.temporary()
+        let journal = try Notebook.temporary()
         defer { journal.remove() }
         let runtime = CoordinatorRuntime(LifecycleRoot.self, options: options) {
             $0.number = number
@@ -59,15 +59,15 @@ struct LifecycleTree: Sendable {
         try await runtime.ask(Life.Do(action), at: path, timeout: .seconds(30))
     }
 
-    func whereIs(_ path: CoordinatorPath) async throws -> Place {
-        try await runtime.ask(WhereAmI(), at: path, timeout: .seconds(30))
+    func whereIs(_ path: CoordinatorPath) async throws -> Fixture.Place {
+        try await runtime.ask(Fixture.WhereAmI(), at: path, timeout: .seconds(30))
     }
 
     /// Asks until a certain life answers: what is sent while a life ends may be lost with it, and says so.
-    func place(of path: CoordinatorPath, incarnation: UInt32) async throws -> Place {
-        var place: Place?
+    func place(of path: CoordinatorPath, incarnation: UInt32) async throws -> Fixture.Place {
+        var place: Fixture.Place?
         try await eventually("\(path) has incarnation \(incarnation)") {
-            place = try? await runtime.ask(WhereAmI(), at: path, timeout: .seconds(5))
+            place = try? await runtime.ask(Fixture.WhereAmI(), at: path, timeout: .seconds(5))
             return place?.incarnation == incarnation
         }
         return try #require(place)

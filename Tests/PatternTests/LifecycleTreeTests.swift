@@ -1,6 +1,6 @@
 import Coordinators
+import Fixtures
 import Glibc
-import PatternFixtures
 import TestSupport
 import Testing
 
@@ -10,7 +10,7 @@ private actor Unlisted: Coordinator {
     init(_ context: Context) { self.context = context }
 }
 
-@Suite("Pattern: the tree", .serialized, .timeLimit(minutes: 3))
+@Suite("Pattern: the tree", .timeLimit(minutes: 3))
 struct LifecycleTreeTests {
     // MARK: Start registers, then starts, then returns the child
 
@@ -54,10 +54,10 @@ struct LifecycleTreeTests {
     @Test("A child whose configuring closure throws isn't started", arguments: Where.allCases)
     func closureThrows(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
-            await #expect(throws: Life.Refusal.self) {
+            await #expect(throws: Fixture.Refusal.self) {
                 try await tree.context.start(LifeChild.self, as: "a", in: place.placement) {
                     $0.journal = tree.journal
-                    throw Life.Refusal("not like this")
+                    throw Fixture.Refusal("not like this")
                 }
             }
             #expect(tree.context.child("a") == nil)
@@ -70,11 +70,11 @@ struct LifecycleTreeTests {
     @Test("Any coordinator is made from a context and a configuration", arguments: Where.allCases)
     func uniformInitialiser(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
-            try await tree.context.start(LifeBare.self, as: "bare", in: place.placement)
+            try await tree.context.start(SmallestCoordinator.self, as: "bare", in: place.placement)
             try await tree.context.start(LifeChooser.self, as: "chooser", in: place.placement)
             try await tree.context.start(LifeChild.self, as: "child", in: place.placement)
             let types = try await tree.runtime.snapshot().children.map(\.type)
-            #expect(types == ["LifeBare", "LifeChooser", "LifeChild"])
+            #expect(types == ["SmallestCoordinator", "LifeChooser", "LifeChild"])
         }
     }
 
@@ -90,7 +90,7 @@ struct LifecycleTreeTests {
             let children = try await tree.runtime.snapshot().children
             #expect(children.isEmpty)
             // The name is free for a type that is known.
-            let child = try await tree.context.start(LifeBare.self, as: "unlisted", in: place.placement)
+            let child = try await tree.context.start(SmallestCoordinator.self, as: "unlisted", in: place.placement)
             #expect(child.state == .active)
         }
     }
@@ -108,7 +108,7 @@ struct LifecycleTreeTests {
             #expect(child.incarnation == 1)
             let outer = try await tree.whereIs("/account")
             #expect(outer.path == "/account")
-            let processes = Set([getpid(), outer.processID, first.processID])
+            let processes = Set([getpid(), outer.pid, first.pid])
             #expect(processes.count == (place.isWorker ? 3 : 1))
             _ = try? await tree.perform(.fail, at: "/account/login")
             let second = try await tree.place(of: "/account/login", incarnation: 2)
@@ -145,15 +145,15 @@ struct LifecycleTreeTests {
             #expect(tree.context.children.isEmpty)
             try await tree.startChild("a", place)
             try await tree.startChild("b", place)
-            try await tree.context.start(LifeBare.self, as: "bare", in: place.placement)
+            try await tree.context.start(SmallestCoordinator.self, as: "bare", in: place.placement)
             try await tree.perform(.startChild("below", inWorker: place.isWorker), at: "/b")
             #expect(tree.context.children.map(\.path) == ["/a", "/b", "/bare"])
             #expect(tree.context.child("b")?.path == "/b")
             #expect(tree.context.child("nobody") == nil)
             #expect(tree.context.child(LifeChild.self)?.path == "/a")
-            #expect(tree.context.child(LifeBare.self)?.path == "/bare")
+            #expect(tree.context.child(SmallestCoordinator.self)?.path == "/bare")
             #expect(tree.context.child(LifeChooser.self) == nil)
-            #expect(tree.context.child("a", as: LifeBare.self) == nil)
+            #expect(tree.context.child("a", as: SmallestCoordinator.self) == nil)
             let found = try #require(tree.context.child("b", as: LifeChild.self))
             #expect(try await found.perform(.children) == "below")
             try await eventually("the operator sees the grandchild too") {
@@ -173,10 +173,10 @@ struct LifecycleTreeTests {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place)
             try await child.perform(.startChildren(200))
-            let home = try await tree.whereIs("/a").processID
+            let home = try await tree.whereIs("/a").pid
             try await withThrowingTaskGroup(of: Int32.self) { group in
                 for number in 0..<200 {
-                    group.addTask { try await tree.whereIs(CoordinatorPath.root.appending("a").appending("child-\(number)")).processID }
+                    group.addTask { try await tree.whereIs(CoordinatorPath.root.appending("a").appending("child-\(number)")).pid }
                 }
                 for try await process in group { #expect(process == home) }
             }

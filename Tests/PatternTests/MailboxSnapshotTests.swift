@@ -1,7 +1,7 @@
 import ConcurrencySupport
 import Coordinators
+import Fixtures
 import Foundation
-import PatternFixtures
 import TestSupport
 import Testing
 
@@ -38,10 +38,10 @@ struct MailboxSnapshotTests {
         try await run(place) { tree, _ in
             let child = try tree.runtime.coordinator(ObservedCoordinator.self, at: "/child")
             for number in 0..<10 {
-                try await child.send(Observed.Note(number))
+                try await child.send(Fixture.Note(number))
                 try await child.ask(Observed.NoteSlowly(number), timeout: .seconds(20))
                 _ = try await child.ask(Observed.Instant(), timeout: .seconds(20))
-                await #expect(throws: Observed.Broken.self) { try await child.ask(Observed.Failing(), timeout: .seconds(20)) }
+                await #expect(throws: Fixture.Refusal.self) { try await child.ask(Fixture.Refuse(asCodable: true), timeout: .seconds(20)) }
             }
             for try await _ in try child.stream(Observed.Count(to: 3)) {}
             try await eventually("each is counted once") { try await mailbox(tree) == CoordinatorSnapshot.Mailbox(handled: 41) }
@@ -62,7 +62,7 @@ struct MailboxSnapshotTests {
                 // All of them are taken from the mailbox at once.
                 let blocking = Task { try await child.ask(Observed.Block(until: "go on"), timeout: .seconds(600)) }
                 try await eventually("it waits") { try await mailbox(tree).waiting == 1 }
-                for number in 0..<6 { try await child.send(Observed.Note(number)) }
+                for number in 0..<6 { try await child.send(Fixture.Note(number)) }
                 try await eventually("they wait too") { try await mailbox(tree).waiting == 7 }
                 try await tree.runtime.resume("/child")
                 try await eventually("it blocks") { notebook.reads("blocks") }
@@ -82,18 +82,18 @@ struct MailboxSnapshotTests {
     func parked(_ place: Where) async throws {
         try await run(place, configure: { $0.restartSeconds = 600 }) { tree, _ in
             // The first restart is immediate.
-            try await tree.runtime.ask(Observed.Break(), at: "/child", timeout: .seconds(20))
+            try await tree.runtime.ask(Fixture.Fail(), at: "/child", timeout: .seconds(20))
             try await eventually("it's restarted") {
                 let child = try await tree.runtime.snapshot(of: "/child")
                 return child.incarnation == 2 && child.state == .active
             }
-            try await tree.runtime.ask(Observed.Break(), at: "/child", timeout: .seconds(20))
+            try await tree.runtime.ask(Fixture.Fail(), at: "/child", timeout: .seconds(20))
             try await eventually("it's restarted later") { try await tree.runtime.snapshot(of: "/child").nextStart ?? .zero > .seconds(60) }
             let asking = Task { try await tree.runtime.ask(Observed.Quick(), at: "/child", timeout: .seconds(3_600)) }
             try await eventually("it waits") { try await tree.runtime.snapshot(of: "/child").mailbox?.waiting == 1 }
             let snapshot = try await tree.runtime.snapshot(of: "/child")
             #expect(snapshot.state == .restarting && snapshot.uptime == nil)
-            #expect(snapshot.lastExit == .failed("Broken()"))
+            #expect(snapshot.lastExit == .failed(#"Refusal(reason: "broken")"#))
             #expect(snapshot.mailbox?.oldestWaiting != nil)
             asking.cancel()
             _ = try? await asking.value

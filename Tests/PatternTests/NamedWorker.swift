@@ -1,5 +1,5 @@
+import Fixtures
 import Glibc
-import PatternFixtures
 import Processes
 import TestSupport
 import Testing

@@ -1,12 +1,14 @@
 import ConcurrencySupport
 import Coordinators
+import Fixtures
 import Glibc
-import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Lives that overlap", .serialized, .timeLimit(minutes: 5))
+@Suite("Lives that overlap", .timeLimit(minutes: 5))
 struct OverlapTests {
+    private static let replacements = rounds(short: 4, all: 12, long: 100)
+
     /// No failure at all is allowed: one that a replacement counted as such would be the end.
     private static func options(_ worker: NamedWorker) -> CoordinatorRuntime.Options {
         var options = worker.options
@@ -32,7 +34,7 @@ struct OverlapTests {
             #expect(try await passing.value == "passed")
             let snapshot = try await replacing.value
             #expect(snapshot.incarnation == 2 && snapshot.restarts == 0)
-            #expect(!worker.children.contains { $0.processID == first.processID })
+            #expect(!worker.children.contains { $0.processID == first.pid })
             try await eventually("one is left") { worker.children.count == 1 }
             #expect(tree.lines("start ", "stop ") == ["start /a", "start /a", "stop /a"])
             #expect(tree.runtime.deadLetters.count == 0)
@@ -48,13 +50,13 @@ struct OverlapTests {
         try await LifecycleTree.run(Self.options(worker)) { tree in
             let child = try await tree.startOverlapping { $0.opening = .refusesWhenTold }
             let before = try await tree.whereIs("/a")
-            let file = "\(tree.journal.path).refuses"
+            let file = "\(tree.journal.file).refuses"
             try Files.write("", to: file)
             let load = Load()
             let asking = Task {
                 while !load.isOver.withLock({ $0 }) {
                     do {
-                        _ = try await child.ask(WhereAmI(), timeout: .seconds(30))
+                        _ = try await child.ask(Fixture.WhereAmI(), timeout: .seconds(30))
                     } catch {
                         load.failures.withLock { $0.append("\(error)") }
                     }
@@ -90,9 +92,9 @@ struct OverlapTests {
                         while !load.isOver.withLock({ $0 }) {
                             do {
                                 if caller.isMultiple(of: 2) {
-                                    _ = try await child.ask(WhereAmI(), timeout: .seconds(30))
+                                    _ = try await child.ask(Fixture.WhereAmI(), timeout: .seconds(30))
                                 } else {
-                                    _ = try await child.perform(.sleep(milliseconds: 10 * caller), timeout: .seconds(30))
+                                    _ = try await child.perform(.work(milliseconds: 10 * caller), timeout: .seconds(30))
                                 }
                                 load.asks.withLock { $0 += 1 }
                             } catch {
@@ -101,7 +103,7 @@ struct OverlapTests {
                         }
                     }
                 }
-                for number in 1...12 {
+                for number in 1...Self.replacements {
                     do {
                         let snapshot = try await tree.runtime.replace("/a")
                         if snapshot.incarnation != UInt32(number) + 1 { load.failures.withLock { $0.append("\(snapshot.incarnation)") } }
@@ -112,11 +114,13 @@ struct OverlapTests {
                 }
                 load.isOver.withLock { $0 = true }
             }
-            print("overlapping: 12 replacements, \(load.asks.withLock { $0 }) asks, \(load.failures.withLock { $0.count }) failed")
+            print(
+                "overlapping: \(Self.replacements) replacements, \(load.asks.withLock { $0 }) asks, \(load.failures.withLock { $0.count }) failed"
+            )
             #expect(load.failures.withLock { $0 } == [])
-            #expect(load.asks.withLock { $0 } > 12)
+            #expect(load.asks.withLock { $0 } > Self.replacements)
             // Each life begins before the one before it ends.
-            let expected = ["start /a"] + (0..<12).flatMap { _ in ["start /a", "stop /a"] }
+            let expected = ["start /a"] + (0..<Self.replacements).flatMap { _ in ["start /a", "stop /a"] }
             #expect(tree.lines("start ", "stop ") == expected)
         }
     }
@@ -132,7 +136,7 @@ struct OverlapTests {
             tree.root.gate.close()
             let replacing = Task { try await tree.runtime.replace("/a") }
             try await eventually("the next one starts") { tree.root.gate.waiting == 1 }
-            #expect(kill(first.processID, SIGKILL) == 0)
+            #expect(kill(first.pid, SIGKILL) == 0)
             try await eventually("supervision goes on with the next one") { try await tree.runtime.snapshot(of: "/a").incarnation == 2 }
             #expect(tree.root.gate.waiting == 1 && worker.children.count == 1)
             tree.root.gate.open()
@@ -168,8 +172,8 @@ struct OverlapTests {
             // The former life still has a message when the next one is gone.
             try await eventually("it's stopping") { isReady ? child.state == .inactive : child.state != .active }
             if isReady {
-                // Long enough for the stop to return, if it didn't wait for the former life.
-                try await Task.sleep(for: .milliseconds(300))
+                // A whole life later, the stop would have returned if it didn't wait for the former life.
+                await (try tree.startChild("later", .worker)).remove()
                 #expect(!hasReturned.withLock { $0 } && worker.children.count == 1)
             }
             tree.root.gate.open()
@@ -190,14 +194,18 @@ struct OverlapTests {
         let worker = try NamedWorker()
         try await LifecycleTree.run(worker.options) { tree in
             let child = try await tree.startOverlapping()
-            let sleeping = Task.immediate { try? await child.perform(.sleep(milliseconds: 2_000), timeout: .seconds(60)) }
+            let waiting = Task.immediate { try? await child.perform(.wait(line: "go on"), timeout: .seconds(60)) }
+            try await eventually("it has begun") { !tree.lines("waits").isEmpty }
             let replacing = Task { try await tree.runtime.replace("/a") }
             try await eventually("two live") { try await tree.whereIs("/a").incarnation == 2 }
-            await tree.runtime.stop()
+            let stopping = Task { await tree.runtime.stop() }
+            try await eventually("the next life has ended") { tree.lines("stop ") == ["stop /a"] }
+            tree.journal.note("go on")
+            await stopping.value
             #expect(worker.children.isEmpty)
             // One that is killed writes nothing.
             #expect(tree.lines("stop ") == ["stop /a", "stop /a"])
-            _ = await (sleeping.value, replacing.result)
+            _ = await (waiting.value, replacing.result)
         }
     }
 
@@ -207,15 +215,18 @@ struct OverlapTests {
         try await LifecycleTree.run(worker.options) { tree in
             let parent = try await tree.startChild("p", .inProcess)
             try await parent.perform(.startOverlappingChild("a"))
-            let sleeping = Task.immediate { try? await tree.perform(.sleep(milliseconds: 1_500), at: "/p/a") }
-            try await eventually("it has begun") { try await tree.runtime.snapshot(of: "/p/a").mailbox?.running == 1 }
+            let waiting = Task.immediate { try? await tree.perform(.wait(line: "go on"), at: "/p/a") }
+            try await eventually("it has begun") { !tree.lines("waits").isEmpty }
             let replacing = Task { try await tree.runtime.replace("/p/a") }
             try await eventually("two live") { try await tree.whereIs("/p/a").incarnation == 2 }
-            try await tree.runtime.stop("/p")
+            let stopping = Task { try await tree.runtime.stop("/p") }
+            try await eventually("the next life has ended") { tree.lines("stop ") == ["stop /p/a"] }
+            tree.journal.note("go on")
+            _ = try await stopping.value
             #expect(worker.children.isEmpty)
             // Each of them writes at its end; so does the parent, which may need them until then.
             #expect(tree.lines("stop ") == ["stop /p/a", "stop /p/a", "stop /p"])
-            _ = await (sleeping.value, replacing.result)
+            _ = await (waiting.value, replacing.result)
         }
     }
 
@@ -224,8 +235,8 @@ struct OverlapTests {
         let worker = try NamedWorker()
         try await LifecycleTree.run(worker.options) { tree in
             try await tree.startOverlapping { $0.opening = .hangsWhenTold }
-            try Files.write("", to: "\(tree.journal.path).hangs")
-            defer { Files.remove("\(tree.journal.path).hangs") }
+            try Files.write("", to: "\(tree.journal.file).hangs")
+            defer { Files.remove("\(tree.journal.file).hangs") }
             let replacing = Task { try await tree.runtime.replace("/a") }
             try await eventually("two live") { !tree.lines("hangs").isEmpty }
             let clock = ContinuousClock.now

@@ -1,6 +1,6 @@
 import Coordinators
 import CoordinatorsTesting
-import PatternFixtures
+import Fixtures
 import TestSupport
 import Testing
 
@@ -28,14 +28,14 @@ struct PageFlowTests {
     func byName(_ place: Where) async throws {
         // A start by name asks for a worker; the other placement is what the options make of it.
         var options = Support.options
-        options.coordinators = PatternFlows.coordinators
+        options.coordinators = Fixture.coordinators
         options.runsInOneProcess = place == .inProcess
         try await PageTree.run(options: options) { tree in
             let child = try await tree.root.start(worker: "StepCoordinator", as: "child", executable: nil)
             #expect(child.state == .active)
-            let there = try await tree.runtime.ask(WhereAmI(), at: "/child", timeout: .seconds(15))
-            let here = try await tree.runtime.ask(WhereAmI(), timeout: .seconds(15))
-            #expect((there.processID == here.processID) == (place == .inProcess))
+            let there = try await tree.runtime.ask(Fixture.WhereAmI(), at: "/child", timeout: .seconds(15))
+            let here = try await tree.runtime.ask(Fixture.WhereAmI(), timeout: .seconds(15))
+            #expect((there.pid == here.pid) == (place == .inProcess))
             let typed = try #require(tree.root.child("child", as: StepCoordinator.self))
             #expect(typed.path == child.path)
             let error = await #expect(throws: (any Error).self) {
@@ -104,7 +104,7 @@ struct PageFlowTests {
             #expect(child.state == .paused)
             await child.resume()
             #expect(child.state == .active)
-            let isTaken = try await child.send(Flow.Note(1))
+            let isTaken = try await child.send(Fixture.Note(1))
             #expect(!isTaken)
             try await tree.root.remove("small")
             #expect(child.state == .inactive)

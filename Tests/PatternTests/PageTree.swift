@@ -1,7 +1,7 @@
 import Coordinators
 import CoordinatorsTesting
+import Fixtures
 import Foundation
-import PatternFixtures
 import TestSupport
 import Testing
 
@@ -42,7 +42,11 @@ struct PageTree: Sendable {
 
     /// Lets time pass.
     func pass(_ duration: Duration) async throws {
-        if let time { await time.advance(by: duration) } else { try await Task.sleep(for: duration) }
+        if let time {
+            await time.advance(by: duration)
+        } else {
+            try await realTime(duration, because: "workers live by the machine's clock")
+        }
     }
 
     /// Starts a step coordinator as a child of the root.

@@ -1,11 +1,11 @@
 import ConcurrencySupport
 import Coordinators
+import Fixtures
 import Glibc
-import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Pattern: pools", .serialized, .timeLimit(minutes: 5))
+@Suite("Pattern: pools", .timeLimit(minutes: 5))
 struct PatternPoolTests {
     @Test(
         "Under load a member dies, the pool grows, and all are restarted: no ask is lost but those that the dead one had",
@@ -141,9 +141,9 @@ struct PatternPoolTests {
             var sheets: [Int] = []
             for try await sheet in tree.pool.stream(Press.Sheets(100), timeout: .seconds(20)) { sheets.append(sheet) }
             #expect(sheets == Array(1...100))
-            let isKnown = try await tree.pool.send(Flow.Echo("who"))
+            let isKnown = try await tree.pool.send(Fixture.Echo("who"))
             #expect(!isKnown)
-            await Support.expect(.unhandled) { _ = try await tree.pool.ask(Flow.Echo("who"), timeout: .seconds(20)) }
+            await Support.expect(.unhandled) { _ = try await tree.pool.ask(Fixture.Echo("who"), timeout: .seconds(20)) }
         }
     }
 

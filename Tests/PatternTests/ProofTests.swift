@@ -1,19 +1,20 @@
 import Coordinators
+import Fixtures
 import Glibc
-import PatternFixtures
 import TestSupport
 import Testing
 
 /// Scenarios after which the tree has left nothing behind, and in which it could wait for itself; the counts are printed.
-@Suite("Pattern: nothing left behind", .serialized, .timeLimit(minutes: 5))
+@Suite("Pattern: nothing left behind", .timeLimit(minutes: 5))
 struct PatternProofTests {
     // MARK: Nothing is left
 
-    @Test("A thousand children that run to their ends in the root's process leave nothing behind")
+    @Test("Children that run to their ends in the root's process, many of them, leave nothing behind")
     func cyclesBesideTheRoot() async throws {
         try await LifecycleTree.run { tree in
             let before = Alive(tree.runtime.counters)
-            for _ in 0..<1_000 {
+            let count = rounds(short: 300, all: 1_000, long: 10_000)
+            for _ in 0..<count {
                 let output = try await tree.context.run(LifeChild.self, as: "cycle") {
                     $0.greeting = "cycle"
                     $0.opening = .finishes
@@ -21,10 +22,10 @@ struct PatternProofTests {
                 try #require(output == "cycle")
             }
             try await eventually("everything is as before") {
-                Alive(tree.runtime.counters) == before && LifeInstances.count(of: "cycle") == 0
+                Alive(tree.runtime.counters) == before && LiveInstances.count(of: "cycle") == 0
             }
             #expect(tree.context.children.isEmpty)
-            print("1000 children in the root's process: before \(before), after \(Alive(tree.runtime.counters))")
+            print("\(count) children in the root's process: before \(before), after \(Alive(tree.runtime.counters))")
         }
     }
 
@@ -34,11 +35,14 @@ struct PatternProofTests {
         case inOneLongLivedWorker = "in one long-lived worker"
         case inWorkersOfTheirOwn = "in workers of their own"
 
-        var count: Int { self == .inWorkersOfTheirOwn ? 50 : 1_000 }
+        var count: Int {
+            self == .inWorkersOfTheirOwn ? rounds(short: 20, all: 50, long: 500) : rounds(short: 300, all: 1_000, long: 10_000)
+        }
+
         var testDescription: String { rawValue }
     }
 
-    @Test("Children by the thousand and workers by the fifty leave nothing behind", arguments: Cycles.allCases)
+    @Test("Children and workers that run to their ends, many of them, leave nothing behind", arguments: Cycles.allCases)
     func cyclesInAWorker(_ cycles: Cycles) async throws {
         var options = Support.options
         let temporary = try TemporaryDirectory()
@@ -95,7 +99,7 @@ struct PatternProofTests {
             #expect(greetings.count == 1)
             #expect(tree.journal.lines == ["start /one"])
             #expect(tree.context.children.map(\.path) == ["/one"])
-            if place == .inProcess { #expect(LifeInstances.count(of: "one") == 1) }
+            if place == .inProcess { #expect(LiveInstances.count(of: "one") == 1) }
             // All hundred have learnt it by return.
             #expect(await tree.root.heard.isEmpty)
         }
@@ -106,7 +110,7 @@ struct PatternProofTests {
     @Test("A stop that ends late never removes the successor", arguments: Where.allCases)
     func lateStop(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
-            let rounds = place.isWorker ? 15 : 300
+            let rounds = place.rounds
             for round in 1...rounds {
                 let child = try await tree.startChild("a", place)
                 // The stop is requested here and now, and ends whenever it does.
@@ -127,7 +131,7 @@ struct PatternProofTests {
     @Test("The late end of a finished child never removes the successor", arguments: Where.allCases)
     func lateFinish(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
-            for _ in 1...(place.isWorker ? 15 : 300) {
+            for _ in 1...place.rounds {
                 let output = try await tree.context.run(LifeChild.self, as: "a", in: place.placement) { $0.opening = .finishes }
                 try #require(output == "hello")
                 let successor = try await tree.startChild("a", place)
@@ -239,7 +243,7 @@ private struct Remains: CustomStringConvertible {
         guard root == before.root, runtimes == before.runtimes, sockets == before.sockets else { return false }
         // Swift makes the threads of its pool when it needs them, one for each processor at most.
         let pool = sysconf(Int32(_SC_NPROCESSORS_ONLN))
-        // Dispatch opens three descriptors for its clock and one for each signal when a starved process comes to it. Fifty cycles and
+        // Dispatch opens three descriptors for its clock and one for each signal when a starved process comes to it. Twenty cycles and
         // more that leak one each are more than that.
         let once = 6
         return zip(processes, before.processes).allSatisfy { now, then in

@@ -1,15 +1,17 @@
 import Coordinators
-import PatternFixtures
+import Fixtures
 import TestSupport
 import Testing
 
-@Suite("Regression: lives and their ends", .serialized, .timeLimit(minutes: 3))
+@Suite("Regression: lives and their ends", .timeLimit(minutes: 3))
 struct RegressionLifecycleTests {
     @Test("A scene is closed when its coordinator won't start", arguments: Where.allCases)
     func refusingScene(_ place: Where) async throws {
         try await PageTree.run { tree in
             await #expect(throws: (any Error).self) {
-                try await tree.root.start(RefusingResource.self, as: "lamp", in: place.placement) { $0.notebook = tree.notebook }
+                try await tree.root.start(ResourceCoordinator.self, as: "lamp", in: place.placement) {
+                    ($0.notebook, $0.refuses) = (tree.notebook, true)
+                }
             }
             // The stop hook is for those whose start has succeeded.
             #expect(tree.notebook.words(at: "/lamp") == ["lit", "closed"])
@@ -38,7 +40,7 @@ struct RegressionLifecycleTests {
     @Test("A child that takes the key of a stopped run lives", arguments: Where.allCases)
     func successorOfStopped(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
-            for _ in 0..<(place.isWorker ? 15 : 300) {
+            for _ in 0..<place.rounds {
                 let running = Task.immediate { try await tree.context.run(LifeChild.self, as: "a", in: place.placement) }
                 try await eventually("it runs") { tree.context.child("a")?.state == .active }
                 try await tree.context.remove("a")
@@ -55,7 +57,7 @@ struct RegressionLifecycleTests {
     @Test("A child that takes the key of a failed run lives", arguments: Where.allCases)
     func successorOfFailed(_ place: Where) async throws {
         try await LifecycleTree.run { tree in
-            for _ in 0..<(place.isWorker ? 15 : 300) {
+            for _ in 0..<place.rounds {
                 let running = Task.immediate {
                     try await tree.context.run(LifeChild.self, as: "a", in: place.placement) { $0.opening = .refuses }
                 }

@@ -1,23 +1,23 @@
 import Coordinators
+import Fixtures
 import Glibc
-import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Regression: messages", .serialized, .timeLimit(minutes: 3))
+@Suite("Regression: messages", .timeLimit(minutes: 3))
 struct RegressionMessageTests {
     @Test("20,000 messages to a hundred children below one worker are all answered")
     func credit() async throws {
         // Placement: a worker, for within a process there is no credit.
-        try await PageTree.run { tree in
-            try await tree.root.start(CrowdCoordinator.self, as: "crowd", in: .worker) { $0.members = 100 }
+        try await LifecycleTree.run { tree in
+            try await tree.startChild("crowd", .worker).perform(.startChildren(100))
             let runtime = tree.runtime
-            let answered = try await withThrowingTaskGroup(of: Int.self) { group in
+            let answered = try await withThrowingTaskGroup(of: Int?.self) { group in
                 for number in 0..<20_000 {
-                    let path = CoordinatorPath("/crowd/\(number % 100)") ?? .root
-                    group.addTask { try await runtime.ask(Crowd.Count(number), at: path, timeout: .seconds(120)) }
+                    let path = CoordinatorPath("/crowd/child-\(number % 100)") ?? .root
+                    group.addTask { Int(try await runtime.ask(Life.Do(.count), at: path, timeout: .seconds(120))) }
                 }
-                return try await group.reduce(into: [Int]()) { $0.append($1) }
+                return try await group.reduce(into: [Int]()) { $0 += [$1].compactMap(\.self) }
             }
             // Each of the hundred has counted to two hundred.
             #expect(answered.sorted() == (1...200).flatMap { Array(repeating: $0, count: 100) })
@@ -84,7 +84,7 @@ struct RegressionMessageTests {
             #expect(first.last == "1")
             for round in 1...10 {
                 await tree.root.provide(\.greeting, "hello \(round)")
-                await tree.root.provide(\.ledger, Ledger("\(round)"))
+                await tree.root.provide(\.cashBook, CashBook("\(round)"))
                 let again = try await clerk.ask(Flow.Withdraw(), timeout: .seconds(15))
                 #expect(again == first)
             }
@@ -104,23 +104,23 @@ struct RegressionMessageTests {
                 // Nothing begins before all of them are there, and cancelled.
                 _ = try await runtime.pause("/child/box")
                 let asks = (0..<100).map { number in
-                    Task.immediate { try await runtime.ask(Flow.Note(number), at: "/child/box", timeout: .seconds(60)) }
+                    Task.immediate { try await runtime.ask(Fixture.Note(number), at: "/child/box", timeout: .seconds(60)) }
                 }
                 for ask in asks { ask.cancel() }
                 for ask in asks {
                     await #expect(throws: CancellationError.self) { try await ask.value }
                 }
                 // Behind the cancellations on the same link.
-                _ = try await runtime.ask(WhereAmI(), at: "/child", timeout: .seconds(20))
+                _ = try await runtime.ask(Fixture.WhereAmI(), at: "/child", timeout: .seconds(20))
                 _ = try await runtime.resume("/child/box")
-                try await runtime.ask(Flow.Note(1_000 + round), at: "/child/box", timeout: .seconds(20))
+                try await runtime.ask(Fixture.Note(1_000 + round), at: "/child/box", timeout: .seconds(20))
             }
             let notes = tree.notebook.words(at: "/child/box").filter { $0.hasPrefix("note") }
             #expect(notes == (0..<5).map { "note \(1_000 + $0)" })
             // One whose task is cancelled before it asks doesn't even leave.
             let late = Task {
                 while !Task.isCancelled { await Task.yield() }
-                try await runtime.ask(Flow.Note(1), at: "/child/box", timeout: .seconds(60))
+                try await runtime.ask(Fixture.Note(1), at: "/child/box", timeout: .seconds(60))
             }
             late.cancel()
             await #expect(throws: CancellationError.self) { try await late.value }
@@ -146,19 +146,26 @@ struct RegressionMessageTests {
 
     @Test("A stop ends asks that are answered directly with stopped")
     func directStop() async throws {
-        for _ in 0..<20 {
+        for _ in 0..<rounds(short: 5, all: 20, long: 200) {
             try await PageTree.run { tree in
                 let root = tree.root
+                let (answers, answer) = AsyncStream.makeStream(of: Void.self)
                 let asking = (0..<8).map { _ in
                     Task { () -> CoordinatorError.Code? in
                         do {
-                            while true { _ = try await root.ask(Flow.Echo("still there"), timeout: .seconds(60)) }
+                            _ = try await root.ask(Fixture.Echo("there"), timeout: .seconds(60))
+                            answer.yield()
+                            while true { _ = try await root.ask(Fixture.Echo("still there"), timeout: .seconds(60)) }
                         } catch {
                             return (error as? CoordinatorError)?.code
                         }
                     }
                 }
-                try await Task.sleep(for: .milliseconds(10))
+                var answered = 0
+                for await _ in answers {
+                    answered += 1
+                    if answered == asking.count { break }
+                }
                 await tree.runtime.stop()
                 for task in asking {
                     let code = await task.value

@@ -1,16 +1,17 @@
 import Coordinators
-import PatternFixtures
+import Fixtures
 import TestSupport
 import Testing
 
-@Suite("Regression: pausing", .serialized, .timeLimit(minutes: 3))
+@Suite("Regression: pausing", .timeLimit(minutes: 3))
 struct RegressionPauseTests {
-    @Test("A paused worker that is killed comes back paused, twenty times")
+    @Test("A paused worker that is killed comes back paused, again and again")
     func killed() async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", .worker)
             await child.pause()
-            for round in 1...20 {
+            let lives = rounds(short: 5, all: 20, long: 200)
+            for round in 1...lives {
                 try await tree.runtime.kill("/a")
                 try await eventually("life \(round + 1) is paused") {
                     let snapshot = try await tree.runtime.snapshot(of: "/a")
@@ -18,10 +19,10 @@ struct RegressionPauseTests {
                 }
                 await Support.expect(.timedOut) { try await child.perform(.note("note too early"), timeout: .milliseconds(50)) }
             }
-            try await eventually("each life has run its hook") { tree.journal.count(of: "pause /a") == 21 }
+            try await eventually("each life has run its hook") { tree.journal.count(of: "pause /a") == lives + 1 }
             #expect(tree.lines("note", "resume").isEmpty)
             // The withdrawal of the last message has come when a later one on the same link is answered; the resumption might overtake it.
-            await Support.expect(.noSuchPath) { _ = try await tree.runtime.ask(WhereAmI(), at: "/a/none") }
+            await Support.expect(.noSuchPath) { _ = try await tree.runtime.ask(Fixture.WhereAmI(), at: "/a/none") }
             await child.resume()
             let note = try await child.perform(.note("note"))
             #expect(note == "note")
@@ -65,32 +66,22 @@ struct RegressionPauseTests {
 
     @Test("A pause hook that never returns doesn't block the key after a stop", arguments: Where.allCases, [false, true])
     func stubborn(_ place: Where, _ isKept: Bool) async throws {
-        try await PageTree.run { tree in
-            let child = try await tree.stubborn(place, true)
+        try await LifecycleTree.run { tree in
+            let child = try await tree.startChild("child", place, shutdown: .timeout(.milliseconds(300))) { $0.ignoresPause = true }
             let pausing = Task { await child.pause() }
-            try await tree.reads("/child pausing")
+            try await eventually("it's pausing") { tree.journal.count(of: "pause /child") == 1 }
             let began = ContinuousClock.now
-            if isKept { try await tree.runtime.stop("/child") } else { try await tree.root.remove("child") }
+            if isKept { try await tree.runtime.stop("/child") } else { try await tree.context.remove("child") }
             // Who waits for the hook is told with the stop.
             await pausing.value
             #expect(ContinuousClock.now - began < .seconds(20))
-            let successor = try await tree.stubborn(place, false)
+            let successor = try await tree.startChild("child", place)
             #expect(successor.state == .active)
             await successor.pause()
             #expect(successor.state == .paused)
             await successor.resume()
-            let there = try await successor.ask(WhereAmI(), timeout: .seconds(15))
-            #expect(there.path == "/child")
-            #expect(tree.count("/child pausing") == 2)
-        }
-    }
-}
-
-extension PageTree {
-    fileprivate func stubborn(_ place: Where, _ isStubborn: Bool) async throws -> Child<StubbornPauser> {
-        try await root.start(StubbornPauser.self, as: "child", in: place.placement, shutdown: .timeout(.milliseconds(300))) {
-            $0.notebook = notebook
-            $0.isStubborn = isStubborn
+            #expect(try await tree.whereIs("/child").path == "/child")
+            #expect(tree.lines("pause") == ["pause /child", "pause /child"])
         }
     }
 }

@@ -1,14 +1,14 @@
 import ConcurrencySupport
 import Coordinators
+import Fixtures
 import Glibc
-import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Replacement of lives", .serialized, .timeLimit(minutes: 5))
+@Suite("Replacement of lives", .timeLimit(minutes: 5))
 struct ReplacementTests {
-    /// The number of replacements under load, which is larger under `Deploy/test --long`.
-    private static let replacements = getenv("COORDINATORS_TEST_REPLACEMENTS").flatMap { Int(String(cString: $0)) } ?? 15
+    /// The number of replacements under load.
+    private static let replacements = rounds(short: 5, all: 15, long: 100, variable: "COORDINATORS_TEST_REPLACEMENTS")
 
     /// No failure at all is allowed: one that a replacement counted as such would be the end.
     private static var options: CoordinatorRuntime.Options {
@@ -30,7 +30,7 @@ struct ReplacementTests {
             let replacing = Task { try await tree.runtime.replace("/a") }
             // The handover has begun when messages wait.
             try await eventually("it's stopping") { child.state == .stopping }
-            let parked = (0..<20).map { _ in Task.immediate { try await child.ask(WhereAmI(), timeout: .seconds(60)) } }
+            let parked = (0..<20).map { _ in Task.immediate { try await child.ask(Fixture.WhereAmI(), timeout: .seconds(60)) } }
             try await eventually("they wait") { try await tree.runtime.snapshot(of: "/a").mailbox?.waiting == 20 }
             #expect(tree.journal.lines == ["start /a"])
             tree.root.gate.open()
@@ -39,7 +39,7 @@ struct ReplacementTests {
             for ask in parked { #expect(try await ask.value.incarnation == 2) }
             let second = try await tree.whereIs("/a")
             #expect(second.incarnation == 2 && snapshot.incarnation == 2)
-            #expect((second.processID == first.processID) == (place == .inProcess))
+            #expect((second.pid == first.pid) == (place == .inProcess))
             // It never lived twice, and nothing was a failure.
             #expect(tree.lines("start ", "stop ") == ["start /a", "stop /a", "start /a"])
             #expect(try await tree.runtime.snapshot(of: "/a").restarts == 0)
@@ -62,9 +62,9 @@ struct ReplacementTests {
                         while !load.isOver.withLock({ $0 }) {
                             do {
                                 if caller.isMultiple(of: 2) {
-                                    _ = try await child.ask(WhereAmI(), timeout: .seconds(30))
+                                    _ = try await child.ask(Fixture.WhereAmI(), timeout: .seconds(30))
                                 } else {
-                                    _ = try await child.perform(.sleep(milliseconds: 10 * caller), timeout: .seconds(30))
+                                    _ = try await child.perform(.work(milliseconds: 10 * caller), timeout: .seconds(30))
                                 }
                                 load.asks.withLock { $0 += 1 }
                             } catch let error as CoordinatorError where place == .inProcess && error.code == .draining {
@@ -119,7 +119,7 @@ struct ReplacementTests {
     @Test("When the next life can't start the call fails with its error, and supervision tries again")
     func failingStart() async throws {
         try await LifecycleTree.run { tree in
-            let file = "\(tree.journal.path).refuses"
+            let file = "\(tree.journal.file).refuses"
             try await tree.context.start(LifeChild.self, as: "b", in: .worker) {
                 $0.journal = tree.journal
                 $0.opening = .refusesWhenTold
@@ -194,7 +194,7 @@ struct ReplacementTests {
             let before = try await tree.whereIs("/a/b")
             let snapshot = try await tree.runtime.replace("/a/b")
             let after = try await tree.whereIs("/a/b")
-            #expect(snapshot.path == "/a/b" && after.incarnation == 2 && after.processID != before.processID)
+            #expect(snapshot.path == "/a/b" && after.incarnation == 2 && after.pid != before.pid)
             #expect(try await tree.whereIs("/a").incarnation == 1)
         }
     }

@@ -1,6 +1,6 @@
 import ConcurrencySupport
 import Coordinators
-import PatternFixtures
+import Fixtures
 import TestSupport
 import Testing
 
@@ -159,7 +159,7 @@ struct PatternReconfigurationTests {
     func refused(_ place: Where) async throws {
         try await PageTree.run { tree in
             let form = try await tree.start("form", place)
-            await #expect(throws: Flow.Refused("a form needs a title")) {
+            await #expect(throws: Fixture.Refusal("a form needs a title")) {
                 try await form.reconfigure(timeout: .seconds(20)) { $0.title = "" }
             }
             #expect(try await form.ask(Form.Title(), timeout: .seconds(20)) == "form 80 1")

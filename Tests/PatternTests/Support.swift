@@ -5,11 +5,14 @@ import Testing
 
 extension Where {
     var placement: Placement { isWorker ? .worker : .inProcess }
+
+    /// The number of lives of a child that comes and goes there.
+    var rounds: Int { isWorker ? TestSupport.rounds(short: 5, all: 15, long: 150) : TestSupport.rounds(short: 100, all: 300, long: 3_000) }
 }
 
 enum Support {
     /// The built worker.
-    static let worker = BuiltProgram("PatternWorker")
+    static let worker = BuiltProgram("FixtureWorker")
 
     static var options: CoordinatorRuntime.Options {
         var options = CoordinatorRuntime.Options()

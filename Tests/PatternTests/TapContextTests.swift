@@ -1,6 +1,6 @@
 import Coordinators
+import Fixtures
 import Logging
-import PatternFixtures
 import TestSupport
 import Testing
 
@@ -17,7 +17,7 @@ struct TapContextTests {
             let first = try #require(tree.root.child(StepCoordinator.self))
             #expect(first.path == "/one")
             let second = try #require(tree.root.child("two", as: StepCoordinator.self))
-            let there = try await second.ask(WhereAmI(), timeout: .seconds(15))
+            let there = try await second.ask(Fixture.WhereAmI(), timeout: .seconds(15))
             #expect(there.path == "/two")
             let erased = try #require(tree.root.child("login"))
             #expect(erased.path == "/login")

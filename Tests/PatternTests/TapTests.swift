@@ -1,6 +1,6 @@
 import ConcurrencySupport
 import Coordinators
-import PatternFixtures
+import Fixtures
 import TestSupport
 import Testing
 
@@ -30,15 +30,15 @@ struct TapTests {
             try await tree.step("inner", below: "/child", place)
             let tap = Tap(tree.runtime)
             for number in 0..<20 {
-                try await tree.runtime.ask(Flow.Note(number), at: "/child/inner", timeout: .seconds(15))
+                try await tree.runtime.ask(Fixture.Note(number), at: "/child/inner", timeout: .seconds(15))
             }
             try await tree.perform(.emit(.count(7)), at: "/child/inner")
             try await tree.perform(.echo("climbs to the root"), at: "/child/inner")
-            try await tap.sees("Flow.Echo", "/")
-            try await tap.sees("Flow.Note", "/child/inner")
+            try await tap.sees("Fixture.Echo", "/")
+            try await tap.sees("Fixture.Note", "/child/inner")
             try await tap.sees("event", "/child/inner")
             // The echo came after them on the same way.
-            #expect(tap.count("Flow.Note", "/child/inner") == 20)
+            #expect(tap.count("Fixture.Note", "/child/inner") == 20)
             tap.close()
         }
     }
@@ -49,10 +49,10 @@ struct TapTests {
             try await tree.step("child", place)
             let tap = Tap(tree.runtime)
             try await tree.perform(.sendFailing, at: "/child")
-            try await tap.sees("Flow.Failing", "/child")
+            try await tap.sees("Fixture.Refuse", "/child")
             try await eventually("the letter is counted") {
                 let report = tree.runtime.deadLetters
-                return report.letters.contains { "\($0.name)" == "Flow.Failing" && $0.sender == "/child" && $0.target == "/" }
+                return report.letters.contains { "\($0.name)" == "Fixture.Refuse" && $0.sender == "/child" && $0.target == "/" }
             }
             let report = tree.runtime.deadLetters
             #expect(report.count >= 1)
@@ -83,8 +83,8 @@ struct TapTests {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
             let stream = tree.runtime.tap()
-            for _ in 0..<2_000 { _ = try await child.ask(WhereAmI(), timeout: .seconds(15)) }
-            let there = try await child.ask(WhereAmI(), timeout: .seconds(15))
+            for _ in 0..<2_000 { _ = try await child.ask(Fixture.WhereAmI(), timeout: .seconds(15)) }
+            let there = try await child.ask(Fixture.WhereAmI(), timeout: .seconds(15))
             #expect(there.incarnation == 1)
             withExtendedLifetime(stream) {}
         }
@@ -120,7 +120,7 @@ extension PageTree {
         try await perform(.echo("there"), at: "/child/inner")
         try await perform(.beginTask, at: "/child")
         try await root.pause("child")
-        let parked = Task.immediate { try await child.ask(Flow.Note(1), timeout: .seconds(600)) }
+        let parked = Task.immediate { try await child.ask(Fixture.Note(1), timeout: .seconds(600)) }
         if place.isWorker { _ = try await runtime.kill("/child") }
         _ = try? await root.remove("child")
         _ = try? await parked.value

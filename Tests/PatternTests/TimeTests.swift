@@ -1,5 +1,5 @@
 import Coordinators
-import PatternFixtures
+import Fixtures
 import TestSupport
 import Testing
 
@@ -117,7 +117,7 @@ struct PatternIdleTests {
                 }
             }
             let incarnations = tree.root.children.map(\.incarnation)
-            try await Task.sleep(for: .milliseconds(300))
+            try await realTime(.milliseconds(300), because: "a worker counts its idle time by the machine's clock")
             #expect(tree.root.children.map(\.path.key) == ["handler", "task", "child"])
             #expect(tree.root.children.map(\.incarnation) == incarnations)
             tree.notebook.note("go on")
@@ -143,10 +143,10 @@ struct PatternIdleTests {
                 $0.notebook = tree.notebook
                 $0.inWorker = place.isWorker
             }
-            let count = place.isWorker ? 30 : 100
+            let count = place.isWorker ? rounds(short: 15, all: 30, long: 300) : rounds(short: 30, all: 100, long: 1_000)
             for round in 0..<count {
                 // At about the time of its end, sooner or later.
-                try await Task.sleep(for: .milliseconds(44 + (round * 7) % 25))
+                try await realTime(.milliseconds(44 + (round * 7) % 25), because: "a worker counts its idle time by the machine's clock")
                 // Senders of all kinds.
                 async let asking: Void = waking.ask(Resting.Note(round * 3), timeout: .seconds(60))
                 async let sending = waking.send(Resting.Note(round * 3 + 1))

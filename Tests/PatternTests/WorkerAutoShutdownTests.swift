@@ -1,9 +1,9 @@
 import Coordinators
-import PatternFixtures
+import Fixtures
 import TestSupport
 import Testing
 
-@Suite("Watch: automatic shutdown", .serialized, .timeLimit(minutes: 3))
+@Suite("Watch: automatic shutdown", .timeLimit(minutes: 3))
 struct WorkerAutoShutdownTests {
     @Test(
         "A significant child that ends by itself ends its parent with shutdown, which isn't restarted",

@@ -1,9 +1,9 @@
 import Coordinators
-import PatternFixtures
+import Fixtures
 import TestSupport
 import Testing
 
-@Suite("Recycling", .serialized, .timeLimit(minutes: 3))
+@Suite("Recycling", .timeLimit(minutes: 3))
 struct WorkerRecyclingTests {
     /// No failure at all is allowed: one that recycling counted as such would be the end.
     private static var options: CoordinatorRuntime.Options {
@@ -16,16 +16,16 @@ struct WorkerRecyclingTests {
     func messages(_ spares: Int) async throws {
         try await LifecycleTree.run(Self.options) { tree in
             let child = try await tree.startChild(in: .worker(spares: spares, recycling: Recycling(messages: 50)))
-            let places = try await withThrowingTaskGroup(of: Place.self) { group in
-                for _ in 0..<200 { group.addTask { try await child.ask(WhereAmI(), timeout: .seconds(60)) } }
-                return try await group.reduce(into: [Place]()) { $0.append($1) }
+            let places = try await withThrowingTaskGroup(of: Fixture.Place.self) { group in
+                for _ in 0..<200 { group.addTask { try await child.ask(Fixture.WhereAmI(), timeout: .seconds(60)) } }
+                return try await group.reduce(into: [Fixture.Place]()) { $0.append($1) }
             }
             #expect(places.count == 200)
             try await eventually("it was replaced, and is back") { child.incarnation >= 2 && child.state == .active }
             // The next fifty go to other lives than the first.
-            let later = try await child.ask(WhereAmI(), timeout: .seconds(60))
+            let later = try await child.ask(Fixture.WhereAmI(), timeout: .seconds(60))
             #expect(later.incarnation >= 2)
-            #expect(Set(places.map(\.incarnation)).count == Set(places.map(\.processID)).count)
+            #expect(Set(places.map(\.incarnation)).count == Set(places.map(\.pid)).count)
             try await tree.expectNoFailure()
         }
     }
@@ -35,7 +35,7 @@ struct WorkerRecyclingTests {
         try await LifecycleTree.run(Self.options) { tree in
             let child = try await tree.startChild(in: .worker(recycling: Recycling(messages: 10)))
             var incarnations: [UInt32] = []
-            for _ in 0..<40 { incarnations.append(try await child.ask(WhereAmI(), timeout: .seconds(60)).incarnation) }
+            for _ in 0..<40 { incarnations.append(try await child.ask(Fixture.WhereAmI(), timeout: .seconds(60)).incarnation) }
             #expect(incarnations == incarnations.sorted())
             #expect(Set(incarnations).count >= 3)
             try await tree.expectNoFailure()
@@ -48,11 +48,11 @@ struct WorkerRecyclingTests {
             let child = try await tree.startChild(in: .worker(recycling: Recycling(messages: 2)))
             let passing = Task.immediate { try await child.perform(.passGate, timeout: .seconds(60)) }
             try await eventually("it has begun") { tree.root.gate.waiting == 1 }
-            let second = try await child.ask(WhereAmI(), timeout: .seconds(60))
+            let second = try await child.ask(Fixture.WhereAmI(), timeout: .seconds(60))
             #expect(second.incarnation == 1)
-            let third = Task.immediate { try await child.ask(WhereAmI(), timeout: .seconds(60)) }
+            let third = Task.immediate { try await child.ask(Fixture.WhereAmI(), timeout: .seconds(60)) }
             // The gate is still closed, so the first incarnation goes on.
-            try await Task.sleep(for: .milliseconds(300))
+            try await tree.isParked()
             #expect(tree.journal.count(of: "stop /a") == 0)
             tree.root.gate.open()
             let passed = try await passing.value
@@ -71,9 +71,9 @@ struct WorkerRecyclingTests {
             _ = try await child.perform(.startChild("b", inWorker: place.isWorker))
             let passing = Task.immediate { try await tree.perform(.passGate, at: "/a/b") }
             try await eventually("it has begun") { tree.root.gate.waiting == 1 }
-            for _ in 0..<2 { _ = try await child.ask(WhereAmI(), timeout: .seconds(60)) }
-            let next = Task.immediate { try await child.ask(WhereAmI(), timeout: .seconds(60)) }
-            try await Task.sleep(for: .milliseconds(300))
+            for _ in 0..<2 { _ = try await child.ask(Fixture.WhereAmI(), timeout: .seconds(60)) }
+            let next = Task.immediate { try await child.ask(Fixture.WhereAmI(), timeout: .seconds(60)) }
+            try await tree.isParked()
             tree.root.gate.open()
             let passed = try await passing.value
             #expect(passed == "passed")
@@ -90,8 +90,8 @@ struct WorkerRecyclingTests {
             let placement = Placement.worker(recycling: Recycling(messages: 3))
             let child = try await tree.startChild(in: placement, shutdown: .timeout(.seconds(1)))
             try await tree.runtime.pause("/a")
-            let waiting = (0..<3).map { _ in Task.immediate { try await child.ask(WhereAmI(), timeout: .seconds(60)) } }
-            try await Task.sleep(for: .milliseconds(1_500))
+            let waiting = (0..<3).map { _ in Task.immediate { try await child.ask(Fixture.WhereAmI(), timeout: .seconds(60)) } }
+            try await realTime(.milliseconds(1_500), because: "the time to end is counted in the worker, and kills it")
             #expect(tree.journal.count(of: "stop /a") == 0)
             try await tree.runtime.resume("/a")
             for ask in waiting {
@@ -110,7 +110,7 @@ struct WorkerRecyclingTests {
             var incarnations: Set<UInt32> = []
             let deadline = ContinuousClock.now + .seconds(30)
             while incarnations.count < 4, ContinuousClock.now < deadline {
-                incarnations.insert(try await child.ask(WhereAmI(), timeout: .seconds(60)).incarnation)
+                incarnations.insert(try await child.ask(Fixture.WhereAmI(), timeout: .seconds(60)).incarnation)
             }
             #expect(incarnations.count == 4)
             try await tree.expectNoFailure()
@@ -124,15 +124,15 @@ struct WorkerRecyclingTests {
     func memory() async throws {
         try await LifecycleTree.run(Self.options) { tree in
             let child = try await tree.startChild(in: .worker(recycling: Recycling(memory: 200 << 20)))
-            let first = try await child.ask(WhereAmI(), timeout: .seconds(60))
+            let first = try await child.ask(Fixture.WhereAmI(), timeout: .seconds(60))
             // The memory is measured every second: after two measurements a worker that needs little must still live.
-            try await Task.sleep(for: .milliseconds(2_500))
-            let still = try await child.ask(WhereAmI(), timeout: .seconds(60))
-            #expect(still.processID == first.processID)
+            try await realTime(.milliseconds(2_500), because: "the kernel's count of the memory is read once a second")
+            let still = try await child.ask(Fixture.WhereAmI(), timeout: .seconds(60))
+            #expect(still.pid == first.pid)
             _ = try await child.perform(.grow(megabytes: 256), timeout: .seconds(60))
             try await eventually("it was replaced, and is back") { child.incarnation == 2 && child.state == .active }
-            let second = try await child.ask(WhereAmI(), timeout: .seconds(60))
-            #expect(second.processID != first.processID)
+            let second = try await child.ask(Fixture.WhereAmI(), timeout: .seconds(60))
+            #expect(second.pid != first.pid)
             try await tree.expectNoFailure()
         }
     }
@@ -161,7 +161,7 @@ struct WorkerRecyclingTests {
         try await LifecycleTree.run(Self.options) { tree in
             for _ in 0..<5 {
                 let child = try await tree.startChild(in: .worker(recycling: Recycling(messages: 1)))
-                _ = try await child.ask(WhereAmI(), timeout: .seconds(60))
+                _ = try await child.ask(Fixture.WhereAmI(), timeout: .seconds(60))
                 await child.remove()
                 #expect(child.state == .inactive)
                 #expect(tree.context.children.isEmpty)
@@ -176,6 +176,12 @@ extension LifecycleTree {
         shutdown: Shutdown = .timeout(.seconds(20))
     ) async throws -> Child<LifeChild> {
         try await context.start(LifeChild.self, as: "a", in: placement, shutdown: shutdown) { $0.journal = journal }
+    }
+
+    /// Waits until a message waits for the next life; what was told to the present life before has come when it has answered for itself.
+    fileprivate func isParked() async throws {
+        try await eventually("it waits") { try await runtime.snapshot(of: "/a").mailbox?.waiting == 1 }
+        _ = try await runtime.snapshot(of: "/a")
     }
 
     /// A later event of one more child stands behind all that there could still be of the first.

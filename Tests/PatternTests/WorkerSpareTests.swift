@@ -1,12 +1,12 @@
 import ConcurrencySupport
 import Coordinators
+import Fixtures
 import Glibc
-import PatternFixtures
 import Processes
 import TestSupport
 import Testing
 
-@Suite("Spares", .serialized, .timeLimit(minutes: 3))
+@Suite("Spares", .timeLimit(minutes: 3))
 struct WorkerSpareTests {
     @Test("After kill -9 the next incarnation runs in a process that was there before, and another takes its place")
     func nextLife() async throws {
@@ -14,11 +14,11 @@ struct WorkerSpareTests {
             try await tree.startChild(sparing: 1)
             for round in 1...5 {
                 let before = try await tree.place(of: "/a", incarnation: UInt32(round))
-                let spares = try await worker.settled(at: 2, in: tree).filter { $0.processID != before.processID }
+                let spares = try await worker.settled(at: 2, in: tree).filter { $0.processID != before.pid }
                 let spare = try #require(spares.first)
-                #expect(kill(before.processID, SIGKILL) == 0)
+                #expect(kill(before.pid, SIGKILL) == 0)
                 let after = try await tree.place(of: "/a", incarnation: UInt32(round + 1))
-                #expect(after.processID == spare.processID)
+                #expect(after.pid == spare.processID)
                 // The number and its start: it isn't another one with the number.
                 #expect(spare.isAlive)
             }
@@ -33,7 +33,7 @@ struct WorkerSpareTests {
             let child = try await tree.startChild(sparing: 3)
             let all = try await worker.settled(at: 4, in: tree)
             let there = try await tree.whereIs("/a")
-            #expect(all.contains { $0.processID == there.processID })
+            #expect(all.contains { $0.processID == there.pid })
             // The spares aren't part of the tree, which has one child.
             let snapshot = try await tree.runtime.snapshot()
             #expect(snapshot.children.count == 1)
@@ -47,7 +47,7 @@ struct WorkerSpareTests {
             try await tree.startChild(sparing: 1)
             let there = try await tree.whereIs("/a")
             for _ in 0..<3 {
-                let spares = try await worker.settled(at: 2, in: tree).filter { $0.processID != there.processID }
+                let spares = try await worker.settled(at: 2, in: tree).filter { $0.processID != there.pid }
                 let spare = try #require(spares.first)
                 try spare.send(.kill)
                 await spare.waitUntilGone()
@@ -138,11 +138,11 @@ struct WorkerSpareTests {
             let first = try await tree.place(of: "/a", incarnation: 1)
             _ = try await tree.perform(.startSparedChild("b", spares: 2), at: "/a")
             try await eventually("two spares wait") { try await tree.runtime.counters(of: "/a").spares == 2 }
-            try await eventually("the child is there too") { NamedWorker.children(of: first.processID).count == 3 }
-            let below = NamedWorker.children(of: first.processID)
-            #expect(kill(first.processID, SIGKILL) == 0)
+            try await eventually("the child is there too") { NamedWorker.children(of: first.pid).count == 3 }
+            let below = NamedWorker.children(of: first.pid)
+            #expect(kill(first.pid, SIGKILL) == 0)
             let second = try await tree.place(of: "/a", incarnation: 2)
-            #expect(second.processID != first.processID)
+            #expect(second.pid != first.pid)
             for process in below { #expect(!process.isAlive) }
         }
         try await eventually("no process is left") { worker.children.isEmpty }
@@ -171,7 +171,7 @@ struct WorkerSpareTests {
             for _ in 0..<2 {
                 let all = try await worker.settled(at: 3, in: tree)
                 let there = try await tree.whereIs("/a")
-                for spare in all where spare.processID != there.processID { try spare.send(.kill) }
+                for spare in all where spare.processID != there.pid { try spare.send(.kill) }
                 try await eventually("they are gone") { all.count(where: \.isAlive) == 1 }
             }
             _ = try await worker.settled(at: 3, in: tree)

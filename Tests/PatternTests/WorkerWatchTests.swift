@@ -1,10 +1,10 @@
 import Coordinators
+import Fixtures
 import Glibc
-import PatternFixtures
 import TestSupport
 import Testing
 
-@Suite("Watch", .serialized, .timeLimit(minutes: 3))
+@Suite("Watch", .timeLimit(minutes: 3))
 struct WorkerWatchTests {
     @Test("All watchers get a stop once", arguments: Where.allCases)
     func stop(_ place: Where) async throws {
@@ -63,7 +63,7 @@ struct WorkerWatchTests {
             _ = try? await child.perform(.fail)
             let termination = try await watching.value
             #expect(termination.incarnation == 1)
-            #expect(termination.reason == .failed("told to fail"))
+            #expect(termination.reason == .failed(#"Refusal(reason: "told to fail")"#))
             try await eventually("it's given up") { child.state == .failed }
             let later = try await tree.context.watch("/a")
             #expect(later == termination)

@@ -1,4 +1,5 @@
 import Coordinators
+import TestSupport
 import WireProtocol
 
 @testable import Registration
@@ -52,7 +53,7 @@ actor TestUser: Coordinator {
     private func fillInProfile() async throws -> Profile {
         try await see("profile?")
         let name = script.names.removeFirst()
-        if name.isEmpty { try await Task.sleep(for: .seconds(600)) }
+        if name.isEmpty { try await untilCancelled() }
         return Profile(name: name, email: "")
     }
 

@@ -42,7 +42,7 @@ struct RunningShop {
                 return try await runtime.ask(named: name, payload: payload, at: path, timeout: .seconds(10))
             } catch let error as CoordinatorError where error.code == .peerLost && attempt < attempts {
                 attempt += 1
-                try await Task.sleep(for: .milliseconds(10))
+                try await eventually("\(path) lives again") { try? await runtime.snapshot(of: path).state == .active }
             }
         }
     }

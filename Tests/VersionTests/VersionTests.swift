@@ -1,6 +1,6 @@
+import Fixtures
 import TestSupport
 import Testing
-import VersionSupport
 
 /// What a client gets from coordinators of the other build.
 private enum Expected {
@@ -40,8 +40,10 @@ struct VersionTests {
     private static let old = BuiltProgram("OldBuild")
     private static let new = BuiltProgram("NewBuild")
 
-    private func trial(of root: BuiltProgram, _ workers: BuiltProgram...) async throws -> Trial {
-        let ended = try await root.run(workers.map(\.path))
+    private func trial(of root: BuiltProgram, _ workers: BuiltProgram) async throws -> Trial { try await trial(of: root, [workers.path]) }
+
+    private func trial(of root: BuiltProgram, _ arguments: [String]) async throws -> Trial {
+        let ended = try await root.run(arguments)
         #expect(ended.exitCode == 0, "\(ended.errors)")
         return try Trial(json: ended.output)
     }
@@ -89,7 +91,7 @@ struct VersionTests {
     @Test("A process of a third build, which knows none of the types, passes messages and errors on", arguments: [true, false])
     func relayed(isClientOld: Bool) async throws {
         let (cart, client) = isClientOld ? (Self.new, Self.old) : (Self.old, Self.new)
-        let trial = try await trial(of: BuiltProgram("RelayBuild"), cart, client)
+        let trial = try await trial(of: BuiltProgram("FixtureWorker"), ["--relay", cart.path, client.path])
         #expect(trial.results["up"] == (isClientOld ? Expected.old() : Expected.new()))
         // By name the present build's rows are reached under every name, and the former build's under its own.
         let named =

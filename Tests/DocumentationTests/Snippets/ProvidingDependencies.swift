@@ -67,7 +67,7 @@ actor AccountCoordinator: Coordinator {
     // snippet: late
     func start() async throws {
         context.task { [context] in
-            try await Task.sleep(for: .milliseconds(20))
+            try await context.clock.sleep(for: .milliseconds(20))
             let store: any AccountStore = MemoryAccounts(passwords: ["ada": "lovelace"])
             await context.provide(\.accounts, store)
         }

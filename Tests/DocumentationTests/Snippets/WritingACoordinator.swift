@@ -1,4 +1,5 @@
 import Coordinators
+import TestSupport
 
 enum Feeds {
     struct Refresh: ResponderMessage {
@@ -17,12 +18,12 @@ enum Ledger {
 
 /// A connection that is kept alive.
 struct FeedConnection: Sendable {
-    func keepAlive() async throws { try await Task.sleep(for: .seconds(3_600)) }
+    func keepAlive() async throws { try await untilCancelled() }
 }
 
 /// A store that takes its time.
 struct LedgerStore: Sendable {
-    func append(_ amount: Int) async throws { try await Task.sleep(for: .milliseconds(1)) }
+    func append(_ amount: Int) async throws { await Task.yield() }
 }
 
 actor LedgerCoordinator: Coordinator {
@@ -63,7 +64,7 @@ actor ImportCoordinator: Coordinator {
     func run() async throws {
         var rows = 0
         for row in source.split(separator: ",") where !row.isEmpty {
-            if isThrottled { try await Task.sleep(for: .milliseconds(100)) }
+            if isThrottled { try await context.clock.sleep(for: .milliseconds(100)) }
             rows += 1
         }
         context.finish(Output(rows: rows))

@@ -26,8 +26,8 @@ extension Flow {
         public init() {}
     }
 
-    /// The ledger's name, "none" if this process has none.
-    public struct ReadLedger: ResponderMessage {
+    /// The cash book's name, "none" if this process has none.
+    public struct ReadCashBook: ResponderMessage {
         public typealias Reply = String
         public init() {}
     }
@@ -51,10 +51,6 @@ extension Flow {
             self.key = key
             self.inWorker = inWorker
         }
-    }
-
-    public struct FailClerk: ResponderMessage {
-        public init() {}
     }
 }
 
@@ -89,15 +85,15 @@ public actor ClerkCoordinator: Coordinator {
         .respond(to: Flow.Withdraw.self, needs: \.vault) { _, _, vault in [vault.description, "\(vault.pid)", "\(vault.number)"] },
         .respond(to: Flow.ReadGreeting.self) { me, _ in me.context.dependencies.greeting ?? "none" },
         .respond(to: Flow.FirstGreeting.self) { me, _ in me.firstGreeting ?? "none" },
-        .respond(to: Flow.ReadLedger.self) { me, _ in me.context.dependencies.ledger?.name ?? "none" },
-        .respond(to: WhereAmI.self) { me, _ in .here(me.context) },
+        .respond(to: Flow.ReadCashBook.self) { me, _ in me.context.dependencies.cashBook?.name ?? "none" },
+        .respond(to: Fixture.WhereAmI.self) { me, _ in .here(me.context) },
         .respond(to: Flow.ProvideGreeting.self) { me, provide in await me.context.provide(\.greeting, provide.greeting) },
         .respond(to: Flow.StartClerk.self) { me, start in
             try await me.context.start(ClerkCoordinator.self, as: start.key, in: start.inWorker ? .worker : .inProcess) {
                 $0.notebook = me.configuration.notebook
             }
         },
-        .respond(to: Flow.FailClerk.self) { me, _ in me.context.fail(Flow.Refused("told to fail")) },
+        .respond(to: Fixture.Fail.self) { me, _ in me.context.fail(Fixture.Refusal("told to fail")) },
     ]
 }
 

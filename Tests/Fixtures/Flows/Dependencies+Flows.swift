@@ -7,13 +7,13 @@ extension DependencyKeys {
     public var greeting: DependencyKey<String> { .init() }
 
     /// A live service without a description: it stays in its process.
-    public var ledger: DependencyKey<Ledger> { .init() }
+    public var cashBook: DependencyKey<CashBook> { .init() }
 
     /// A live service that each process builds for itself from its description.
     public var vault: DescribedDependencyKey<Vault, String> { .init { Vault($0) } }
 }
 
-public final class Ledger: Sendable {
+public final class CashBook: Sendable {
     public let name: String
     public init(_ name: String) { self.name = name }
 }

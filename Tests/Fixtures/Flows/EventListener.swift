@@ -17,11 +17,11 @@ public actor EventListener: Coordinator {
     }
 
     public static let responders: Responders = [
-        .respond(to: WhereAmI.self) { me, _ in .here(me.context) }
+        .respond(to: Fixture.WhereAmI.self) { me, _ in .here(me.context) }
     ]
 
     public func start() async throws {
-        guard let subject = CoordinatorPath(configuration.subject) else { throw Flow.Refused("'\(configuration.subject)' is no path") }
+        guard let subject = CoordinatorPath(configuration.subject) else { throw Fixture.Refusal("'\(configuration.subject)' is no path") }
         let events = try await context.events(of: StepCoordinator.self, at: subject)
         context.task { [context, configuration] in
             // However it ends.

@@ -41,17 +41,12 @@ extension Flow {
         case sendFailing
         case route(Route)
     }
-
-    /// Fails in its handler.
-    public struct Failing: ResponderMessage {
-        public init() {}
-    }
 }
 
 extension StepCoordinator {
     func perform(_ action: Flow.Action) async throws -> String {
         switch action {
-        case .echo(let text): return try await context.ask(Flow.Echo(text), timeout: .seconds(15))
+        case .echo(let text): return try await context.ask(Fixture.Echo(text), timeout: .seconds(15))
         case .emit(let event): context.delegates => event
         case .emitCounts(let count): for number in 0..<count { context.delegates => .count(number + 1) }
         case .show(let page): context.show(page)
@@ -67,11 +62,11 @@ extension StepCoordinator {
                 let isGranted = await context.requestDismissal(timeout: .milliseconds(milliseconds))
                 configuration.notebook.note(context.path, isGranted ? "granted" : "refused")
             }
-        case .fail: context.fail(Flow.Refused("told to fail"))
+        case .fail: context.fail(Fixture.Refusal("told to fail"))
         case .failAt(let line):
             context.task { [context, configuration] in
                 try await configuration.notebook.wait(for: line)
-                context.fail(Flow.Refused("read the line"))
+                context.fail(Fixture.Refusal("read the line"))
             }
         case .holdThenAdd(let line):
             note("held")
@@ -80,12 +75,12 @@ extension StepCoordinator {
         case .holdThenEcho(let line):
             note("held")
             try await configuration.notebook.wait(for: line)
-            return try await context.ask(Flow.Echo("let go"), timeout: .seconds(20))
+            return try await context.ask(Fixture.Echo("let go"), timeout: .seconds(20))
         case .beginTask:
             context.task { [context, configuration] in
                 configuration.notebook.note(context.path, "task began")
                 do {
-                    try await Task.sleep(for: .seconds(600))
+                    try await Fixture.untilCancelled()
                 } catch {
                     configuration.notebook.note(context.path, "task cancelled")
                     throw error
@@ -94,12 +89,12 @@ extension StepCoordinator {
         case .beginTaskThatThrows:
             context.task { [context, configuration] in
                 configuration.notebook.note(context.path, "task threw")
-                throw Flow.Refused("a task's error")
+                throw Fixture.Refusal("a task's error")
             }
         case .add(let sku): return try await String(context.ask(Basket.Add(sku: sku), timeout: .seconds(15)))
         case .toggle: try await context.ask(Basket.Toggle(), timeout: .seconds(15))
         case .basketOfUnknown: try await context.ask(Basket.Unknown(), timeout: .seconds(15))
-        case .sendFailing: try await context.send(Flow.Failing())
+        case .sendFailing: try await context.send(Fixture.Refuse(asCodable: true))
         case .route(let route): try await context.open(route, timeout: .seconds(15))
         }
         return "done"

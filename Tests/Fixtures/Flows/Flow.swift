@@ -2,19 +2,6 @@ public import Coordinators
 
 /// The messages of the tests of flows, delegates, dependencies and pages to their coordinators.
 public enum Flow {
-    /// Answered by the root alone.
-    public struct Echo: ResponderMessage {
-        public typealias Reply = String
-        public var text: String
-        public init(_ text: String) { self.text = text }
-    }
-
-    /// A message that its handler notes down in the notebook.
-    public struct Note: ResponderMessage {
-        public var number: Int
-        public init(_ number: Int) { self.number = number }
-    }
-
     /// The slice of the navigation stack that a step coordinator calls its own.
     public struct Pages: ResponderMessage {
         public typealias Reply = [StepCoordinator.Page]
@@ -47,19 +34,8 @@ public enum Flow {
         case .refuse: return .refuse
         case .forward: return .forward
         case .never:
-            try? await Task.sleep(for: .seconds(600))
+            try? await Fixture.untilCancelled()
             return .dismiss
-        }
-    }
-
-    public struct Refused: Error, Codable, Hashable, CustomStringConvertible {
-        public var reason: String
-        public init(_ reason: String) { self.reason = reason }
-        public var description: String { reason }
-
-        /// The reason, whether the error crossed a process or not.
-        static func reason(of error: any Error) -> String {
-            (error as? RemoteError)?.description ?? "\(error)"
         }
     }
 }

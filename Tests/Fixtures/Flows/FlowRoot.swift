@@ -28,16 +28,16 @@ public actor FlowRoot: Coordinator {
     public static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
 
     public static let responders: Responders = [
-        .respond(to: Flow.Echo.self) { _, echo in echo.text },
-        .respond(to: WhereAmI.self) { me, _ in .here(me.context) },
-        .respond(to: Flow.Failing.self) { _, _ in throw Flow.Refused("it fails") },
+        .respond(to: Fixture.Echo.self) { _, echo in echo.text },
+        .respond(to: Fixture.WhereAmI.self) { me, _ in .here(me.context) },
+        .respond(to: Fixture.Refuse.self) { _, _ in throw Fixture.Refusal("it fails") },
         .respond(to: Basket.Add.self) { me, add in
             me.basket.append(add.sku)
             return me.basket.count
         },
         .respond(to: Basket.Toggle.self) { me, _ in me.note("toggled") },
         .respond(to: Account.Login.self) { me, login in
-            guard login.password == "secret" else { throw Flow.Refused("wrong password") }
+            guard login.password == "secret" else { throw Fixture.Refusal("wrong password") }
             return login.name
         },
         .stream(Flow.Count.self) { me, count, replies in
@@ -47,8 +47,8 @@ public actor FlowRoot: Coordinator {
                 for number in 1...count.to {
                     try await replies.send(Flow.Counted(number: number, padding: count.padding))
                     me.sent = number
-                    if number == count.failsAt { throw Flow.Refused("no further") }
-                    if number == count.holdsAt { try await Task.sleep(for: .seconds(600)) }
+                    if number == count.failsAt { throw Fixture.Refusal("no further") }
+                    if number == count.holdsAt { try await Fixture.untilCancelled() }
                 }
                 me.endedStreams.append("whole")
             } catch is CancellationError {
@@ -63,7 +63,7 @@ public actor FlowRoot: Coordinator {
         .respond(to: Flow.EndedStreams.self) { me, _ in me.endedStreams },
         .observe(StepCoordinator.self) { me, child, event in me.note("\(child.path.key) told \(event)") },
         .observe(LoginFlow.self) { me, child, event in me.note("\(child.path.key) told \(event)") },
-        .lifecycle { me, child, change in me.note("\(child.path.key) \(Flow.word(for: change))") },
+        .lifecycle { me, child, change in me.note("\(child.path.key) \(Fixture.word(for: change))") },
         .dismissal { me, child in
             me.note("\(child.path.key) asked to go")
             return await Flow.decide(me.configuration.decision)
@@ -98,20 +98,5 @@ public enum HandedContexts {
 
     static func put(_ context: FlowRoot.Context, for notebook: Notebook) {
         contexts.withLock { $0[notebook] = context }
-    }
-}
-
-extension Flow {
-    public static func word(for change: LifecycleChange) -> String {
-        switch change {
-        case .started: "started"
-        case .stopped: "stopped"
-        case .crashed: "crashed"
-        case .restarted: "restarted"
-        case .startFailed: "startFailed"
-        case .gaveUp: "gaveUp"
-        case .paused: "paused"
-        case .resumed: "resumed"
-        }
     }
 }

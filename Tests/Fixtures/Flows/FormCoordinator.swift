@@ -44,7 +44,7 @@ public actor FormCoordinator: Coordinator {
     public func reconfigured(from former: Configuration) async throws -> Reconfiguration {
         let new = context.configuration
         note("\(former.title) becomes \(new.title)")
-        if new.title.isEmpty { throw Flow.Refused("a form needs a title") }
+        if new.title.isEmpty { throw Fixture.Refusal("a form needs a title") }
         return former.width == new.width ? .taken : .restart
     }
 

@@ -57,7 +57,7 @@ public actor LoginFlow: Coordinator {
             context.replaceTop(.profile(user: user))
             context.delegates => .didLogIn(user: user)
         } catch {
-            let reason = Flow.Refused.reason(of: error)
+            let reason = Fixture.Refusal.reason(of: error)
             context.replaceTop(.login(error: reason))
             context.delegates => .didFail(reason: reason)
         }

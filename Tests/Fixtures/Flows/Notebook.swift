@@ -26,14 +26,7 @@ public struct Notebook: Codable, Sendable, Hashable {
         note("\(path) \(words)")
     }
 
-    /// One write with `O_APPEND`: lines of two processes don't mix.
-    public func note(_ line: String) {
-        let descriptor = open(file, O_WRONLY | O_APPEND | O_CLOEXEC)
-        guard descriptor >= 0 else { return }
-        defer { close(descriptor) }
-        let bytes = Array("\(line)\n".utf8)
-        _ = write(descriptor, bytes, bytes.count)
-    }
+    public func note(_ line: String) { SharedFile.append(line, to: file, creating: false) }
 
     public var lines: [String] {
         let descriptor = open(file, O_RDONLY | O_CLOEXEC)
@@ -53,10 +46,14 @@ public struct Notebook: Codable, Sendable, Hashable {
 
     public func reads(_ line: String) -> Bool { lines.contains(line) }
 
+    /// Returns the number of times that a line occurs.
+    public func count(of line: String) -> Int { lines.count { $0 == line } }
+
     /// Returns when the line has been written: how a test lets a handler go on that has begun.
-    public func wait(for line: String) async throws {
-        while !reads(line) { try await Task.sleep(for: .milliseconds(5)) }
-    }
+    public func wait(for line: String) async throws { try await FileEvents.wait(at: file) { reads(line) } }
+
+    /// The same, and blocks the thread.
+    func block(until line: String) { FileEvents.block(at: file) { reads(line) } }
 
     public func remove() { unlink(file) }
 }

@@ -4,7 +4,7 @@ public import Coordinators
 public enum Press {
     /// Takes the given time, and is answered with the place of the member that has handled it.
     public struct Print: ResponderMessage {
-        public typealias Reply = Place
+        public typealias Reply = Fixture.Place
         public var number: Int
         public var milliseconds: Int
         public init(_ number: Int, milliseconds: Int = 0) { (self.number, self.milliseconds) = (number, milliseconds) }
@@ -12,7 +12,7 @@ public enum Press {
 
     /// Is handled until the notebook reads the line.
     public struct Hold: ResponderMessage {
-        public typealias Reply = Place
+        public typealias Reply = Fixture.Place
         public var line: String
         public init(until line: String) { self.line = line }
     }
@@ -70,7 +70,7 @@ public actor PressCoordinator: Coordinator {
     public static let responders: Responders = [
         .respond(to: Press.Print.self) { me, print in
             me.notebook.note(me.context.path, "prints \(print.number)")
-            if print.milliseconds > 0 { try await Task.sleep(for: .milliseconds(print.milliseconds)) }
+            if print.milliseconds > 0 { try await me.context.clock.sleep(for: .milliseconds(print.milliseconds)) }
             return .here(me.context)
         },
         .respond(to: Press.Hold.self) { me, hold in
@@ -81,9 +81,9 @@ public actor PressCoordinator: Coordinator {
         .respond(to: Press.Draw.self) { me, _ in me.context.path.description },
         .respond(to: Press.Note.self) { me, note in me.notebook.note("note \(note.text)") },
         .stream(Press.Sheets.self) { _, sheets, replies in for number in 1...sheets.last { try await replies.send(number) } },
-        .respond(to: Press.Jam.self, interleaves: true) { me, _ in me.context.fail(Flow.Refused("jammed")) },
+        .respond(to: Press.Jam.self, interleaves: true) { me, _ in me.context.fail(Fixture.Refusal("jammed")) },
         .respond(to: Press.Retire.self) { me, _ in me.context.finish() },
-        .respond(to: Press.AskAbove.self) { me, _ in try await me.context.ask(Flow.Echo("above"), timeout: .seconds(20)) },
+        .respond(to: Press.AskAbove.self) { me, _ in try await me.context.ask(Fixture.Echo("above"), timeout: .seconds(20)) },
     ]
 }
 

@@ -38,14 +38,6 @@ public enum Quotes {
         public init(_ symbol: String) { self.symbol = symbol }
     }
 
-    /// Takes some milliseconds, and blocks the thread meanwhile.
-    ///
-    /// Its row is inline.
-    public struct Dawdle: ResponderMessage {
-        public var milliseconds: Int
-        public init(_ milliseconds: Int) { self.milliseconds = milliseconds }
-    }
-
     /// Makes a reader ask for a price and answer what it gets: the price, or the error.
     public struct Read: ResponderMessage {
         public typealias Reply = String
@@ -75,6 +67,8 @@ public actor QuoteCoordinator: Coordinator {
 
     public nonisolated let context: Context
     private nonisolated let prices = Lock(Prices())
+    /// Is posted for each price that is set; a handler that blocks takes what others have left.
+    private nonisolated let priceSet = Semaphore()
     private let configuration: Configuration
 
     public init(_ context: Context) {
@@ -84,7 +78,7 @@ public actor QuoteCoordinator: Coordinator {
 
     public static let responders: Responders = [
         .inline(Quotes.Price.self) { me, price in
-            guard let price = me.price(of: price.symbol) else { throw Flow.Refused("no price of \(price.symbol)") }
+            guard let price = me.price(of: price.symbol) else { throw Fixture.Refusal("no price of \(price.symbol)") }
             return price
         },
         .inline(Quotes.Set.self) { me, set in
@@ -92,12 +86,12 @@ public actor QuoteCoordinator: Coordinator {
                 prices.bySymbol[set.symbol] = set.price
                 prices.history.append(set.price)
             }
+            me.priceSet.post()
         },
         .inline(Quotes.History.self) { me, _ in me.prices.withLock { $0.history } },
-        .inline(Quotes.Dawdle.self) { _, dawdle in usleep(UInt32(dawdle.milliseconds) * 1_000) },
         .respond(to: Quotes.Await.self) { me, wait in
             // Until it's answered, no other code of this actor runs.
-            while me.price(of: wait.symbol) == nil { usleep(500) }
+            while me.price(of: wait.symbol) == nil { me.priceSet.wait() }
         },
     ]
 
@@ -119,7 +113,7 @@ public actor QuoteReader: Coordinator {
         .respond(to: Quotes.Read.self) { me, read in
             do {
                 return "\(try await me.context.ask(Quotes.Price(read.symbol), timeout: .seconds(20)))"
-            } catch let error as Flow.Refused {
+            } catch let error as Fixture.Refusal {
                 return "refused: \(error.reason)"
             }
         },

@@ -104,7 +104,7 @@ public actor ReaderCoordinator: Coordinator {
                 $0.notebook = me.configuration.notebook
             }
         },
-        .respond(to: WhereAmI.self) { me, _ in .here(me.context) },
+        .respond(to: Fixture.WhereAmI.self) { me, _ in .here(me.context) },
     ]
 
     private func read(_ request: Flow.Read) async throws -> Flow.WasRead {
@@ -123,7 +123,7 @@ public actor ReaderCoordinator: Coordinator {
         } catch is CancellationError {
             throw CancellationError()
         } catch {
-            let end = (error as? CoordinatorError).map { "\($0.code)" } ?? Flow.Refused.reason(of: error)
+            let end = (error as? CoordinatorError).map { "\($0.code)" } ?? Fixture.Refusal.reason(of: error)
             return Flow.WasRead(numbers: numbers, end: end)
         }
         try Task.checkCancellation()

@@ -4,6 +4,7 @@ public import Coordinators
 public actor ResourceCoordinator: SceneCoordinator {
     public struct Configuration: CoordinatorConfiguration {
         public var notebook = Notebook()
+        public var refuses = false
         public init() {}
     }
 
@@ -32,6 +33,10 @@ public actor ResourceCoordinator: SceneCoordinator {
         .respond(to: BurnOut.self) { me, _ in me.scene.burnOut() },
     ]
 
-    public func start() async throws { configuration.notebook.note(context.path, "start") }
+    public func start() async throws {
+        if configuration.refuses { throw Fixture.Refusal("won't start") }
+        configuration.notebook.note(context.path, "start")
+    }
+
     public func stopped() async { configuration.notebook.note(context.path, "stop") }
 }

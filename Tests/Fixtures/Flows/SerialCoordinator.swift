@@ -132,7 +132,7 @@ public actor SerialCoordinator: Coordinator {
         },
         .stream(Serial.Ticks.self) { _, _, replies in
             try await replies.send(1)
-            try await Task.sleep(for: .seconds(600))
+            try await Fixture.untilCancelled()
         },
     ]
 
@@ -232,7 +232,7 @@ public actor SerialHelper: Coordinator {
             try await tell("asked back")
             context.finish()
         }
-        try await Task.sleep(for: .seconds(3_600))
+        try await Fixture.untilCancelled()
     }
 
     public func stopped() async {

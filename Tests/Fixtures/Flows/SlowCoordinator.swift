@@ -1,8 +1,7 @@
 public import Coordinators
-import Glibc
 
 extension Flow {
-    /// Takes a second to handle.
+    /// Takes its time to handle.
     public struct Load: ResponderMessage {
         public var number: Int
         public var padding: String
@@ -40,10 +39,12 @@ extension Flow {
     }
 }
 
-/// Handles one message a second, runs 4,096 at once, and has room for as many more, or sixteen mebibytes.
+/// Handles one message after the other, each in its time, runs 4,096 at once, and has room for as many more, or sixteen mebibytes.
 public actor SlowCoordinator: Coordinator {
     public struct Configuration: CoordinatorConfiguration {
         public var notebook = Notebook()
+        /// The time that each message takes.
+        public var milliseconds = 1_000
         /// Blocks its executor while it handles, as hard work does; otherwise it awaits.
         public var blocks = false
         /// The number of sending workers that are started below it.
@@ -55,7 +56,7 @@ public actor SlowCoordinator: Coordinator {
 
     public nonisolated let context: Context
     private let configuration: Configuration
-    private var turn = ContinuousClock.now
+    private var turn: CoordinatorClock.Instant?
 
     public init(_ context: Context) {
         self.context = context
@@ -65,7 +66,7 @@ public actor SlowCoordinator: Coordinator {
     public static let responders: Responders = [
         .respond(to: Flow.Load.self) { me, load in
             me.configuration.notebook.note(me.context.path, "load")
-            try await me.takeSecond()
+            try await me.takeTime()
         }
     ]
 
@@ -76,14 +77,13 @@ public actor SlowCoordinator: Coordinator {
         }
     }
 
-    private func takeSecond() async throws {
-        if configuration.blocks {
-            usleep(1_000_000)
-        } else {
-            // One after the other: handlers interleave where they await.
-            turn = max(turn, .now) + .seconds(1)
-            try await Task.sleep(until: turn, clock: .continuous)
-        }
+    private func takeTime() async throws {
+        let time = Duration.milliseconds(configuration.milliseconds)
+        guard !configuration.blocks else { return Fixture.block(time) }
+        // One after the other: handlers interleave where they await.
+        let now = context.clock.now
+        turn = max(turn ?? now, now).advanced(by: time)
+        if let turn { try await context.clock.sleep(until: turn) }
     }
 }
 
@@ -97,7 +97,7 @@ public actor SenderCoordinator: Coordinator {
             let context = me.context
             return await Flow.flood(flood) { try await context.send($0) }
         },
-        .respond(to: Flow.EchoAbove.self) { me, echo in try await me.context.ask(Flow.Echo(echo.text), timeout: .seconds(20)) },
+        .respond(to: Flow.EchoAbove.self) { me, echo in try await me.context.ask(Fixture.Echo(echo.text), timeout: .seconds(20)) },
     ]
 }
 
@@ -117,7 +117,7 @@ extension Flow {
             }
             return result
         }
-        try? await Task.sleep(for: .milliseconds(flood.milliseconds))
+        try? await Fixture.realTime(.milliseconds(flood.milliseconds), because: "it loads a coordinator for a bounded time")
         sending.cancel()
         return await sending.value
     }

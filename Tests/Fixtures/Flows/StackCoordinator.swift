@@ -27,7 +27,7 @@ public actor StackCoordinator: NavigationCoordinator {
     public static let responders: Responders = [
         .respond(to: Flow.StartStep.self) { me, start in try await me.context.startStep(start) },
         .respond(to: Stack.self) { me, _ in try await me.context.navigation().map { "\($0.path)" } },
-        .respond(to: WhereAmI.self) { me, _ in .here(me.context) },
+        .respond(to: Fixture.WhereAmI.self) { me, _ in .here(me.context) },
     ]
 
     public func start() async throws {

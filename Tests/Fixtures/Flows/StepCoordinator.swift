@@ -43,8 +43,8 @@ public actor StepCoordinator: Coordinator {
 
     public static let responders: Responders = [
         .respond(to: Flow.Do.self) { me, request in try await me.perform(request.action) },
-        .respond(to: Flow.Note.self) { me, note in me.note("note \(note.number)") },
-        .respond(to: WhereAmI.self) { me, _ in .here(me.context) },
+        .respond(to: Fixture.Note.self) { me, note in me.note("note \(note.number)") },
+        .respond(to: Fixture.WhereAmI.self) { me, _ in .here(me.context) },
         .respond(to: Flow.Pages.self) { me, _ in me.context.pages },
         .respond(to: Flow.StartStep.self) { me, start in try await me.context.startStep(start) },
         .dismissal { me, _ in await Flow.decide(me.configuration.decision) },
@@ -54,7 +54,7 @@ public actor StepCoordinator: Coordinator {
 
     public func start() async throws {
         note("start")
-        if configuration.livesOnce, context.incarnation > 1 { throw Flow.Refused("one life was enough") }
+        if configuration.livesOnce, context.incarnation > 1 { throw Fixture.Refusal("one life was enough") }
         for event in configuration.eventsAtStart { context.delegates => event }
         for page in configuration.pagesAtStart { context.show(page) }
         if let line = configuration.startsAt { try await configuration.notebook.wait(for: line) }

@@ -4,11 +4,7 @@ public import Coordinators
 public enum Desk {
     /// Answered with what the desk knows of the message.
     public struct Origin: ResponderMessage {
-        public struct Reply: Codable, Sendable, Hashable {
-            public var sender: String
-            public var milliseconds: Int?
-            public var trace: String?
-        }
+        public typealias Reply = Fixture.Origin
         public init() {}
     }
 
@@ -103,7 +99,7 @@ public actor SwitchboardCoordinator: Coordinator {
     public func open(section: String) async throws {
         notebook.note(context.path, "open \(section)")
         try await notebook.wait(for: "opening ends")
-        if notebook.reads("there is no desk") { throw Flow.Refused("no desk") }
+        if notebook.reads("there is no desk") { throw Fixture.Refusal("no desk") }
         try await startDesk()
     }
 
@@ -128,22 +124,16 @@ public actor DeskCoordinator: Coordinator {
     public init(_ context: Context) { self.context = context }
 
     public static let responders: Responders = [
-        .respond(to: Desk.Origin.self) { _, _, context in
-            Desk.Origin.Reply(
-                sender: context.sender.description,
-                milliseconds: context.remainingTime.map { Int($0 / .milliseconds(1)) },
-                trace: context.trace?.traceparent
-            )
-        },
+        .respond(to: Desk.Origin.self) { _, _, context in Fixture.Origin(context) },
         .respond(to: Desk.Note.self) { me, note in me.numbers.append(note.number) },
         .respond(to: Desk.Notes.self) { me, _ in me.numbers },
         .stream(Desk.Ticks.self) { me, ticks, replies in for number in 1...ticks.last { try await replies.send(number) } },
-        .respond(to: Desk.Refuse.self) { _, _ in throw Flow.Refused("not at this desk") },
+        .respond(to: Desk.Refuse.self) { _, _ in throw Fixture.Refusal("not at this desk") },
         .respond(to: Desk.Hold.self) { me, _ in
             let notebook = me.context.configuration.notebook
             notebook.note(me.context.path, "holds")
             do {
-                try await Task.sleep(for: .seconds(600))
+                try await Fixture.untilCancelled()
             } catch {
                 notebook.note(me.context.path, "cancelled")
                 throw error
@@ -178,7 +168,7 @@ public actor CallerCoordinator: Coordinator {
             } catch let error as CoordinatorError {
                 return "\(error.code)"
             } catch {
-                return "\(error)"
+                return Fixture.Refusal.reason(of: error)
             }
         }
     ]
@@ -189,7 +179,7 @@ public actor CallerCoordinator: Coordinator {
             let origin = try await TraceContext.$current.withValue(TraceContext(traceparent: "00-call")) {
                 try await context.ask(Desk.Origin(), timeout: .seconds(40))
             }
-            let isInTime = (20_000...40_000).contains(origin.milliseconds ?? 0)
+            let isInTime = (20_000...40_000).contains(origin.remainingMilliseconds ?? 0)
             return "\(origin.sender), \(isInTime), \(origin.trace ?? "no trace")"
         case .bell: return try await context.ask(DeskBell(), timeout: .seconds(20))
         case .path: return try await context.ask(AnyDesk.Path(), timeout: .seconds(20))

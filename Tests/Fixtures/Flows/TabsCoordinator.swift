@@ -36,7 +36,7 @@ public actor TabsCoordinator: TabCoordinator {
 
     public func open(section key: String) async throws {
         configuration.notebook.note(context.path, "startTab \(key)")
-        guard key != "missing" else { throw Flow.Refused("there is no such tab") }
+        guard key != "missing" else { throw Fixture.Refusal("there is no such tab") }
         let inner = StepCoordinator.Configuration(configuration.notebook)
         _ = try await context.startStep(Flow.StartStep(key, inWorker: configuration.inWorker, inner))
     }

@@ -65,7 +65,7 @@ public actor TickerCoordinator: Coordinator {
         .respond(to: Ticker.Cancel.self) { me, _ in for timer in me.timers { timer.cancel() } },
         .respond(to: Ticker.Calls.self) { me, _ in Ticker.Calls.Reply(count: me.count, atOnce: me.atOnce) },
         .respond(to: Ticker.FailingTask.self) { me, task in
-            me.context.task(onError: task.ends ? .fail : .log) { throw Flow.Refused("the task fails") }
+            me.context.task(onError: task.ends ? .fail : .log) { throw Fixture.Refusal("the task fails") }
         },
     ]
 
@@ -75,8 +75,8 @@ public actor TickerCoordinator: Coordinator {
         atOnce = max(atOnce, running)
         defer { running -= 1 }
         note("tick")
-        if every.lastsMilliseconds > 0 { try await Task.sleep(for: .milliseconds(every.lastsMilliseconds)) }
-        if every.fails { throw Flow.Refused("this call fails") }
+        if every.lastsMilliseconds > 0 { try await context.clock.sleep(for: .milliseconds(every.lastsMilliseconds)) }
+        if every.fails { throw Fixture.Refusal("this call fails") }
     }
 
     private func note(_ word: String) { context.configuration.notebook.note(context.path, word) }

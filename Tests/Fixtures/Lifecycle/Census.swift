@@ -10,7 +10,7 @@ public struct Census: Codable, Sendable, Hashable {
     /// Counts in this process.
     static func taken(of greeting: String) -> Census {
         Census(
-            instances: LifeInstances.count(of: greeting),
+            instances: LiveInstances.count(of: greeting),
             descriptors: entries(of: "/proc/self/fd").count,
             threads: entries(of: "/proc/self/task").count,
             childProcesses: entries(of: "/proc").count { parent(of: $0) == getpid() }

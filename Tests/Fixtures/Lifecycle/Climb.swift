@@ -41,13 +41,6 @@ public enum Climb {
         public init() {}
     }
 
-    /// Refused by the root.
-    public struct Refuse: ResponderMessage {
-        public typealias Reply = String
-        public var isCodable: Bool
-        public init(isCodable: Bool) { self.isCodable = isCodable }
-    }
-
     /// Answered by the root more than once.
     public struct Feed: ResponderMessage {
         public typealias Reply = Int
@@ -62,22 +55,7 @@ public enum Climb {
 
     /// Asks for the context of a message in its handler.
     public struct Origin: ResponderMessage {
-        public struct Reply: Codable, Sendable, Hashable {
-            public var sender: String
-            /// The time that is left until the asker's deadline; `nil`: no deadline.
-            public var remainingMilliseconds: Int?
-            public var trace: String?
-            public init(sender: String, remainingMilliseconds: Int?, trace: String?) {
-                self.sender = sender
-                self.remainingMilliseconds = remainingMilliseconds
-                self.trace = trace
-            }
-        }
-        public init() {}
-    }
-
-    /// A message that no coordinator answers.
-    public struct Nobody: ResponderMessage {
+        public typealias Reply = Fixture.Origin
         public init() {}
     }
 }

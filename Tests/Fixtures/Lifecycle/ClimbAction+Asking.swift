@@ -11,12 +11,13 @@ extension Climb.Action {
         case .both:
             return try await context.ask(Climb.Both(), timeout: .seconds(20))
         case .refuse(let isCodable):
-            return try await context.ask(Climb.Refuse(isCodable: isCodable), timeout: .seconds(20))
+            try await context.ask(Fixture.Refuse(asCodable: isCodable), timeout: .seconds(20))
+            return "not refused"
         case .nobody:
-            try await context.ask(Climb.Nobody(), timeout: .seconds(600))
+            try await context.ask(Fixture.NobodyAnswersThis(), timeout: .seconds(600))
             return "answered"
         case .sendNobody:
-            return try await context.send(Climb.Nobody()) ? "taken" : "nobody"
+            return try await context.send(Fixture.NobodyAnswersThis()) ? "taken" : "nobody"
         case .feed(let count, let end, let taken):
             return try await Self.feed(from: context, Climb.Feed(count, end), taken)
         case .first(let count):
@@ -30,7 +31,7 @@ extension Climb.Action {
         case .nearestAfterGate(let milliseconds):
             return try await Self.nearestAfterGate(from: context, milliseconds)
         case .startLeaf, .addUp, .seen:
-            throw Life.Refusal("not here")
+            throw Fixture.Refusal("not here")
         }
     }
 
@@ -42,7 +43,7 @@ extension Climb.Action {
                 if replies.count == taken { break }
             }
         } catch {
-            return "\(replies.count), then \(error)"
+            return "\(replies.count), then \(Fixture.Refusal.reason(of: error))"
         }
         return replies == Array(0..<replies.count) ? "\(replies.count) in order" : "\(replies)"
     }

@@ -30,10 +30,10 @@ public actor ClimbLeaf: Coordinator {
     }
 
     private func add(_ number: Int) async throws {
-        let before = try await context.ask(Life.Echo(String(number)), timeout: .seconds(60))
+        let before = try await context.ask(Fixture.Echo(String(number)), timeout: .seconds(60))
         // After the wait one is where one was before: on the coordinator's executor, and on no thread of nng's.
         preconditionIsolated()
-        guard !ThreadName.current.hasPrefix("nng") else { throw Life.Refusal("resumed on \(ThreadName.current)") }
+        guard !ThreadName.current.hasPrefix("nng") else { throw Fixture.Refusal("resumed on \(ThreadName.current)") }
         total += Int(before) ?? 0
     }
 }

@@ -12,7 +12,7 @@ public actor ClimbMiddle: Coordinator {
         .intercept(Climb.Add.self) { me, add, chain in try await me.see(add, chain) },
         .intercept(Climb.Both.self) { _, both, chain in try await chain.next(both) + ", intercepted" },
         .respond(to: Climb.Both.self) { me, _ in "answered by \(me.context.path)" },
-        .intercept(Climb.Refuse.self) { me, refuse, chain in
+        .intercept(Fixture.Refuse.self) { me, refuse, chain in
             do {
                 return try await chain.next(refuse)
             } catch {

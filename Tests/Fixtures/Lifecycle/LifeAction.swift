@@ -17,7 +17,10 @@ extension Life {
         case echo(String)
         /// Writes into the journal.
         case note(String)
-        case sleep(milliseconds: Int)
+        /// Takes a time.
+        case work(milliseconds: Int)
+        /// Writes that it waits, and waits for a line of the journal.
+        case wait(line: String)
         /// Waits at the root's gate, and writes down how that ended.
         case passGate
         case passGateAndFail

@@ -9,18 +9,22 @@ extension LifeChild {
             counted += 1
             return String(counted)
         case .echo(let text):
-            return try await context.ask(Life.Echo(text), timeout: .seconds(60))
+            return try await context.ask(Fixture.Echo(text), timeout: .seconds(60))
         case .note(let text):
             write(text)
             return text
-        case .sleep(let milliseconds):
-            try await Task.sleep(for: .milliseconds(milliseconds))
-            return "slept"
+        case .work(let milliseconds):
+            try await Fixture.realTime(.milliseconds(milliseconds), because: "handlers are under way for times that differ")
+            return "worked"
+        case .wait(let line):
+            write("waits \(context.path)")
+            try await configuration.journal.wait(for: line)
+            return "waited"
         case .passGate:
             return try await passGate()
         case .passGateAndFail:
             _ = try await passGate()
-            context.fail(Life.Refusal("told to fail"))
+            context.fail(Fixture.Refusal("told to fail"))
             return "failing"
         case .startChild(let key, let inWorker):
             return try await startChild(key, inWorker ? .worker : .inProcess)
@@ -37,7 +41,7 @@ extension LifeChild {
         case .children:
             return context.children.map(\.path.key).joined(separator: " ")
         case .instances(let greeting):
-            return String(LifeInstances.count(of: greeting))
+            return String(LiveInstances.count(of: greeting))
         case .finish(let output):
             context.finish(output)
             return "finishing"
@@ -46,10 +50,10 @@ extension LifeChild {
             context.finish(second)
             return "finishing"
         case .fail:
-            context.fail(Life.Refusal("told to fail"))
+            context.fail(Fixture.Refusal("told to fail"))
             return "failing"
         case .hang:
-            try await Task.sleep(for: .seconds(600))
+            try await Fixture.untilCancelled()
             return "woken"
         case .outlive:
             outlive()
@@ -94,13 +98,13 @@ extension LifeChild {
             let deadline = ContinuousClock.now + .seconds(30)
             while ContinuousClock.now < deadline {
                 do {
-                    _ = try await context.ask(Life.Echo("still there"))
-                    try await Task.sleep(for: .milliseconds(5))
+                    _ = try await context.ask(Fixture.Echo("still there"))
+                    await Task.yield()
                 } catch {
-                    return journal.write("orphan \((error as? CoordinatorError)?.code.description ?? "\(error)")")
+                    return journal.note("orphan \((error as? CoordinatorError)?.code.description ?? "\(error)")")
                 }
             }
-            journal.write("orphan was answered for ever")
+            journal.note("orphan was answered for ever")
         }
     }
 }

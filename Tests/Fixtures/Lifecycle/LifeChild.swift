@@ -1,5 +1,4 @@
 public import Coordinators
-import Glibc
 
 /// A coordinator that writes down what its hooks go through and does what it's told.
 public actor LifeChild: Coordinator {
@@ -11,12 +10,14 @@ public actor LifeChild: Coordinator {
 
     public struct Configuration: CoordinatorConfiguration {
         public var greeting = "hello"
-        public var journal = Journal()
+        public var journal = Notebook()
         public var opening = Life.Opening.plain
         /// Its hooks take a while, so that a call that returns too early is caught.
         public var isSlow = false
-        /// Its stop hook outlasts every grace.
+        /// Its stop hook never returns.
         public var ignoresStop = false
+        /// Its pause hook never returns.
+        public var ignoresPause = false
         public init() {}
     }
 
@@ -29,15 +30,15 @@ public actor LifeChild: Coordinator {
     public init(_ context: Context) {
         self.context = context
         configuration = context.configuration
-        LifeInstances.add(1, of: context.configuration.greeting)
+        LiveInstances.add(1, of: context.configuration.greeting)
     }
 
-    deinit { LifeInstances.add(-1, of: configuration.greeting) }
+    deinit { LiveInstances.add(-1, of: configuration.greeting) }
 
     public static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
 
     public static let responders: Responders = [
-        .respond(to: WhereAmI.self) { me, _ in .here(me.context) },
+        .respond(to: Fixture.WhereAmI.self) { me, _ in .here(me.context) },
         .respond(to: Life.Do.self) { me, request in try await me.perform(request.action) },
     ]
 
@@ -46,18 +47,18 @@ public actor LifeChild: Coordinator {
         case .plain:
             break
         case .refuses:
-            throw Life.Refusal("won't start")
+            throw Fixture.Refusal("won't start")
         case .refusesWhenTold:
-            if access("\(configuration.journal.path).refuses", F_OK) == 0 { throw Life.Refusal("won't start") }
+            if SharedFile.exists("\(configuration.journal.file).refuses") { throw Fixture.Refusal("won't start") }
         case .hangsWhenTold:
-            while access("\(configuration.journal.path).hangs", F_OK) == 0 {
-                write("hangs")
-                try await Task.sleep(for: .milliseconds(50))
-            }
+            let file = "\(configuration.journal.file).hangs"
+            guard SharedFile.exists(file) else { break }
+            write("hangs")
+            try await SharedFile.wait(for: file, isThere: false)
         case .refusesOpaquely:
-            throw Life.OpaqueRefusal()
+            throw Fixture.LocalRefusal()
         case .hangs:
-            try await Task.sleep(for: .seconds(600))
+            try await Fixture.untilCancelled()
         case .passesGate:
             try await context.ask(Life.PassGate(), timeout: .seconds(60))
         case .asksWhetherItIsKnown:
@@ -74,13 +75,13 @@ public actor LifeChild: Coordinator {
     public func stopped() async {
         await takeTime()
         write("stop \(context.path)")
-        // A task of its own, which isn't cancelled; eight seconds are longer than the tests' grace.
-        if configuration.ignoresStop { await Task { try? await Task.sleep(for: .seconds(8)) }.value }
+        if configuration.ignoresStop { await Fixture.forever() }
     }
 
     public func paused() async {
         await takeTime()
         write("pause \(context.path)")
+        if configuration.ignoresPause { await Fixture.forever() }
     }
 
     public func resumed() async {
@@ -93,10 +94,12 @@ public actor LifeChild: Coordinator {
         try await startChild(section, .inProcess)
     }
 
-    func write(_ line: String) { configuration.journal.write(line) }
+    func write(_ line: String) { configuration.journal.note(line) }
 
     private func takeTime() async {
+        guard configuration.isSlow else { return }
         // In a task of its own: a hook that is cancelled takes its time all the same.
-        if configuration.isSlow { await Task { try? await Task.sleep(for: .milliseconds(30)) }.value }
+        await Task { try? await Fixture.realTime(.milliseconds(30), because: "a call that returns before its hook has ended is caught") }
+            .value
     }
 }

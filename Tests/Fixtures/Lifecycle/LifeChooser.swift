@@ -7,11 +7,6 @@ public actor LifeChooser: Coordinator {
         public init() {}
     }
 
-    /// Makes it fail, so that it has to choose anew.
-    public struct Fail: ResponderMessage {
-        public init() {}
-    }
-
     public nonisolated let context: Context
     private let configuration: Configuration
 
@@ -21,11 +16,11 @@ public actor LifeChooser: Coordinator {
     }
 
     public static let responders: Responders = [
-        .respond(to: WhereAmI.self) { me, _ in .here(me.context) },
-        .respond(to: Fail.self) { me, _ in me.context.fail(Life.Refusal("told to fail")) },
+        .respond(to: Fixture.WhereAmI.self) { me, _ in .here(me.context) },
+        .respond(to: Fixture.Fail.self) { me, _ in me.context.fail(Fixture.Refusal("told to fail")) },
     ]
 
     public func start() async throws {
-        try await context.start(LifeBare.self, as: configuration.isLoggedIn ? "main" : "login")
+        try await context.start(SmallestCoordinator.self, as: configuration.isLoggedIn ? "main" : "login")
     }
 }

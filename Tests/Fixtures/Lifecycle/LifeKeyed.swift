@@ -30,8 +30,8 @@ public actor LifeKeyed: Coordinator {
 
     public static let responders: Responders = [
         .respond(to: StartBoth.self) { me, _ in
-            let registration = try await me.context.start(LifeBare.self, as: .registration)
-            let dashboard = try await me.context.start(LifeBare.self, as: .dashboard)
+            let registration = try await me.context.start(SmallestCoordinator.self, as: .registration)
+            let dashboard = try await me.context.start(SmallestCoordinator.self, as: .dashboard)
             return [registration.path.description, dashboard.path.description]
         },
         .respond(to: Keys.self) { me, _ in me.context.children.compactMap { $0.key(as: ChildKey.self) } },

@@ -21,14 +21,14 @@ public actor Leaf: Coordinator {
     ]
 
     public func start() async throws {
-        if configuration.fails(in: context.incarnation) { throw OTP.Failure("planned") }
+        if configuration.fails(in: context.incarnation) { throw Fixture.Refusal("planned") }
         // OTP's `ignore`.
         if configuration.declines(in: context.incarnation) { context.finish() }
     }
 
     public func run() async throws {
         if let ending = configuration.ending {
-            try await Self.wait(for: ending.gate)
+            try await SharedFile.wait(for: ending.gate)
             try Self.end(ending.way)
             return
         }
@@ -39,29 +39,18 @@ public actor Leaf: Coordinator {
     private static func end(_ way: OTP.Way) throws {
         switch way {
         case .normally: break
-        case .abnormally: throw OTP.Failure("told to fail")
+        case .abnormally: throw Fixture.Refusal("told to fail")
         case .exiting(let code): _exit(code)
         case .killed: Glibc.kill(getpid(), SIGKILL)
         }
     }
 
-    private static func wait(for gate: String) async throws {
-        while access(gate, F_OK) != 0 { try await Task.sleep(for: .milliseconds(3)) }
-    }
-
     public func stopped() async {
         if let code = configuration.stopExitCode { _exit(code) }
         // The waits run in tasks of their own, which aren't cancelled.
-        if let gate = configuration.stopGate { await Task { try? await Self.wait(for: gate) }.value }
+        if let gate = configuration.stopGate { await Task { try? await SharedFile.wait(for: gate) }.value }
         guard configuration.stopMilliseconds > 0 else { return }
         let duration = Duration.milliseconds(configuration.stopMilliseconds)
-        await Task { try? await Task.sleep(for: duration) }.value
+        await Task { try? await context.clock.sleep(for: duration) }.value
     }
-}
-
-/// A child of another type.
-public actor Other: Coordinator {
-    public nonisolated let context: Context
-
-    public init(_ context: Context) { self.context = context }
 }

@@ -54,14 +54,8 @@ public enum OTP {
         case killed
     }
 
-    /// The error of a child that fails as planned.
-    public struct Failure: Error, Codable, Hashable {
-        public var text: String
-        public init(_ text: String) { self.text = text }
-    }
-
     /// The coordinators that a worker may host.
-    public static let coordinators: [any Coordinator.Type] = [Leaf.self, Other.self] + Policies.allCases.map { supervising($0.choice) }
+    static let coordinators: [any Coordinator.Type] = [Leaf.self] + Policies.allCases.map { supervising($0.choice) }
 
     private static func supervising<Choice: PolicyChoice>(_ choice: Choice.Type) -> any Coordinator.Type { Supervising<Choice>.self }
 }

@@ -17,13 +17,13 @@ public actor Supervising<Choice: PolicyChoice>: Coordinator {
         [
             .respond(to: OTP.Start.self) { me, start in try await me.start(start.plan) },
             .respond(to: OTP.StartMany.self) { me, many in try await me.start(many) },
-            .respond(to: OTP.StartOther.self) { me, other in _ = try await me.context.start(Other.self, as: other.key) },
+            .respond(to: OTP.StartOther.self) { me, other in _ = try await me.context.start(SmallestCoordinator.self, as: other.key) },
             .respond(to: OTP.Remove.self) { me, removal in try await me.context.remove(removal.key) },
         ]
     }
 
     public func start() async throws {
-        if configuration.fails(in: context.incarnation) { throw OTP.Failure("planned") }
+        if configuration.fails(in: context.incarnation) { throw Fixture.Refusal("planned") }
         // OTP's `ignore`.
         if configuration.declines(in: context.incarnation) { return context.finish() }
         for child in configuration.children { try await start(child) }

@@ -47,25 +47,10 @@ public enum Observed {
         public init(_ message: String) { self.message = message }
     }
 
-    /// Fails.
-    public struct Failing: ResponderMessage {
-        public init() {}
-    }
-
-    /// A number that the coordinator notes down, by a row that doesn't await; or by one that does.
-    public struct Note: ResponderMessage {
-        public var number: Int
-        public init(_ number: Int) { self.number = number }
-    }
-
+    /// As `Fixture.Note`, by a row that awaits.
     public struct NoteSlowly: ResponderMessage {
         public var number: Int
         public init(_ number: Int) { self.number = number }
-    }
-
-    public struct Notes: ResponderMessage {
-        public typealias Reply = [Int]
-        public init() {}
     }
 
     /// Ends when the notebook has a line; handled one at a time, by a row that awaits.
@@ -86,11 +71,6 @@ public enum Observed {
         public init() {}
     }
 
-    /// Makes the child fail.
-    public struct Break: ResponderMessage {
-        public init() {}
-    }
-
     /// Has the child send an event.
     public struct Tell: ResponderMessage {
         public var number: Int
@@ -102,8 +82,6 @@ public enum Observed {
         public typealias Reply = [String]
         public init() {}
     }
-
-    public struct Broken: Error, Codable, Hashable {}
 }
 
 /// A coordinator with a row of each kind.
@@ -143,21 +121,21 @@ public actor ObservedCoordinator: Coordinator {
             default: return try await me.context.ask(Observed.Guarded())
             }
         },
-        .respond(to: Observed.Failing.self) { _, _ in throw Observed.Broken() },
-        .respond(to: Observed.Note.self) { me, note in me.notes.append(note.number) },
+        .respond(to: Fixture.Refuse.self) { _, _ in throw Fixture.Refusal("broken") },
+        .respond(to: Fixture.Note.self) { me, note in me.notes.append(note.number) },
         .respond(to: Observed.NoteSlowly.self) { me, note in
             me.notes.append(note.number)
             await Task.yield()
         },
-        .respond(to: Observed.Notes.self) { me, _ in me.notes },
+        .respond(to: Fixture.Notes.self) { me, _ in me.notes },
         .respond(to: Observed.Hold.self) { me, hold in try await me.context.configuration.notebook.wait(for: hold.line) },
         .respond(to: Observed.Block.self) { me, block in
             let notebook = me.context.configuration.notebook
             notebook.note("blocks")
-            while !notebook.reads(block.line) { usleep(1_000) }
+            notebook.block(until: block.line)
         },
         .respond(to: Observed.Lines.self) { _, _ in Recorder.ofProcess.all },
-        .respond(to: Observed.Break.self) { me, _ in me.context.fail(Observed.Broken()) },
+        .respond(to: Fixture.Fail.self) { me, _ in me.context.fail(Fixture.Refusal("broken")) },
         .respond(to: Observed.Tell.self) { me, tell in me.context.delegates.tell(tell.number) },
     ]
 }
@@ -174,9 +152,9 @@ public actor ObservedSerially: Coordinator {
 
     public static let responders: Responders = [
         .respond(to: Observed.Hold.self) { me, hold in try await me.context.configuration.notebook.wait(for: hold.line) },
-        .respond(to: Observed.Break.self, interleaves: true) { me, _ in
+        .respond(to: Fixture.Fail.self, interleaves: true) { me, _ in
             await Task.yield()
-            me.context.fail(Observed.Broken())
+            me.context.fail(Fixture.Refusal("broken"))
         },
     ]
 }
@@ -225,18 +203,4 @@ public actor ObservedRoot: Coordinator {
             try await context.start(ObservedCoordinator.self, as: "child", in: placement) { $0.notebook = configuration.notebook }
         }
     }
-}
-
-/// The coordinators of the tests of instruments, for the program that the tests' workers run.
-public enum PatternObservation {
-    public static let coordinators: [any Coordinator.Type] = [ObservedCoordinator.self, ObservedSerially.self]
-
-    /// The options of a program that runs under a name that asks for an instrument.
-    public static var options: CoordinatorRuntime.Options {
-        var options = CoordinatorRuntime.Options()
-        if CommandLine.arguments.first?.hasSuffix("/\(observedName)") == true { options.instruments = [Recorder.ofProcess] }
-        return options
-    }
-
-    public static let observedName = "observed-worker"
 }

@@ -1,4 +1,4 @@
-public import Coordinators
+import Coordinators
 import CoordinatorsObservability
 import Glibc
 public import InMemoryTracing
@@ -9,12 +9,7 @@ public enum ProcessBackends {
     static let tracer = InMemoryTracer(idGenerator: .random)
     static let metrics = TestMetrics()
 
-    /// The options of a worker.
-    public static var options: CoordinatorRuntime.Options {
-        var options = CoordinatorRuntime.Options()
-        options.instruments = [TracingInstrument(tracer), MetricsInstrument(factory: metrics)]
-        return options
-    }
+    static var instruments: [any CoordinatorInstrument] { [TracingInstrument(tracer), MetricsInstrument(factory: metrics)] }
 
     /// The spans that have ended in this process, and the metrics.
     static var seen: Seen {

@@ -14,12 +14,6 @@ public enum Relay {
         public init() {}
     }
 
-    public struct Fail: ResponderMessage {
-        public init() {}
-    }
-
-    public struct Failure: Error, Codable, Hashable {}
-
     /// Takes as long as it says.
     public struct Wait: ResponderMessage {
         public var milliseconds: Int
@@ -69,8 +63,8 @@ public actor RelayCoordinator: Coordinator {
             return [getpid()] + below
         },
         .respond(to: Relay.Pass.self) { me, message in _ = try await me.next?.send(message) },
-        .respond(to: Relay.Fail.self) { _, _ in throw Relay.Failure() },
-        .respond(to: Relay.Wait.self) { _, wait in try await Task.sleep(for: .milliseconds(wait.milliseconds)) },
+        .respond(to: Fixture.Refuse.self) { _, _ in throw Fixture.Refusal("told to fail") },
+        .respond(to: Relay.Wait.self) { me, wait in try await me.context.clock.sleep(for: .milliseconds(wait.milliseconds)) },
         .respond(to: Relay.Look.self) { _, _ in ProcessBackends.seen },
         .respond(to: Relay.Trace.self) { _, _ in TraceContext.current?.traceparent ?? "" },
         .respond(to: Relay.Crash.self) { _, _ in _ = kill(getpid(), SIGKILL) },

@@ -17,9 +17,24 @@ extension Fixture {
     /// The variable with the milliseconds for which the root of a standing fixture occupies its executor, once its children are ready.
     public static let occupationVariable = "FIXTURE_OCCUPATION"
 
-    /// The options of the program: with a bootstrap that leaves a trace, if that is wanted.
+    /// The name by which a link to the program has its workers record what they observe: see ``Recorder``.
+    public static let recordingName = "recording-worker"
+
+    /// The name by which a link to the program has its workers keep spans and metrics: see ``ProcessBackends``.
+    public static let tracingName = "tracing-worker"
+
+    /// The options of the program: with instruments by the name that it runs under, and with a bootstrap that leaves a trace, if that is
+    /// wanted.
     public static func programOptions() -> CoordinatorRuntime.Options {
         var options = CoordinatorRuntime.Options()
+        let path = CommandLine.arguments.first ?? ""
+        switch path.split(separator: "/").last.map(String.init) {
+        case recordingName: options.instruments = [Recorder.ofProcess]
+        case tracingName: options.instruments = ProcessBackends.instruments
+        default: break
+        }
+        // Processes below have the same name.
+        if !options.instruments.isEmpty { options.workerExecutable = path }
         if let text = getenv(heartbeatVariable), let milliseconds = Int(String(cString: text)) {
             options.heartbeatTimeout = .milliseconds(milliseconds)
         }
@@ -28,7 +43,7 @@ extension Fixture {
         if let grace = getenv(graceVariable).flatMap({ Int(String(cString: $0)) }) { options.orphanGrace = .seconds(grace) }
         options.bootstrap = { path in
             // What waits here would be overtaken by anything that doesn't wait for the bootstrap.
-            try await Task.sleep(for: .milliseconds(50))
+            try await realTime(.milliseconds(50), because: "it takes the time in which anything that is wrong could overtake it")
             Probe(directory: directory).note("bootstrapped:\(path):\(LiveInstances.all)")
         }
         return options

@@ -4,8 +4,8 @@ import Glibc
 /// A coordinator that can't be started.
 public actor BrokenCoordinator: Coordinator {
     public struct Configuration: CoordinatorConfiguration {
-        /// `codable`, `other`, `exit`, `failAtOnce`, `variable` (only where `FIXTURE_BROKEN` is set), `stubborn` (two seconds that ignore the cancellation, so that it becomes ready after a
-        /// stop) or `hang`; or a path: the start hangs, and writes that file (and before, with `.begun` behind its name, another) three
+        /// `codable`, `other`, `exit`, `failAtOnce`, `variable` (only where `FIXTURE_BROKEN` is set), `stubborn` (two seconds that ignore the
+        /// cancellation, so that it becomes ready after a stop) or `hang`; or a path: the start hangs, and writes that file (and before, with `.begun` behind its name, another) three
         /// seconds after it was cancelled.
         public var how = "codable"
         public init() {}
@@ -26,20 +26,24 @@ public actor BrokenCoordinator: Coordinator {
         case "other": throw Fixture.LocalRefusal()
         case "exit": exit(3)
         case "failAtOnce": context.fail(Fixture.Refusal("at once"))
-        case "stubborn": await Task.detached { try? await Task.sleep(for: .seconds(2)) }.value
+        case "stubborn": await stubbornly(.seconds(2))
         case let path where path.hasPrefix("/"): await markCancellation(in: path)
-        default: try await Task.sleep(for: .seconds(600))
+        default: try await Fixture.untilCancelled()
         }
     }
 
     private func markCancellation(in path: String) async {
-        write("\(path).begun")
-        try? await Task.sleep(for: .seconds(600))
-        await Task.detached { try? await Task.sleep(for: .seconds(3)) }.value
-        write(path)
+        SharedFile.create("\(path).begun")
+        try? await Fixture.untilCancelled()
+        await stubbornly(.seconds(3))
+        SharedFile.create(path)
     }
 
-    private func write(_ path: String) {
-        Glibc.close(Glibc.open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600))
+    /// Takes its time, in a task that isn't cancelled.
+    private func stubbornly(_ duration: Duration) async {
+        await Task.detached {
+            try? await Fixture.realTime(duration, because: "it outlasts the cancellation of a start, whose grace is real")
+        }
+        .value
     }
 }

@@ -136,7 +136,7 @@ extension Fixture {
         // More tasks than threads, which begin where a thread is free.
         for _ in 0..<2 * max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 4) {
             Task.detached {
-                while ContinuousClock.now < end { if blocks { usleep(1_000) } }
+                while ContinuousClock.now < end { if blocks { block(.milliseconds(1)) } }
             }
         }
     }

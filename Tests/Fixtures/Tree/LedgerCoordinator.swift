@@ -75,7 +75,7 @@ public enum Ledger {
         public var sender: Int
         public var number: Int
 
-        fileprivate var line: String { "\(path) \(pid) \(incarnation) \(sender) \(number)\n" }
+        fileprivate var line: String { "\(path) \(pid) \(incarnation) \(sender) \(number)" }
 
         public init?(_ line: Substring) {
             let words = line.split(separator: " ")
@@ -91,13 +91,11 @@ public enum Ledger {
         }
     }
 
-    /// Writes an entry with a single call, so that a killed process leaves no half of it.
+    /// Writes an entry, and takes the time that it says.
     fileprivate static func write(_ enter: Enter, to file: String, by context: CoordinatorContext<some Coordinator>) async throws {
-        let descriptor = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-        let bytes = Array(Entry(enter, by: context).line.utf8)
-        _ = Glibc.write(descriptor, bytes, bytes.count)
-        close(descriptor)
-        if enter.milliseconds > 0 { try await Task.sleep(for: .milliseconds(enter.milliseconds)) }
+        SharedFile.append(Entry(enter, by: context).line, to: file)
+        guard enter.milliseconds > 0 else { return }
+        try await Fixture.realTime(.milliseconds(enter.milliseconds), because: "kills must meet handlers that have written")
     }
 
     /// Shuts down the sockets of this process that it has dialled.

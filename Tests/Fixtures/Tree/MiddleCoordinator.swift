@@ -1,4 +1,3 @@
-import ConcurrencySupport
 public import Coordinators
 import Glibc
 
@@ -39,7 +38,7 @@ public actor MiddleCoordinator: Coordinator {
         .respond(to: Fixture.UseProbe.self, needs: \.probe) { _, use, probe in
             probe.note("begun")
             defer { probe.note("handled") }
-            try await Task.sleep(for: .milliseconds(use.milliseconds))
+            try await Fixture.realTime(.milliseconds(use.milliseconds), because: "a service is used for a time that another process knows")
             return getpid()
         },
         .respond(to: Fixture.Seen.self) { me, _ in me.seen },
@@ -54,7 +53,7 @@ public actor MiddleCoordinator: Coordinator {
     /// A coordinator whose greeting begins with "stubborn" never ends by itself.
     public func stopped() async {
         guard configuration.greeting.hasPrefix("stubborn") else { return }
-        await Task.detached { try? await Task.sleep(for: .seconds(600)) }.value
+        await Fixture.forever()
     }
 
     private func perform(_ action: Fixture.Action) async throws -> String {
@@ -67,17 +66,17 @@ public actor MiddleCoordinator: Coordinator {
         case .sendUnhandled:
             return try await context.send(Fixture.NobodyAnswersThis()) ? "taken" : "nobody"
         case .unhandledAfter(let file):
-            try await Self.wait(for: file)
+            try await SharedFile.wait(for: file)
             let count = try await countUnhandled(100)
-            Self.create("\(file).done")
+            SharedFile.create("\(file).done")
             return String(count)
         case .waitFor(let file):
-            Self.create("\(file).begun")
-            try await Self.wait(for: file)
+            SharedFile.create("\(file).begun")
+            try await SharedFile.wait(for: file)
             return "opened"
         case .waitForThenAskBelow(let file, let key):
-            Self.create("\(file).begun")
-            try await Self.wait(for: file)
+            SharedFile.create("\(file).begun")
+            try await SharedFile.wait(for: file)
             guard let child = context.child(key, as: MiddleCoordinator.self) else { return "no child" }
             return try await child.ask(Fixture.Do(.echo("echo")), timeout: .seconds(60))
         case .waitAbove(let milliseconds):
@@ -143,10 +142,10 @@ public actor MiddleCoordinator: Coordinator {
         case .exit(let code):
             exit(code)
         case .hang:
-            try await Task.sleep(for: .seconds(600))
+            try await Fixture.untilCancelled()
             return "woken"
         case .ignoreCancellation:
-            await Task.detached { try? await Task.sleep(for: .seconds(600)) }.value
+            await Fixture.forever()
             return "done"
         case .workHard(let milliseconds):
             let end = ContinuousClock.now + .milliseconds(milliseconds)
@@ -156,7 +155,7 @@ public actor MiddleCoordinator: Coordinator {
             Fixture.occupyExecutor(milliseconds, blocks: blocks)
             return "occupied"
         case .block(let milliseconds):
-            usleep(UInt32(milliseconds) * 1_000)
+            Fixture.block(.milliseconds(milliseconds))
             return "done"
         }
     }
@@ -169,14 +168,6 @@ public actor MiddleCoordinator: Coordinator {
         }
         for await seconds in answers { return String(seconds) }
         return "none"
-    }
-
-    private static func wait(for file: String) async throws {
-        while access(file, F_OK) != 0 { try await Task.sleep(for: .milliseconds(2)) }
-    }
-
-    private static func create(_ file: String) {
-        Glibc.close(Glibc.open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600))
     }
 
     /// Returns how many asks have failed because nobody answers.
@@ -200,16 +191,4 @@ public actor MiddleCoordinator: Coordinator {
         }
         for ask in asks { try await ask.value }
     }
-}
-
-/// The numbers of coordinators in this process by greeting: after stop, finish and give-up there are none.
-public enum LiveInstances {
-    private static let counts = Lock<[String: Int]>([:])
-
-    public static func count(of greeting: String) -> Int { counts.withLock { $0[greeting, default: 0] } }
-
-    /// The number of all.
-    static var all: Int { counts.withLock { $0.values.reduce(0, +) } }
-
-    fileprivate static func add(_ number: Int, of greeting: String) { counts.withLock { $0[greeting, default: 0] += number } }
 }

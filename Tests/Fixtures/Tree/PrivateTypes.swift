@@ -30,7 +30,7 @@ extension Fixture {
     }
 
     /// The types that a program must list for its workers, although the types are private.
-    public static var privateWorkers: [any Coordinator.Type] { [HiddenCoordinator.self] }
+    static var privateWorkers: [any Coordinator.Type] { [HiddenCoordinator.self] }
 }
 
 /// Has a child of a private type.

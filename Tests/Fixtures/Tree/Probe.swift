@@ -14,7 +14,7 @@ extension Fixture {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await gracefulShutdown() }
                 group.addTask {
-                    while unlink("\(directory)/fail") != 0 { try await Task.sleep(for: .milliseconds(5)) }
+                    try await FileEvents.wait(at: directory) { unlink("\(directory)/fail") == 0 }
                     throw Refusal("told to fail")
                 }
                 try await group.next()
@@ -24,16 +24,13 @@ extension Fixture {
 
         /// Notes an event of this process.
         func note(_ event: String) {
-            let file = open("\(directory)/events", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-            defer { close(file) }
-            let line = "\(event) \(getpid())\n"
-            _ = line.withCString { write(file, $0, strlen($0)) }
+            SharedFile.append("\(event) \(getpid())", to: "\(directory)/events")
         }
     }
 
     /// Makes the service of a directory, unless there is a file `refuse`.
     public static func makeProbe(in directory: String) async throws -> Probe {
-        try await Task.sleep(for: .milliseconds(50))
+        try await realTime(.milliseconds(50), because: "it takes the time in which another could be made, wrongly")
         if unlink("\(directory)/refuse") == 0 { throw Refusal("told to refuse") }
         let probe = Probe(directory: directory)
         probe.note("made")

@@ -53,7 +53,7 @@ public actor RootCoordinator: Coordinator {
         },
         .respond(to: Fixture.Wait.self) { me, _ in
             do {
-                try await Task.sleep(for: .seconds(60))
+                try await Fixture.untilCancelled()
             } catch {
                 me.cancelledWaits += 1
                 throw error
@@ -61,7 +61,8 @@ public actor RootCoordinator: Coordinator {
         },
         .respond(to: Fixture.Stall.self) { me, stall in
             me.stalls += 1
-            if me.stalls.isMultiple(of: stall.every) { try await Task.sleep(for: .milliseconds(stall.milliseconds)) }
+            guard me.stalls.isMultiple(of: stall.every) else { return }
+            try await Fixture.realTime(.milliseconds(stall.milliseconds), because: "it stalls a benchmark's senders for a time")
         },
         .respond(to: Fixture.CancelledWaits.self) { me, _ in me.cancelledWaits },
         .respond(to: Fixture.Refuse.self) { _, refuse in
@@ -106,20 +107,5 @@ public actor RootCoordinator: Coordinator {
 
     public func unhandled(_ message: UnhandledMessage) async {
         unhandledMessages.append("\(message.name) from \(message.sender)")
-    }
-}
-
-extension Fixture {
-    static func word(for change: LifecycleChange) -> String {
-        switch change {
-        case .started: "started"
-        case .stopped: "stopped"
-        case .crashed: "crashed"
-        case .restarted: "restarted"
-        case .startFailed: "startFailed"
-        case .gaveUp: "gaveUp"
-        case .paused: "paused"
-        case .resumed: "resumed"
-        }
     }
 }

@@ -42,11 +42,7 @@ public enum Siblings {
     }
 
     static func note(_ outcome: String, in name: String = outcomes) {
-        guard let directory else { return }
-        let file = open("\(directory)/\(name)", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-        defer { close(file) }
-        let line = "\(outcome)\n"
-        _ = line.withCString { write(file, $0, strlen($0)) }
+        if let directory { SharedFile.append(outcome, to: "\(directory)/\(name)") }
     }
 }
 
@@ -67,14 +63,12 @@ private actor SiblingsRoot: Coordinator {
             try await startChildren()
             await context.endOrphans()
         }
-        while true { try await Task.sleep(for: .seconds(3_600)) }
+        try await Fixture.untilCancelled()
     }
 
     private func startChildren() async throws {
         try await context.start(AskingCoordinator.self, as: "a", in: .worker)
-        while let directory = Siblings.directory, access("\(directory)/\(Siblings.gate)", F_OK) == 0 {
-            try await Task.sleep(for: .milliseconds(5))
-        }
+        if let directory = Siblings.directory { try await SharedFile.wait(for: "\(directory)/\(Siblings.gate)", isThere: false) }
         try await context.start(SiblingCoordinator.self, as: "b", in: .worker)
     }
 }
@@ -100,7 +94,10 @@ private actor AskingCoordinator: Coordinator {
     func run() async throws {
         var number = 0
         while true {
-            try await Task.sleep(for: .milliseconds(2))
+            try await Fixture.realTime(
+                .milliseconds(2),
+                because: "without a pause its asks would take a processor for as long as the test lasts"
+            )
             do {
                 let life = try await context.ask(Siblings.Greet())
                 Siblings.note("\(life)")

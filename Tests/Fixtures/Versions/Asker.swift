@@ -22,24 +22,34 @@ public struct Ancestors<C: Coordinator>: Asker {
     }
 }
 
-extension Child: Asker {
-    public func ask<M: ResponderMessage>(_ message: M) async throws -> M.Reply { try await ask(message, timeout: patience) }
-    public func send<M: ResponderMessage>(_ message: M) async throws -> Bool { try await send(message, timeout: patience) }
+/// Down to a child.
+public struct Below<C: Coordinator>: Asker {
+    private let child: Child<C>
+
+    public init(_ child: Child<C>) { self.child = child }
+
+    public func ask<M: ResponderMessage>(_ message: M) async throws -> M.Reply { try await child.ask(message, timeout: patience) }
+    public func send<M: ResponderMessage>(_ message: M) async throws -> Bool { try await child.send(message, timeout: patience) }
     public func replies<M: ResponderMessage>(to message: M) async throws -> [M.Reply] {
-        try await stream(message, timeout: patience).reduce(into: []) { $0.append($1) }
+        try await child.stream(message, timeout: patience).reduce(into: []) { $0.append($1) }
     }
 }
 
-extension CoordinatorHandle: Asker {
-    public func ask<M: ResponderMessage>(_ message: M) async throws -> M.Reply { try await ask(message, timeout: patience) }
-    public func send<M: ResponderMessage>(_ message: M) async throws -> Bool { try await send(message, timeout: patience) }
+/// By a handle.
+public struct Held<C: Coordinator>: Asker {
+    private let handle: CoordinatorHandle<C>
+
+    public init(_ handle: CoordinatorHandle<C>) { self.handle = handle }
+
+    public func ask<M: ResponderMessage>(_ message: M) async throws -> M.Reply { try await handle.ask(message, timeout: patience) }
+    public func send<M: ResponderMessage>(_ message: M) async throws -> Bool { try await handle.send(message, timeout: patience) }
     public func replies<M: ResponderMessage>(to message: M) async throws -> [M.Reply] {
-        try await stream(message, timeout: patience).reduce(into: []) { $0.append($1) }
+        try await handle.stream(message, timeout: patience).reduce(into: []) { $0.append($1) }
     }
 }
 
 /// By a path.
-public struct Place: Asker {
+public struct Target: Asker {
     private let runtime: CoordinatorRuntime
     private let path: CoordinatorPath
 
@@ -58,12 +68,9 @@ public struct Place: Asker {
 extension Asker {
     /// Sends a message one way, and returns whether it was handled.
     public func isNoted<M: ResponderMessage>(_ message: M) async throws -> Bool {
+        // What the same sender asks later is answered later.
         guard try await send(message) else { return false }
-        for _ in 0..<2_000 {
-            if try await ask(Notes()).contains("hello") { return true }
-            try await Task.sleep(for: .milliseconds(10))
-        }
-        return false
+        return try await ask(Notes()).contains("hello")
     }
 }
 

@@ -1,8 +1,37 @@
 import Coordinators
-import VersionSupport
+
+/// A third build: the root of a tree with a worker of each of two other programs, which it knows none of the types of.
+public enum VersionRelay {
+    /// Runs the tree, and prints what came of it.
+    ///
+    /// - Parameters:
+    ///   - cart: The program of the cart.
+    ///   - client: The program of the client.
+    public static func main(cart: String, client: String) async throws {
+        let runtime = CoordinatorRuntime(PassingCoordinator.self) { ($0.cart, $0.client) = (cart, client) }
+        try await runtime.start()
+        var trial = Trial()
+        trial.results["up"] = try await runtime.ask(AskAll(), at: "/client", timeout: .seconds(60))
+        var named: [String: String] = [:]
+        for name in ["Cart.Count", "Basket.Size"] {
+            named[name] = await outcome { "\(try await runtime.ask(named: name, payload: [:], at: "/cart"))" }
+        }
+        named["Cart.AddItem"] = await outcome {
+            "\(try await runtime.ask(named: "Cart.AddItem", payload: ["sku": "full"], at: "/cart"))"
+        }
+        trial.results["named"] = named
+        await runtime.stop()
+        print(try trial.json)
+    }
+}
 
 /// Knows none of the others' messages, and hands them on.
-private actor RelayCoordinator: Coordinator {
+private actor PassingCoordinator: Coordinator {
+    struct Configuration: CoordinatorConfiguration {
+        var cart = ""
+        var client = ""
+    }
+
     enum ChildKey: String, CoordinatorKey { case cart, client }
 
     let context: Context
@@ -15,21 +44,7 @@ private actor RelayCoordinator: Coordinator {
     ]
 
     func start() async throws {
-        try await context.start(worker: "CartCoordinator", as: .cart, executable: CommandLine.arguments[1])
-        try await context.start(worker: "ClientCoordinator", as: .client, executable: CommandLine.arguments[2])
+        try await context.start(worker: "CartCoordinator", as: .cart, executable: context.configuration.cart)
+        try await context.start(worker: "ClientCoordinator", as: .client, executable: context.configuration.client)
     }
 }
-
-// A third build: runs a tree with a worker of each of the two programs that the arguments name, and prints what came of it.
-let runtime = CoordinatorRuntime(RelayCoordinator.self)
-try await runtime.start()
-var trial = Trial()
-trial.results["up"] = try await runtime.ask(AskAll(), at: "/client", timeout: .seconds(60))
-var named: [String: String] = [:]
-for name in ["Cart.Count", "Basket.Size"] {
-    named[name] = await outcome { "\(try await runtime.ask(named: name, payload: [:], at: "/cart"))" }
-}
-named["Cart.AddItem"] = await outcome { "\(try await runtime.ask(named: "Cart.AddItem", payload: ["sku": "full"], at: "/cart"))" }
-trial.results["named"] = named
-await runtime.stop()
-print(try trial.json)

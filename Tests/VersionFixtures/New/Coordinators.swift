@@ -1,5 +1,5 @@
 import Coordinators
-import VersionSupport
+import Fixtures
 
 /// Answers the messages of this build.
 actor CartCoordinator: Coordinator {
@@ -63,7 +63,7 @@ actor ParentCoordinator: Coordinator {
         },
         .respond(to: AskChild.self) { me, _ in
             guard let cart = me.context.child(.cart, as: CartCoordinator.self) else { return [:] }
-            return await cart.askAll()
+            return await Below(cart).askAll()
         },
         .intercept(prefix: "Cart.") { me, message, chain in try await me.see(message, chain) },
         .intercept(Cart.Add.self) { _, add, chain in try await chain.next(add) },

@@ -1,5 +1,5 @@
 import Coordinators
-import VersionSupport
+import Fixtures
 
 enum Cart {
     struct Add: ResponderMessage {

@@ -1,5 +1,5 @@
 import Coordinators
-import VersionSupport
+import Fixtures
 
 enum Cart {
     /// `Cart.Add` in the next build, without the coupon, with a count and a gift.

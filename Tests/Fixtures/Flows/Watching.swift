@@ -33,7 +33,7 @@ public actor WatcherCoordinator: Coordinator {
     public static let responders: Responders = [
         .respond(to: Watching.Begin.self) { me, begin in me.begin(begin.path) },
         .respond(to: Watching.Watch.self) { me, watch in try await me.context.watch(watch.path) },
-        .respond(to: WhereAmI.self) { me, _ in .here(me.context) },
+        .respond(to: Fixture.WhereAmI.self) { me, _ in .here(me.context) },
     ]
 
     private func begin(_ path: CoordinatorPath) {

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 public import Coordinators
 
 public enum LastWords {
@@ -61,7 +62,7 @@ public actor LastWordsCoordinator: Coordinator {
     public nonisolated let context: Context
     private let configuration: Configuration
     private var held = 0
-    private var mustReturn = false
+    private nonisolated let mustReturn = OneShot<Void>()
 
     public init(_ context: Context) {
         self.context = context
@@ -73,7 +74,7 @@ public actor LastWordsCoordinator: Coordinator {
     public static let responders: Responders = [
         .respond(to: LastWords.Hold.self) { me, hold in
             me.held += 1
-            try? await Task.sleep(for: .seconds(600))
+            try? await Fixture.untilCancelled()
             return String(repeating: "x", count: hold.bytes)
         },
         .respond(to: LastWords.Fetch.self) { _, fetch in String(repeating: "x", count: fetch.bytes) },
@@ -83,14 +84,14 @@ public actor LastWordsCoordinator: Coordinator {
         .respond(to: LastWords.End.self) { me, end in
             switch end.how {
             case .finish: me.context.finish("finished")
-            case .fail: me.context.fail(Flow.Refused("told to fail"))
-            case .return: me.mustReturn = true
+            case .fail: me.context.fail(Fixture.Refusal("told to fail"))
+            case .return: me.mustReturn.settle()
             }
         },
     ]
 
     public func run() async throws {
-        while !mustReturn { try await Task.sleep(for: .milliseconds(5)) }
+        _ = await mustReturn.valueUnlessCancelled()
     }
 
     public func stopped() async {

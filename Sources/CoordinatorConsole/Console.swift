@@ -1,3 +1,4 @@
+import Control
 import Hummingbird
 import HummingbirdCore
 public import Logging

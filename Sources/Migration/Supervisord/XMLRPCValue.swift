@@ -116,7 +116,7 @@ package struct XMLRPCFault: Error, Hashable {
         }
     }
 
-    let code: Code
+    package let code: Code
     let text: String
 
     init(_ code: Code, _ detail: String? = nil) {

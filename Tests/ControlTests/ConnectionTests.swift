@@ -157,16 +157,18 @@ struct ConnectionTests {
     @Test("A connection that is being made when all are dismissed hears of it before that is done")
     func dismissal() async throws {
         var limits = ConnectionLimits()
-        limits.dismissalTimeout = .seconds(30)
+        (limits.handshakeTimeout, limits.dismissalTimeout) = (.seconds(30), .seconds(30))
         try await withServer(limits: limits) { directory, server in
             let stream = try await ByteStream.dial("ipc://" + directory.controlSocket, timeout: .seconds(5))
             let greeting = try await stream.receive(upTo: 8)
             let isDone = Lock(false)
+            let hasBegun = OneShot<Void>()
             let dismissal = Task {
+                hasBegun.settle()
                 await server.dismissAll()
                 isDone.withLock { $0 = true }
             }
-            try await eventually("it has begun") { (try? await RawClient(directory)) == nil }
+            await hasBegun.value
             // One that begins later, and has nothing to wait for, is done.
             try await withServer { _, other in await other.dismissAll() }
             #expect(isDone.withLock { !$0 })

@@ -19,7 +19,7 @@ struct HostileInputTests {
         """
 
     /// The connections in all; each round makes one of each kind at each socket, of which there are three.
-    private static let connections = rounds(short: 1_500, all: 10_000, long: 10_000)
+    private static let connections = rounds(short: 2_000, all: 10_000, long: 10_000)
 
     @Test(
         "Thousands of hostile connections of every kind: each is dropped without an answer, good peers are answered, nothing grows, and the log counts the forgeries"
@@ -41,7 +41,10 @@ struct HostileInputTests {
             let hostile = try await Self.assail(daemon, rounds: rounds, seed: seed &+ 1)
             good.cancel()
             let answers = try await good.value
-            #expect(answers.count > 100 && answers.allSatisfy { $0 < .patient(.seconds(2)) }, "\(answers.max() ?? .zero)")
+            #expect(
+                answers.count > Self.connections / 100 && answers.allSatisfy { $0 < .patient(.seconds(2)) },
+                "\(answers.max() ?? .zero)"
+            )
 
             #expect(hostile.leaks == [], "seed \(seed)")
             #expect(hostile.tolerated == [:], "seed \(seed)")

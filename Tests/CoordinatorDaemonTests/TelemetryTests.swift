@@ -26,6 +26,7 @@ struct TelemetryTests {
             """
         var processes: [Int32?] = []
         try await RunningDaemon.with(tree) { daemon in
+            try await daemon.allActive()
             let asked = try await daemon.control("ask", "/tree", "Fixture.AskChild", #"{"key": "a", "text": "words"}"#)
             #expect(asked.output == "\"words\"\n", "\(asked.errors)")
             processes = [try await daemon.node("/tree").pid, try await daemon.node("/tree/a").pid]

@@ -46,7 +46,7 @@ final class EtcdMembers: Sendable {
                 var arguments = [
                     "--name", "m\(number)", "--data-dir", directory.file("m\(number)"), "--listen-client-urls", client,
                     "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
-                    "--initial-cluster", peers, "--pre-vote=true", "--auth-token-ttl", "1",
+                    "--initial-cluster", peers, "--pre-vote=true", "--auth-token-ttl", "3",
                 ]
                 if let security {
                     arguments += [

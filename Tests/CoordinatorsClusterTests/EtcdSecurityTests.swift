@@ -28,7 +28,7 @@ import Testing
             let alpha = try await own.joined("alpha")
             let revision = try await own.list(.everything, until: soon).revision
             var watch = own.watch(.folder(.owners), after: revision).makeAsyncIterator()
-            try await realTime(.seconds(3), because: "etcd forgets the token after a second here, and looks once a second")
+            try await realTime(.seconds(5), because: "etcd forgets the token after three seconds here")
             let epoch = try await own.owned("/shop", by: alpha)
             #expect(await watch.changes(1).compactMap(\.entry).map { Owner($0).epoch } == [epoch])
             await own.close()

@@ -125,7 +125,7 @@ extension LinkTests {
     }
 
     @Test func aNodeThatDoesntAnswerIsNamedInTime() async throws {
-        try await RunningCluster.with(Self.root, areLinked: true) { cluster in
+        try await RunningCluster.with(Self.root, settings: "  ttl: 15s", areLinked: true) { cluster in
             let owner = try await cluster.activeOwner(of: "/root")
             let elsewhere = try #require(others(owner).first)
             #expect(try await cluster.control(elsewhere, "ps").output.contains("/root"))

@@ -93,7 +93,7 @@ final class RunningCluster: Sendable {
               name: \(cluster)
               node: \(name)
               endpoints: [\(endpoints.joined(separator: ", "))]
-              ttl: 3s
+            \(settings.contains("  ttl: ") ? "" : "  ttl: 3s")
             \(settings)
             \(links ?? "")
             children:

@@ -44,22 +44,35 @@ import Testing
     static let interesting: [UInt8] =
         Array("{}[],:-?&*!|>'\"%@`#~<= \t\n\r\\0/9.aK".utf8) + [0, 0x1B, 0x7F, 0xC3, 0xA9, 0xFF, 0xEF, 0xBB, 0xBF]
 
-    @Test("Deep nesting is refused")
+    @Test("Deep nesting is refused where it begins to be too deep")
     func deepNestingIsRefused() {
-        for opening in ["[", "{a: ", "- "] {
-            let text = "children: " + String(repeating: opening, count: 5000)
-            #expect(ConfigurationProblemTests.problems(of: text).count == 1)
+        let openings = [("[", "f:1:1001"), ("{a: ", "f:1:4001"), ("- ", "f:1:2001"), ("? ", "f:1:2001")]
+        for (opening, place) in openings {
+            let text = String(repeating: opening, count: 5000)
+            #expect(ConfigurationProblemTests.problems(of: text) == ["\(place): \(Self.tooDeep)"], "\(opening)")
         }
     }
 
-    @Test("Aliases that multiply are refused")
-    func aliasesThatMultiplyAreRefused() {
+    @Test("Aliases that nest are refused, however many levels each of them has")
+    func aliasesThatNestAreRefused() {
+        let (opening, closing) = (String(repeating: "[", count: 600), String(repeating: "]", count: 600))
+        let first = "a0: &a0 \(opening)x\(closing)\n"
+        #expect(!ConfigurationProblemTests.problems(of: first).contains { $0.contains(Self.tooDeep) })
+        let rest = (1...400).map { "a\($0): &a\($0) \(opening)*a\($0 - 1)\(closing)\n" }.joined()
+        #expect(ConfigurationProblemTests.problems(of: first + rest) == ["f:2:609: \(Self.tooDeep)"])
+    }
+
+    private static let tooDeep =
+        "more than 1000 lists and mappings are in one another (an alias counts as all that it stands for); expected fewer levels"
+
+    @Test("Aliases that multiply are refused, as values and as keys", arguments: ["", "? *a29\n: x\n? *a29\n: y\n"])
+    func aliasesThatMultiplyAreRefused(end: String) {
         var text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
-        for level in 1...9 {
+        for level in 1...29 {
             text += "a\(level): &a\(level) [" + repeatElement("*a\(level - 1)", count: 10).joined(separator: ", ") + "]\n"
         }
         #expect(
-            ConfigurationProblemTests.problems(of: text) == [
+            ConfigurationProblemTests.problems(of: text + end) == [
                 "f:1:1: the file has more than 100000 values (an alias counts as all that it stands for); expected fewer or smaller aliases"
             ]
         )

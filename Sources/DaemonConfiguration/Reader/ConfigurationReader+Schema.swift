@@ -151,7 +151,12 @@ extension ConfigurationReader {
         return nil
     }
 
-    private mutating func group(_ node: YAMLNode, _ fields: Fields, _ logging: LoggingConfiguration, _ pathLength: Int) -> ConfiguredGroup? {
+    private mutating func group(
+        _ node: YAMLNode,
+        _ fields: Fields,
+        _ logging: LoggingConfiguration,
+        _ pathLength: Int
+    ) -> ConfiguredGroup? {
         let supervision = fields["supervision"].map { self.supervision($0) } ?? SupervisionPolicy()
         return children(node, supervision, logging, pathLength: pathLength).map { ConfiguredGroup(children: $0, supervision: supervision) }
     }

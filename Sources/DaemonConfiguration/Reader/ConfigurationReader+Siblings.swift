@@ -72,9 +72,9 @@ extension ConfigurationReader {
             }
         }
         guard let cycle = SiblingDependencies(of: siblings.children).cycle,
-            let name = siblings.names.first(where: { $0.key == cycle[0] })?.names.first(where: { $0.name == cycle[1] })
+            let place = siblings.names.filter({ $0.key == cycle[0] }).flatMap(\.names).first(where: { $0.name == cycle[1] })?.mark
         else { return }
         let circle = cycle.map { "`\($0)`" }.joined(separator: " after ")
-        report(at: name.mark, "children would be started after one another in a circle: \(circle); expected an order in which they can start")
+        report(at: place, "children would be started after one another in a circle: \(circle); expected an order in which they can start")
     }
 }

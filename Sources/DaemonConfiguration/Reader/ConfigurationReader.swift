@@ -134,7 +134,8 @@ struct ConfigurationReader {
         return nil
     }
 
-    mutating func choice<Choice: RawRepresentable & CaseIterable>(_ node: YAMLNode, _ name: String) -> Choice? where Choice.RawValue == String {
+    mutating func choice<Choice: RawRepresentable & CaseIterable>(_ node: YAMLNode, _ name: String) -> Choice?
+    where Choice.RawValue == String {
         if let choice = node.text.flatMap({ Choice(rawValue: $0) }) { return choice }
         let names = Choice.allCases.map(\.rawValue)
         let hint = Spelling.hint(for: node.text ?? "", among: names)

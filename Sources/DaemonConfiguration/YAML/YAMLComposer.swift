@@ -5,7 +5,7 @@ struct YAMLComposer: ~Copyable {
 
     private var parser: YAMLParser
     private let file: String
-    /// The nodes that aliases stand for. An alias shares the node's memory, however often it's used.
+    /// The nodes that aliases stand for, whose memory is shared by all aliases of one anchor.
     private var anchors: [String: YAMLNode] = [:]
 
     /// Returns the root of the one document in `text`; nil when there is none.

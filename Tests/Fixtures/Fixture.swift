@@ -43,10 +43,7 @@ public enum Fixture {
         public typealias Reply = String
         public var key: String
         public var text: String
-        public init(_ key: String, _ text: String) {
-            self.key = key
-            self.text = text
-        }
+        public init(_ key: String, _ text: String) { (self.key, self.text) = (key, text) }
     }
 
     /// A number that the root notes down, in order of arrival.
@@ -89,10 +86,7 @@ public enum Fixture {
     public struct Stall: ResponderMessage {
         public var every: Int
         public var milliseconds: Int
-        public init(every: Int, milliseconds: Int) {
-            self.every = every
-            self.milliseconds = milliseconds
-        }
+        public init(every: Int, milliseconds: Int) { (self.every, self.milliseconds) = (every, milliseconds) }
     }
 
     public struct CancelledWaits: ResponderMessage {

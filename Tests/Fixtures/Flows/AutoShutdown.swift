@@ -10,12 +10,9 @@ public actor EndingCoordinator: Coordinator {
     public static let line = "the significant one ends"
 
     public nonisolated let context: Context
-    private let configuration: Configuration
+    private nonisolated var configuration: Configuration { context.configuration }
 
-    public init(_ context: Context) {
-        self.context = context
-        configuration = context.configuration
-    }
+    public init(_ context: Context) { self.context = context }
 
     public func run() async throws { try await configuration.notebook.wait(for: Self.line) }
     public func stopped() async { configuration.notebook.note(context.path, "stop") }
@@ -30,12 +27,9 @@ public actor AutoShutdownCoordinator: Coordinator {
     }
 
     public nonisolated let context: Context
-    private let configuration: Configuration
+    private nonisolated var configuration: Configuration { context.configuration }
 
-    public init(_ context: Context) {
-        self.context = context
-        configuration = context.configuration
-    }
+    public init(_ context: Context) { self.context = context }
 
     public static let supervision = SupervisionPolicy(.oneForOne, intensity: 5, period: .seconds(60), autoShutdown: .anySignificant)
 

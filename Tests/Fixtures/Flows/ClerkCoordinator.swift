@@ -47,10 +47,7 @@ extension Flow {
     public struct StartClerk: ResponderMessage {
         public var key: String
         public var inWorker: Bool
-        public init(_ key: String, inWorker: Bool) {
-            self.key = key
-            self.inWorker = inWorker
-        }
+        public init(_ key: String, inWorker: Bool) { (self.key, self.inWorker) = (key, inWorker) }
     }
 }
 

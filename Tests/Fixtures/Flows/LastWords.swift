@@ -60,14 +60,11 @@ public actor LastWordsCoordinator: Coordinator {
     }
 
     public nonisolated let context: Context
-    private let configuration: Configuration
+    private nonisolated var configuration: Configuration { context.configuration }
     private var held = 0
     private nonisolated let mustReturn = OneShot<Void>()
 
-    public init(_ context: Context) {
-        self.context = context
-        configuration = context.configuration
-    }
+    public init(_ context: Context) { self.context = context }
 
     public static let mailbox = MailboxPolicy(running: 2_048, waiting: 2_048, bytes: 64 << 20)
 

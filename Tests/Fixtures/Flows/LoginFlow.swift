@@ -6,10 +6,7 @@ public enum Account {
         public typealias Reply = String
         public var name: String
         public var password: String
-        public init(name: String, password: String) {
-            self.name = name
-            self.password = password
-        }
+        public init(name: String, password: String) { (self.name, self.password) = (name, password) }
     }
 }
 
@@ -29,10 +26,7 @@ public actor LoginFlow: Coordinator {
     public struct Submit: ResponderMessage {
         public var name: String
         public var password: String
-        public init(name: String, password: String) {
-            self.name = name
-            self.password = password
-        }
+        public init(name: String, password: String) { (self.name, self.password) = (name, password) }
     }
 
     public struct Shown: ResponderMessage {

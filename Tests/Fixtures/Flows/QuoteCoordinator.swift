@@ -69,12 +69,9 @@ public actor QuoteCoordinator: Coordinator {
     private nonisolated let prices = Lock(Prices())
     /// Is posted for each price that is set; a handler that blocks takes what others have left.
     private nonisolated let priceSet = Semaphore()
-    private let configuration: Configuration
+    private nonisolated var configuration: Configuration { context.configuration }
 
-    public init(_ context: Context) {
-        self.context = context
-        configuration = context.configuration
-    }
+    public init(_ context: Context) { self.context = context }
 
     public static let responders: Responders = [
         .inline(Quotes.Price.self) { me, price in

@@ -21,10 +21,7 @@ extension Flow {
     public struct Counted: Codable, Sendable, Hashable {
         public var number: Int
         public var padding: String
-        public init(number: Int, padding: String) {
-            self.number = number
-            self.padding = padding
-        }
+        public init(number: Int, padding: String) { (self.number, self.padding) = (number, padding) }
     }
 
     /// Asks for the number of replies that the root's present stream has sent.
@@ -70,10 +67,7 @@ extension Flow {
     public struct StartReader: ResponderMessage {
         public var key: String
         public var inWorker: Bool
-        public init(_ key: String, inWorker: Bool) {
-            self.key = key
-            self.inWorker = inWorker
-        }
+        public init(_ key: String, inWorker: Bool) { (self.key, self.inWorker) = (key, inWorker) }
     }
 }
 
@@ -87,12 +81,9 @@ public actor ReaderCoordinator: Coordinator {
     public static let readOn = "read on"
 
     public nonisolated let context: Context
-    private let configuration: Configuration
+    private nonisolated var configuration: Configuration { context.configuration }
 
-    public init(_ context: Context) {
-        self.context = context
-        configuration = context.configuration
-    }
+    public init(_ context: Context) { self.context = context }
 
     public static let responders: Responders = [
         .respond(to: Flow.Read.self) { me, request in try await me.read(request) },

@@ -100,14 +100,11 @@ public actor SerialCoordinator: Coordinator {
     public static let mailbox = MailboxPolicy(running: 1)
 
     public nonisolated let context: Context
-    private let configuration: Configuration
+    private nonisolated var configuration: Configuration { context.configuration }
     private var notes: [String] = []
     private var holders: [CheckedContinuation<Void, Never>] = []
 
-    public init(_ context: Context) {
-        self.context = context
-        configuration = context.configuration
-    }
+    public init(_ context: Context) { self.context = context }
 
     public static let responders: Responders = [
         .respond(to: Serial.Hold.self) { me, hold in
@@ -190,14 +187,11 @@ public actor SerialHelper: Coordinator {
     public typealias Event = String
 
     public nonisolated let context: Context
-    private let configuration: Configuration
+    private nonisolated var configuration: Configuration { context.configuration }
     private var telling: Task<Void, any Error>?
     private var ticks: ReplyStream<Int>.Iterator?
 
-    public init(_ context: Context) {
-        self.context = context
-        configuration = context.configuration
-    }
+    public init(_ context: Context) { self.context = context }
 
     public static let responders: Responders = [
         .respond(to: Serial.Tell.self) { me, tell in

@@ -28,10 +28,7 @@ public actor ShelfCoordinator: Coordinator {
         public typealias Reply = String
         public var sku: String
         public var inWorker: Bool
-        public init(_ sku: String, inWorker: Bool) {
-            self.sku = sku
-            self.inWorker = inWorker
-        }
+        public init(_ sku: String, inWorker: Bool) { (self.sku, self.inWorker) = (sku, inWorker) }
     }
 
     public nonisolated let context: Context
@@ -71,12 +68,9 @@ public actor PaymentFlow: Coordinator {
     }
 
     public nonisolated let context: Context
-    private let configuration: Configuration
+    private nonisolated var configuration: Configuration { context.configuration }
 
-    public init(_ context: Context) {
-        self.context = context
-        configuration = context.configuration
-    }
+    public init(_ context: Context) { self.context = context }
 
     public func start() async throws {
         context.show(.paying)

@@ -5,10 +5,7 @@ extension Flow {
     public struct Load: ResponderMessage {
         public var number: Int
         public var padding: String
-        public init(_ number: Int, padding: String = "") {
-            self.number = number
-            self.padding = padding
-        }
+        public init(_ number: Int, padding: String = "") { (self.number, self.padding) = (number, padding) }
     }
 
     /// Sends loads as fast as they are taken, for a while.
@@ -16,10 +13,7 @@ extension Flow {
         public typealias Reply = Flooded
         public var milliseconds: Int
         public var bytes: Int
-        public init(milliseconds: Int, bytes: Int) {
-            self.milliseconds = milliseconds
-            self.bytes = bytes
-        }
+        public init(milliseconds: Int, bytes: Int) { (self.milliseconds, self.bytes) = (milliseconds, bytes) }
     }
 
     /// The results of the sends.
@@ -55,13 +49,10 @@ public actor SlowCoordinator: Coordinator {
     public static let mailbox = MailboxPolicy(running: 4_096, waiting: 4_096, bytes: 16 << 20, whenFull: .wait)
 
     public nonisolated let context: Context
-    private let configuration: Configuration
+    private nonisolated var configuration: Configuration { context.configuration }
     private var turn: CoordinatorClock.Instant?
 
-    public init(_ context: Context) {
-        self.context = context
-        configuration = context.configuration
-    }
+    public init(_ context: Context) { self.context = context }
 
     public static let responders: Responders = [
         .respond(to: Flow.Load.self) { me, load in

@@ -17,12 +17,9 @@ public actor StackCoordinator: NavigationCoordinator {
     }
 
     public nonisolated let context: Context
-    private let configuration: Configuration
+    private nonisolated var configuration: Configuration { context.configuration }
 
-    public init(_ context: Context) {
-        self.context = context
-        configuration = context.configuration
-    }
+    public init(_ context: Context) { self.context = context }
 
     public static let responders: Responders = [
         .respond(to: Flow.StartStep.self) { me, start in try await me.context.startStep(start) },

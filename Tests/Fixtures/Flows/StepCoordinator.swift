@@ -32,12 +32,9 @@ public actor StepCoordinator: Coordinator {
     }
 
     public nonisolated let context: Context
-    let configuration: Configuration
+    nonisolated var configuration: Configuration { context.configuration }
 
-    public init(_ context: Context) {
-        self.context = context
-        configuration = context.configuration
-    }
+    public init(_ context: Context) { self.context = context }
 
     public static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
 

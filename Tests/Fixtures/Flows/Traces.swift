@@ -41,10 +41,7 @@ public enum Traces {
         public typealias Reply = Int
         public var streams: Int
         public var reading: Reading
-        public init(_ streams: Int, _ reading: Reading) {
-            self.streams = streams
-            self.reading = reading
-        }
+        public init(_ streams: Int, _ reading: Reading) { (self.streams, self.reading) = (streams, reading) }
     }
 
     /// Asks for the number of tracers in the responder's process.
@@ -62,12 +59,9 @@ public actor TraceSource: Coordinator {
     }
 
     public nonisolated let context: Context
-    private let configuration: Configuration
+    private nonisolated var configuration: Configuration { context.configuration }
 
-    public init(_ context: Context) {
-        self.context = context
-        configuration = context.configuration
-    }
+    public init(_ context: Context) { self.context = context }
 
     public static let responders: Responders = [
         .stream(Traces.Stream.self) { _, stream, replies in

@@ -23,12 +23,9 @@ public actor WatcherCoordinator: Coordinator {
     }
 
     public nonisolated let context: Context
-    private let configuration: Configuration
+    private nonisolated var configuration: Configuration { context.configuration }
 
-    public init(_ context: Context) {
-        self.context = context
-        configuration = context.configuration
-    }
+    public init(_ context: Context) { self.context = context }
 
     public static let responders: Responders = [
         .respond(to: Watching.Begin.self) { me, begin in me.begin(begin.path) },

@@ -29,10 +29,7 @@ public enum Climb {
         }
         public var amount: Int
         public var manner: Manner
-        public init(_ amount: Int, _ manner: Manner) {
-            self.amount = amount
-            self.manner = manner
-        }
+        public init(_ amount: Int, _ manner: Manner) { (self.amount, self.manner) = (amount, manner) }
     }
 
     /// Intercepted and answered by one and the same coordinator.
@@ -47,10 +44,7 @@ public enum Climb {
         public enum End: String, Codable, Sendable { case returns, refuses, never }
         public var count: Int
         public var end: End
-        public init(_ count: Int, _ end: End) {
-            self.count = count
-            self.end = end
-        }
+        public init(_ count: Int, _ end: End) { (self.count, self.end) = (count, end) }
     }
 
     /// Asks for the context of a message in its handler.

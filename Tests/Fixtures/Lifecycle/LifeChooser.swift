@@ -8,12 +8,9 @@ public actor LifeChooser: Coordinator {
     }
 
     public nonisolated let context: Context
-    private let configuration: Configuration
+    private nonisolated var configuration: Configuration { context.configuration }
 
-    public init(_ context: Context) {
-        self.context = context
-        configuration = context.configuration
-    }
+    public init(_ context: Context) { self.context = context }
 
     public static let responders: Responders = [
         .respond(to: Fixture.WhereAmI.self) { me, _ in .here(me.context) },

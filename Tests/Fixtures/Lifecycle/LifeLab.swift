@@ -11,10 +11,7 @@ public actor LifeLab: Coordinator {
         public typealias Reply = Int
         public var count: Int
         public var inWorker: Bool
-        public init(_ count: Int, inWorker: Bool) {
-            self.count = count
-            self.inWorker = inWorker
-        }
+        public init(_ count: Int, inWorker: Bool) { (self.count, self.inWorker) = (count, inWorker) }
     }
 
     public struct TakeCensus: ResponderMessage {

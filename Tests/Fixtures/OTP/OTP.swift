@@ -12,10 +12,7 @@ public enum OTP {
     public struct StartMany: ResponderMessage {
         public var count: Int
         public var restart: RestartType
-        public init(_ count: Int, _ restart: RestartType) {
-            self.count = count
-            self.restart = restart
-        }
+        public init(_ count: Int, _ restart: RestartType) { (self.count, self.restart) = (count, restart) }
     }
 
     /// Asks a supervisor to start a child of another type than all others have.

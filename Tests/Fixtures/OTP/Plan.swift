@@ -27,10 +27,7 @@ public struct Plan: CoordinatorConfiguration, Hashable, ExpressibleByStringLiter
     public struct Ending: Codable, Sendable, Hashable {
         public var way: OTP.Way
         public var gate: String
-        public init(_ way: OTP.Way, gate: String) {
-            self.way = way
-            self.gate = gate
-        }
+        public init(_ way: OTP.Way, gate: String) { (self.way, self.gate) = (way, gate) }
     }
 
     public init() {}

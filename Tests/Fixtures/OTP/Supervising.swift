@@ -4,12 +4,9 @@ public import Coordinators
 public actor Supervising<Choice: PolicyChoice>: Coordinator {
     public typealias Configuration = Plan
     public nonisolated let context: Context
-    private let configuration: Plan
+    private nonisolated var configuration: Plan { context.configuration }
 
-    public init(_ context: Context) {
-        self.context = context
-        configuration = context.configuration
-    }
+    public init(_ context: Context) { self.context = context }
 
     public static var supervision: SupervisionPolicy { Choice.choice.policy }
 

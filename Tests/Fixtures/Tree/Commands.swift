@@ -82,10 +82,7 @@ extension Fixture {
     public struct StartProgram: ResponderMessage {
         public var key: String
         public var command: [String]
-        public init(_ key: String, _ command: [String]) {
-            self.key = key
-            self.command = command
-        }
+        public init(_ key: String, _ command: [String]) { (self.key, self.command) = (key, command) }
     }
 
     public struct StopChild: ResponderMessage {
@@ -111,11 +108,7 @@ extension Fixture {
         public var key: String
         public var inWorker: Bool
         public var how: String
-        public init(_ key: String, inWorker: Bool, how: String) {
-            self.key = key
-            self.inWorker = inWorker
-            self.how = how
-        }
+        public init(_ key: String, inWorker: Bool, how: String) { (self.key, self.inWorker, self.how) = (key, inWorker, how) }
     }
 
     /// Asks for the changes that the root's lifecycle rows have got.

@@ -14,7 +14,7 @@ public actor RootCoordinator: Coordinator {
     }
 
     public nonisolated let context: Context
-    private let configuration: Configuration
+    private nonisolated var configuration: Configuration { context.configuration }
     private var notes: [Int] = []
     private var total = 0
     private var echoes = 0
@@ -23,10 +23,7 @@ public actor RootCoordinator: Coordinator {
     private var lifecycle: [String] = []
     private var unhandledMessages: [String] = []
 
-    public init(_ context: Context) {
-        self.context = context
-        configuration = context.configuration
-    }
+    public init(_ context: Context) { self.context = context }
 
     public static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
 

@@ -108,10 +108,7 @@ struct DeepLinkTests {
         try await PageTree.run { tree in
             let starting = Task { try await tree.step("shop", place) { $0.startsAt = "start now" } }
             try await tree.reads("/shop start")
-            let error = await #expect(throws: CoordinatorError.self) {
-                try await tree.runtime.open(Route("shop", page), timeout: .milliseconds(200))
-            }
-            #expect(error?.code == .timedOut)
+            await Support.expect(.timedOut) { try await tree.runtime.open(Route("shop", page), timeout: .milliseconds(200)) }
             tree.notebook.note("start now")
             _ = try await starting.value
             try await tree.runtime.open(Route("shop", Page.list), timeout: .seconds(20))
@@ -124,10 +121,7 @@ struct DeepLinkTests {
         try await PageTree.run { tree in
             // Its type has no `open` hook: the default.
             try await tree.clerk("clerk", place)
-            let error = await #expect(throws: CoordinatorError.self) {
-                try await tree.runtime.open(Route("clerk").then("nowhere", page), timeout: .seconds(20))
-            }
-            #expect(error?.code == .noSuchChild)
+            await Support.expect(.noSuchChild) { try await tree.runtime.open(Route("clerk").then("nowhere", page), timeout: .seconds(20)) }
             let clerk = try await tree.runtime.snapshot(of: "/clerk")
             #expect(clerk.state == .active && clerk.children.isEmpty)
         }

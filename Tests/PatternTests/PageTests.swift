@@ -43,58 +43,9 @@ struct PageTests {
         }
     }
 
-    @Test("A coordinator shows, replaces, pops and sets the root of its pages", arguments: Where.allCases)
-    func operations(_ place: Where) async throws {
-        try await PageTree.run { tree in
-            try await tree.step("child", place)
-            try await tree.perform(.show(.list), at: "/child")
-            try await tree.perform(.show(.product(1)), at: "/child")
-            try await tree.shows(["/child list", "/child product(1)"])
-            try await tree.perform(.replaceTop(.product(2)), at: "/child")
-            try await tree.shows(["/child list", "/child product(2)"])
-            try await tree.perform(.show(.product(3)), at: "/child")
-            try await tree.perform(.pop, at: "/child")
-            try await tree.shows(["/child list", "/child product(2)"])
-            try await tree.perform(.show(.product(4)), at: "/child")
-            try await tree.perform(.show(.product(5)), at: "/child")
-            try await tree.perform(.popTo(.list), at: "/child")
-            try await tree.shows(["/child list"])
-            try await tree.perform(.show(.product(6)), at: "/child")
-            try await tree.perform(.setRoot(.review(of: 6, stars: 1)), at: "/child")
-            try await tree.shows(["/child review(of: 6, stars: 1)"])
-            let snapshot = try await tree.runtime.snapshot(of: "/child")
-            #expect(snapshot.incarnation == 1)
-        }
-    }
-
-    @Test("Dismissing removes the topmost modal page and all above it", arguments: Where.allCases)
-    func modal(_ place: Where) async throws {
-        try await PageTree.run { tree in
-            try await tree.step("child", place) { $0.pagesAtStart = [.list] }
-            try await tree.perform(.present(.product(1)), at: "/child")
-            try await tree.perform(.show(.product(2)), at: "/child")
-            try await tree.perform(.present(.product(3)), at: "/child")
-            try await tree.perform(.show(.product(4)), at: "/child")
-            try await tree.shows(["/child list", "/child product(1)", "/child product(2)", "/child product(3)", "/child product(4)"])
-            try await tree.perform(.dismiss, at: "/child")
-            try await tree.shows(["/child list", "/child product(1)", "/child product(2)"])
-            try await tree.perform(.dismiss, at: "/child")
-            try await tree.shows(["/child list"])
-        }
-    }
-
-    @Test("Dismissing a coordinator's modal page removes the pages of others above it", arguments: Where.allCases)
-    func modalOfOthers(_ place: Where) async throws {
-        try await PageTree.run { tree in
-            tree.root.show(.list)
-            tree.root.present(.product(1))
-            try await tree.step("child", place) { $0.pagesAtStart = [.product(2)] }
-            try await tree.shows(["/ list", "/ product(1)", "/child product(2)"])
-            tree.root.dismiss()
-            try await tree.shows(["/ list"])
-            // Its first page is gone, and so is it.
-            try await tree.isGone("/child")
-        }
+    @Test("What happens to coordinators and pages changes the stack, step by step", arguments: PageCase.all, Where.allCases)
+    fileprivate func steps(_ pages: PageCase, _ place: Where) async throws {
+        try await PageTree.run { tree in for step in pages.steps { try await step.take(in: tree, place) } }
     }
 
     @Test("A navigation coordinator has a stack of its own", arguments: Where.allCases)
@@ -112,51 +63,6 @@ struct PageTests {
             try await tree.shows(["/ list"])
             let seen = try await tree.perform(.navigation, at: "/stack/inner")
             #expect(seen == "/stack /stack/inner")
-        }
-    }
-
-    @Test("A stop rewinds to the pages before the start", arguments: Where.allCases)
-    func stop(_ place: Where) async throws {
-        try await PageTree.run { tree in
-            tree.root.show(.list)
-            try await tree.step("child", place) { $0.pagesAtStart = [.product(1)] }
-            try await tree.step("inner", below: "/child", place) { $0.pagesAtStart = [.product(2)] }
-            try await tree.shows(["/ list", "/child product(1)", "/child/inner product(2)"])
-            try await tree.root.remove("child")
-            let stack = try await tree.stack()
-            #expect(stack == ["/ list"])
-            // The former owner is told once, however many pages were above.
-            try await tree.reads("/ popped list")
-            try await tree.step("child", place) { $0.pagesAtStart = [.product(3)] }
-            try await tree.shows(["/ list", "/child product(3)"])
-        }
-    }
-
-    @Test("A stop of a coordinator between others removes its own pages alone", arguments: Where.allCases)
-    func between(_ place: Where) async throws {
-        try await PageTree.run { tree in
-            try await tree.step("one", place) { $0.pagesAtStart = [.product(1)] }
-            try await tree.shows(["/one product(1)"])
-            try await tree.step("two", place) { $0.pagesAtStart = [.product(2)] }
-            try await tree.shows(["/one product(1)", "/two product(2)"])
-            try await tree.step("three", place) { $0.pagesAtStart = [.product(3)] }
-            try await tree.shows(["/one product(1)", "/two product(2)", "/three product(3)"])
-            try await tree.root.remove("two")
-            try await tree.shows(["/one product(1)", "/three product(3)"])
-            try await tree.root.remove("three")
-            try await tree.shows(["/one product(1)"])
-            try await tree.reads("/one popped product(1)")
-        }
-    }
-
-    @Test("A parent without a page of its own is uncovered without a page", arguments: Where.allCases)
-    func uncovered(_ place: Where) async throws {
-        try await PageTree.run { tree in
-            try await tree.step("child", place) { $0.pagesAtStart = [.list] }
-            try await tree.shows(["/child list"])
-            try await tree.root.remove("child")
-            try await tree.shows([])
-            try await tree.reads("/ popped nil")
         }
     }
 
@@ -222,8 +128,7 @@ struct PageTests {
             try await tree.perform(.pop, at: "/child")
             try await tree.shows(["/ list", "/child product(1)"])
             _ = try? await tree.perform(.pop, at: "/child")
-            let error = await #expect(throws: CoordinatorError.self) { try await running.value }
-            #expect(error?.code == .dismissed)
+            await Support.expect(.dismissed) { try await running.value }
             try await tree.isGone("/child")
             try await tree.reads("/child stop")
             try await tree.reads("/ popped list")
@@ -233,54 +138,137 @@ struct PageTests {
         }
     }
 
-    @Test("Popping to a page below a child finishes it and its subtree", arguments: Where.allCases)
-    func popTo(_ place: Where) async throws {
-        try await PageTree.run { tree in
-            tree.root.show(.list)
-            tree.root.show(.product(0))
-            try await tree.step("child", place) { $0.pagesAtStart = [.product(1)] }
-            try await tree.step("inner", below: "/child", place) { $0.pagesAtStart = [.product(2)] }
-            try await tree.shows(["/ list", "/ product(0)", "/child product(1)", "/child/inner product(2)"])
-            tree.root.pop(to: .list)
-            try await tree.shows(["/ list"])
-            try await tree.isGone("/child")
-            try await tree.reads("/child/inner stop")
-            try await tree.reads("/child stop")
+}
+
+/// What happens to a tree, and what its stack and its notebook show then.
+private struct PageCase: CustomTestStringConvertible, Sendable {
+    enum Step: Sendable {
+        /// The root shows a page, and so on.
+        case root(Flow.Action)
+        /// A step coordinator begins with a page.
+        case start(String, below: CoordinatorPath = .root, [StepCoordinator.Page] = [])
+        case act(CoordinatorPath, Flow.Action)
+        /// It may be gone before it answers.
+        case last(CoordinatorPath, Flow.Action)
+        case remove(String)
+        case shows([String])
+        /// At once.
+        case showsNow([String])
+        case isGone(CoordinatorPath)
+        case reads(String)
+        case count(String, Int)
+        case incarnation(CoordinatorPath, UInt32)
+
+        func take(in tree: PageTree, _ place: Where) async throws {
+            switch self {
+            case .root(.show(let page)): tree.root.show(page)
+            case .root(.present(let page)): tree.root.present(page)
+            case .root(.popTo(let page)): tree.root.pop(to: page)
+            case .root(.dismiss): tree.root.dismiss()
+            case .root(let action): Issue.record("the root can't do \(action)")
+            case .start(let key, .root, let pages): try await tree.step(key, place) { $0.pagesAtStart = pages }
+            case .start(let key, let path, let pages): try await tree.step(key, below: path, place) { $0.pagesAtStart = pages }
+            case .act(let path, let action): try await tree.perform(action, at: path)
+            case .last(let path, let action): _ = try? await tree.perform(action, at: path)
+            case .remove(let key): try await tree.root.remove(key)
+            case .shows(let stack): try await tree.shows(stack)
+            case .showsNow(let stack): #expect(try await tree.stack() == stack)
+            case .isGone(let path): try await tree.isGone(path)
+            case .reads(let line): try await tree.reads(line)
+            case .count(let line, let count): #expect(tree.count(line) == count, "\(line)")
+            case .incarnation(let path, let number): #expect(try await tree.runtime.snapshot(of: path).incarnation == number)
+            }
         }
     }
 
-    @Test("Popping finishes a permanent child as well", arguments: Where.allCases)
-    func permanent(_ place: Where) async throws {
-        try await PageTree.run { tree in
-            tree.root.show(.list)
-            // Permanent is the default of `start`.
-            try await tree.step("child", place) { $0.pagesAtStart = [.product(1)] }
-            try await tree.shows(["/ list", "/child product(1)"])
-            _ = try? await tree.perform(.pop, at: "/child")
-            try await tree.isGone("/child")
-            try await tree.reads("/ popped list")
-            #expect(tree.count("/child start") == 1)
-            // Its key is free.
-            try await tree.step("child", place) { $0.pagesAtStart = [.product(2)] }
-            try await tree.shows(["/ list", "/child product(2)"])
-        }
-    }
+    let testDescription: String
+    let steps: [Step]
 
-    @Test("Popping a child's pages uncovers the child below it, and not the root", arguments: Where.allCases)
-    func exposed(_ place: Where) async throws {
-        try await PageTree.run { tree in
-            tree.root.show(.list)
-            try await tree.step("child", place) { $0.pagesAtStart = [.product(1)] }
-            try await tree.step("inner", below: "/child", place) { $0.pagesAtStart = [.product(2)] }
-            try await tree.shows(["/ list", "/child product(1)", "/child/inner product(2)"])
-            _ = try? await tree.perform(.pop, at: "/child/inner")
-            try await tree.reads("/child popped product(1)")
-            try await tree.shows(["/ list", "/child product(1)"])
-            try await tree.isGone("/child/inner")
-            // It owns the top again, and the root was never exposed.
-            #expect(tree.count("/ popped list") == 0)
-            try await tree.perform(.show(.product(3)), at: "/child")
-            try await tree.shows(["/ list", "/child product(1)", "/child product(3)"])
-        }
-    }
+    init(_ description: String, _ steps: [Step]) { (testDescription, self.steps) = (description, steps) }
+
+    static let all = [
+        PageCase(
+            "a coordinator shows, replaces, pops and sets the root of its pages",
+            [
+                .start("child"), .act("/child", .show(.list)), .act("/child", .show(.product(1))),
+                .shows(["/child list", "/child product(1)"]), .act("/child", .replaceTop(.product(2))),
+                .shows(["/child list", "/child product(2)"]), .act("/child", .show(.product(3))), .act("/child", .pop),
+                .shows(["/child list", "/child product(2)"]), .act("/child", .show(.product(4))), .act("/child", .show(.product(5))),
+                .act("/child", .popTo(.list)), .shows(["/child list"]), .act("/child", .show(.product(6))),
+                .act("/child", .setRoot(.review(of: 6, stars: 1))), .shows(["/child review(of: 6, stars: 1)"]), .incarnation("/child", 1),
+            ]
+        ),
+        PageCase(
+            "dismissing removes the topmost modal page and all above it",
+            [
+                .start("child", [.list]), .act("/child", .present(.product(1))), .act("/child", .show(.product(2))),
+                .act("/child", .present(.product(3))), .act("/child", .show(.product(4))),
+                .shows(["/child list", "/child product(1)", "/child product(2)", "/child product(3)", "/child product(4)"]),
+                .act("/child", .dismiss), .shows(["/child list", "/child product(1)", "/child product(2)"]), .act("/child", .dismiss),
+                .shows(["/child list"]),
+            ]
+        ),
+        // Its first page is gone, and so is the child.
+        PageCase(
+            "dismissing a coordinator's modal page removes the pages of others above it",
+            [
+                .root(.show(.list)), .root(.present(.product(1))), .start("child", [.product(2)]),
+                .shows(["/ list", "/ product(1)", "/child product(2)"]), .root(.dismiss), .shows(["/ list"]), .isGone("/child"),
+            ]
+        ),
+        // The former owner is told once, however many pages were above.
+        PageCase(
+            "a stop rewinds to the pages before the start",
+            [
+                .root(.show(.list)), .start("child", [.product(1)]), .start("inner", below: "/child", [.product(2)]),
+                .shows(["/ list", "/child product(1)", "/child/inner product(2)"]), .remove("child"), .showsNow(["/ list"]),
+                .reads("/ popped list"), .start("child", [.product(3)]), .shows(["/ list", "/child product(3)"]),
+            ]
+        ),
+        PageCase(
+            "a stop of a coordinator between others removes its own pages alone",
+            [
+                .start("one", [.product(1)]), .shows(["/one product(1)"]), .start("two", [.product(2)]),
+                .shows(["/one product(1)", "/two product(2)"]), .start("three", [.product(3)]),
+                .shows(["/one product(1)", "/two product(2)", "/three product(3)"]), .remove("two"),
+                .shows(["/one product(1)", "/three product(3)"]), .remove("three"), .shows(["/one product(1)"]),
+                .reads("/one popped product(1)"),
+            ]
+        ),
+        PageCase(
+            "a parent without a page of its own is uncovered without a page",
+            [
+                .start("child", [.list]), .shows(["/child list"]), .remove("child"), .shows([]), .reads("/ popped nil"),
+            ]
+        ),
+        PageCase(
+            "popping to a page below a child finishes it and its subtree",
+            [
+                .root(.show(.list)), .root(.show(.product(0))), .start("child", [.product(1)]),
+                .start("inner", below: "/child", [.product(2)]),
+                .shows(["/ list", "/ product(0)", "/child product(1)", "/child/inner product(2)"]), .root(.popTo(.list)),
+                .shows(["/ list"]), .isGone("/child"), .reads("/child/inner stop"), .reads("/child stop"),
+            ]
+        ),
+        // Permanent is the default of `start`; afterwards the key is free.
+        PageCase(
+            "popping finishes a permanent child as well",
+            [
+                .root(.show(.list)), .start("child", [.product(1)]), .shows(["/ list", "/child product(1)"]), .last("/child", .pop),
+                .isGone("/child"), .reads("/ popped list"), .count("/child start", 1), .start("child", [.product(2)]),
+                .shows(["/ list", "/child product(2)"]),
+            ]
+        ),
+        // The child owns the top again, and the root was never exposed.
+        PageCase(
+            "popping a child's pages uncovers the child below it, and not the root",
+            [
+                .root(.show(.list)), .start("child", [.product(1)]), .start("inner", below: "/child", [.product(2)]),
+                .shows(["/ list", "/child product(1)", "/child/inner product(2)"]), .last("/child/inner", .pop),
+                .reads("/child popped product(1)"), .shows(["/ list", "/child product(1)"]), .isGone("/child/inner"),
+                .count("/ popped list", 0), .act("/child", .show(.product(3))),
+                .shows(["/ list", "/child product(1)", "/child product(3)"]),
+            ]
+        ),
+    ]
 }

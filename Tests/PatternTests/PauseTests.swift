@@ -33,10 +33,7 @@ struct PauseTests {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
             try await tree.root.pause("child")
-            let error = await #expect(throws: CoordinatorError.self) {
-                try await child.ask(Fixture.Note(1), timeout: .milliseconds(100))
-            }
-            #expect(error?.code == .timedOut)
+            await Support.expect(.timedOut) { try await child.ask(Fixture.Note(1), timeout: .milliseconds(100)) }
             let cancelled = Task.immediate { try await child.ask(Fixture.Note(2), timeout: .seconds(600)) }
             cancelled.cancel()
             await #expect(throws: CancellationError.self) { try await cancelled.value }
@@ -93,65 +90,26 @@ struct PauseTests {
         }
     }
 
-    @Test("A pause cascades, and a resume lifts only what the cascade has set", arguments: Where.allCases)
-    func reasons(_ place: Where) async throws {
+    @Test("A pause cascades, and a resume lifts only the reason that it's for", arguments: Cascade.all, Where.allCases)
+    fileprivate func reasons(_ cascade: Cascade, _ place: Where) async throws {
         try await PageTree.run { tree in
             try await tree.step("child", place)
             for key in ["named", "other"] { try await tree.step(key, below: "/child", place) }
             try await tree.step("deep", below: "/child/other", place)
-            _ = try await tree.runtime.pause("/child/named")
-            try await tree.expect([.active, .paused, .active, .active])
-            try await tree.root.pause("child")
-            try await tree.expect([.paused, .paused, .paused, .paused])
-            try await tree.root.resume("child")
-            // Paused by name: the parent's resuming doesn't touch it.
-            try await tree.expect([.active, .paused, .active, .active])
-            _ = try await tree.runtime.resume("/child/named")
-            try await tree.expect([.active, .active, .active, .active])
+            for (step, states) in cascade.steps {
+                switch step {
+                case .pause("/child"): try await tree.root.pause("child")
+                case .resume("/child"): try await tree.root.resume("child")
+                case .pause(let path): _ = try await tree.runtime.pause(path)
+                case .resume(let path): _ = try await tree.runtime.resume(path)
+                }
+                // A pause has arrived everywhere when it returns.
+                var found = ""
+                for path in Cascade.paths { found += try await tree.runtime.snapshot(of: path).state == .paused ? "p" : "a" }
+                #expect(found == states ?? found, "\(step)")
+            }
             // One transition each, however many reasons there were for it.
-            #expect(tree.notebook.words(at: "/child") == ["start", "pause", "resume"])
-            #expect(tree.notebook.words(at: "/child/named") == ["start", "pause", "resume"])
-            #expect(tree.notebook.words(at: "/child/other") == ["start", "pause", "resume"])
-            #expect(tree.notebook.words(at: "/child/other/deep") == ["start", "pause", "resume"])
-        }
-    }
-
-    @Test("A child paused by name within a cascade stays paused, and one resumed by name waits for the cascade", arguments: Where.allCases)
-    func reasonsWithinCascade(_ place: Where) async throws {
-        try await PageTree.run { tree in
-            try await tree.step("child", place)
-            for key in ["named", "other"] { try await tree.step(key, below: "/child", place) }
-            try await tree.step("deep", below: "/child/other", place)
-            try await tree.root.pause("child")
-            _ = try await tree.runtime.pause("/child/named")
-            _ = try await tree.runtime.pause("/child/other")
-            // Its own reason is lifted, the cascade's isn't.
-            _ = try await tree.runtime.resume("/child/other")
-            try await tree.expect([.paused, .paused, .paused, .paused])
-            try await tree.root.resume("child")
-            try await tree.expect([.active, .paused, .active, .active])
-            _ = try await tree.runtime.resume("/child/named")
-            try await tree.expect([.active, .active, .active, .active])
-            #expect(tree.notebook.words(at: "/child/named") == ["start", "pause", "resume"])
-            #expect(tree.notebook.words(at: "/child/other") == ["start", "pause", "resume"])
-        }
-    }
-
-    @Test("A pause in the middle leaves the cascade above it alone", arguments: Where.allCases)
-    func middle(_ place: Where) async throws {
-        try await PageTree.run { tree in
-            try await tree.step("child", place)
-            for key in ["named", "other"] { try await tree.step(key, below: "/child", place) }
-            try await tree.step("deep", below: "/child/other", place)
-            _ = try await tree.runtime.pause("/child/other")
-            try await tree.expect([.active, .active, .paused, .paused])
-            try await tree.root.pause("child")
-            try await tree.root.resume("child")
-            // The subtree of the one that stays paused stays so, too.
-            try await tree.expect([.active, .active, .paused, .paused])
-            _ = try await tree.runtime.resume("/child/other")
-            try await tree.expect([.active, .active, .active, .active])
-            #expect(tree.notebook.words(at: "/child/other/deep") == ["start", "pause", "resume"])
+            for path in Cascade.paths { #expect(tree.notebook.words(at: path) == ["start", "pause", "resume"], "\(path)") }
         }
     }
 
@@ -199,8 +157,7 @@ struct PauseTests {
             try await tree.root.pause("child")
             let parked = Task.immediate { try await child.ask(Fixture.Note(1), timeout: .seconds(600)) }
             try await tree.root.remove("child")
-            let error = await #expect(throws: CoordinatorError.self) { try await parked.value }
-            #expect(error?.code == .stopped)
+            await Support.expect(.stopped) { try await parked.value }
             #expect(tree.notebook.words(at: "/child") == ["start", "pause", "stop"])
             // A successor isn't paused.
             try await tree.step("child", place)
@@ -257,19 +214,43 @@ struct PauseTests {
             _ = try await tree.runtime.resume("/child")
             try await tree.reads("/ child resumed")
             #expect(tree.notebook.words(at: "/") == ["child paused", "child resumed"])
-            let error = await #expect(throws: CoordinatorError.self) { try await tree.root.pause("nobody") }
-            #expect(error?.code == .noSuchChild)
+            await Support.expect(.noSuchChild) { try await tree.root.pause("nobody") }
         }
     }
 }
 
-extension PageTree {
-    /// Checks the states of the child, its two children and the grandchild: a pause has arrived everywhere when it returns.
-    fileprivate func expect(_ states: [CoordinatorState], _ location: SourceLocation = #_sourceLocation) async throws {
-        var found: [CoordinatorState] = []
-        for path: CoordinatorPath in ["/child", "/child/named", "/child/other", "/child/other/deep"] {
-            found.append(try await runtime.snapshot(of: path).state)
-        }
-        #expect(found == states, sourceLocation: location)
+/// Pauses and resumptions, and which of four coordinators are active or paused after each: "aapp"; `nil`: that isn't looked at.
+private struct Cascade: CustomTestStringConvertible, Sendable {
+    enum Step: Sendable {
+        case pause(CoordinatorPath)
+        case resume(CoordinatorPath)
     }
+
+    static let paths: [CoordinatorPath] = ["/child", "/child/named", "/child/other", "/child/other/deep"]
+
+    let testDescription: String
+    let steps: [(Step, String?)]
+
+    static let all = [
+        Cascade(
+            testDescription: "one that was paused by name before the cascade stays paused after it",
+            steps: [
+                (.pause("/child/named"), "apaa"), (.pause("/child"), "pppp"), (.resume("/child"), "apaa"),
+                (.resume("/child/named"), "aaaa"),
+            ]
+        ),
+        Cascade(
+            testDescription: "one paused by name within the cascade stays paused, and one resumed by name waits for the cascade",
+            steps: [
+                (.pause("/child"), nil), (.pause("/child/named"), nil), (.pause("/child/other"), nil), (.resume("/child/other"), "pppp"),
+                (.resume("/child"), "apaa"), (.resume("/child/named"), "aaaa"),
+            ]
+        ),
+        Cascade(
+            testDescription: "a pause in the middle leaves the cascade above it alone, and its subtree stays paused with it",
+            steps: [
+                (.pause("/child/other"), "aapp"), (.pause("/child"), nil), (.resume("/child"), "aapp"), (.resume("/child/other"), "aaaa"),
+            ]
+        ),
+    ]
 }

@@ -5,26 +5,22 @@ import Testing
 
 @Suite("Pattern: streams", .timeLimit(minutes: 3))
 struct StreamTests {
-    @Test("Replies arrive in order, and the stream ends with its handler", arguments: Where.allCases)
-    func order(_ place: Where) async throws {
-        try await PageTree.run { tree in
-            let reader = try await tree.reader(place)
-            let read = try await reader.ask(Flow.Read(Flow.Count(to: 5_000)), timeout: .seconds(30))
-            #expect(read.numbers == Array(1...5_000))
-            #expect(read.end == "ended")
-            let ended = try await tree.runtime.ask(Flow.EndedStreams(), timeout: .seconds(15))
-            #expect(ended == ["whole"])
-        }
-    }
-
-    @Test("A stream passes through two processes", arguments: Where.allCases)
-    func deep(_ place: Where) async throws {
+    @Test(
+        "Replies arrive in order, and the stream ends with its handler, after the replies before its error; in one process or through two",
+        arguments: [(Flow.Count(to: 5_000), 5_000, "ended"), (Flow.Count(to: 10, failsAt: 4), 4, "no further")],
+        Where.allCases
+    )
+    func order(_ row: (count: Flow.Count, last: Int, end: String), _ place: Where) async throws {
         try await PageTree.run { tree in
             _ = try await tree.reader(place)
             try await tree.runtime.ask(Flow.StartReader("inner", inWorker: place.isWorker), at: "/reader", timeout: .seconds(20))
-            let read = try await tree.runtime.ask(Flow.Read(Flow.Count(to: 1_000)), at: "/reader/inner", timeout: .seconds(30))
-            #expect(read.numbers == Array(1...1_000))
-            #expect(read.end == "ended")
+            for path: CoordinatorPath in ["/reader", "/reader/inner"] {
+                let read = try await tree.runtime.ask(Flow.Read(row.count), at: path, timeout: .seconds(30))
+                #expect(read.numbers == Array(1...row.last))
+                #expect(read.end == row.end)
+            }
+            let ended = try await tree.runtime.ask(Flow.EndedStreams(), timeout: .seconds(15))
+            #expect(ended == Array(repeating: row.end == "ended" ? "whole" : "failed", count: 2))
         }
     }
 
@@ -43,8 +39,8 @@ struct StreamTests {
 
     @Test("A slow reader makes the handler wait", arguments: Where.allCases)
     func backpressure(_ place: Where) async throws {
-        // 50,000 × 200 bytes: far more than any buffer between the two should hold.
-        let total = 50_000
+        // Times 200 bytes: far more than any buffer between the two should hold.
+        let total = rounds(short: 20_000, all: 50_000, long: 50_000)
         try await PageTree.run { tree in
             let reader = try await tree.reader(place)
             let count = Flow.Count(to: total, padding: String(repeating: "x", count: 200))
@@ -99,16 +95,6 @@ struct StreamTests {
         }
     }
 
-    @Test("An error of the handler ends the stream, after the replies sent before it", arguments: Where.allCases)
-    func failure(_ place: Where) async throws {
-        try await PageTree.run { tree in
-            let reader = try await tree.reader(place)
-            let read = try await reader.ask(Flow.Read(Flow.Count(to: 10, failsAt: 4)), timeout: .seconds(20))
-            #expect(read.numbers == [1, 2, 3, 4])
-            #expect(read.end == "no further")
-        }
-    }
-
     @Test("A stream's deadline ends it and cancels the handler", arguments: Where.allCases)
     func timeout(_ place: Where) async throws {
         try await PageTree.run { tree in
@@ -145,8 +131,7 @@ struct StreamTests {
             try await tree.reads("/reader first")
             if place.isWorker { _ = try await tree.runtime.kill("/reader") } else { _ = try await tree.runtime.restart("/reader") }
             if place.isWorker {
-                let error = await #expect(throws: CoordinatorError.self) { try await reading.value }
-                #expect(error?.code == .peerLost)
+                await Support.expect(.peerLost) { try await reading.value }
             } else {
                 // A restart is a stop: the reader sees its stream end, and may still answer.
                 let read = try await reading.value

@@ -22,13 +22,13 @@ enum Support {
     }
 
     /// Expects something to fail with a code.
-    static func expect(
+    static func expect<Result>(
         _ code: CoordinatorError.Code,
         sourceLocation: SourceLocation = #_sourceLocation,
-        from body: () async throws -> Void
+        from body: () async throws -> Result
     ) async {
         do {
-            try await body()
+            _ = try await body()
             Issue.record("it must fail with \(code)", sourceLocation: sourceLocation)
         } catch {
             #expect((error as? CoordinatorError)?.code == code, "\(error)", sourceLocation: sourceLocation)

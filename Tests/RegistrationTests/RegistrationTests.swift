@@ -8,74 +8,53 @@ import Testing
 struct RegistrationTests {
     private static let ada = Profile(name: "Ada", email: "ada@example.org")
     private static let no = Preferences(newsletter: false)
+    private static let dashboard = "dashboard of Ada /app/dashboard:overview"
 
-    @Test("An unknown user takes all three steps, and then sees the dashboard alone", arguments: Where.allCases)
-    func allSteps(_ place: Where) async throws {
-        try await RunningRegistration.with(place) { registration in
-            let diary = try await registration.end()
-            #expect(
-                diary == [
-                    "profile? /app/registration:profile",
-                    "preferences? /app/registration:profile /app/registration:preferences",
-                    "confirm Ada /app/registration:profile /app/registration:preferences /app/registration:confirmation",
-                    "dashboard of Ada /app/dashboard:overview",
-                    "finished: Ada, newsletter true",
-                ]
-            )
-        }
-    }
+    /// What is known of a user beforehand, and what she is shown then.
+    private static let users: [(profile: Profile?, preferences: Preferences?, isRegistered: Bool, shown: [String])] = [
+        (
+            nil, nil, false,
+            [
+                "profile? /app/registration:profile",
+                "preferences? /app/registration:profile /app/registration:preferences",
+                "confirm Ada /app/registration:profile /app/registration:preferences /app/registration:confirmation",
+                dashboard, "finished: Ada, newsletter true",
+            ]
+        ),
+        (
+            nil, no, false,
+            [
+                "profile? /app/registration:profile", "confirm Ada /app/registration:profile /app/registration:confirmation",
+                dashboard, "finished: Ada, newsletter false",
+            ]
+        ),
+        (
+            ada, nil, false,
+            [
+                "preferences? /app/registration:preferences", "confirm Ada /app/registration:preferences /app/registration:confirmation",
+                dashboard, "finished: Ada, newsletter true",
+            ]
+        ),
+        (ada, no, false, [dashboard, "finished: Ada, newsletter false"]),
+        (ada, no, true, [dashboard, "finished: Ada, newsletter false"]),
+    ]
 
-    @Test("A user whose preferences are known isn't asked for them", arguments: Where.allCases)
-    func preferencesKnown(_ place: Where) async throws {
+    @Test(
+        "A user is asked for what isn't known, sees the dashboard alone, and isn't registered twice",
+        arguments: users.indices,
+        Where.allCases
+    )
+    func steps(_ row: Int, _ place: Where) async throws {
+        let user = Self.users[row]
         try await RunningRegistration.with(place) {
-            $0.app.known.preferences = Self.no
+            if user.isRegistered, let profile = user.profile, let preferences = user.preferences {
+                $0.app.user = User(profile: profile, preferences: preferences)
+            } else {
+                $0.app.known = DeviceManagement(profile: user.profile, preferences: user.preferences)
+            }
         } _: { registration in
             let diary = try await registration.end()
-            #expect(
-                diary == [
-                    "profile? /app/registration:profile",
-                    "confirm Ada /app/registration:profile /app/registration:confirmation",
-                    "dashboard of Ada /app/dashboard:overview",
-                    "finished: Ada, newsletter false",
-                ]
-            )
-        }
-    }
-
-    @Test("A user whose profile is known isn't asked for it", arguments: Where.allCases)
-    func profileKnown(_ place: Where) async throws {
-        try await RunningRegistration.with(place) {
-            $0.app.known.profile = Self.ada
-        } _: { registration in
-            let diary = try await registration.end()
-            #expect(
-                diary == [
-                    "preferences? /app/registration:preferences",
-                    "confirm Ada /app/registration:preferences /app/registration:confirmation",
-                    "dashboard of Ada /app/dashboard:overview",
-                    "finished: Ada, newsletter true",
-                ]
-            )
-        }
-    }
-
-    @Test("A user of whom all is known is asked nothing", arguments: Where.allCases)
-    func allKnown(_ place: Where) async throws {
-        try await RunningRegistration.with(place) {
-            $0.app.known = DeviceManagement(profile: Self.ada, preferences: Self.no)
-        } _: { registration in
-            let diary = try await registration.end()
-            #expect(diary == ["dashboard of Ada /app/dashboard:overview", "finished: Ada, newsletter false"])
-        }
-    }
-
-    @Test("A user who has registered before isn't registered again")
-    func registered() async throws {
-        try await RunningRegistration.with(.inProcess) {
-            $0.app.user = User(profile: Self.ada, preferences: Self.no)
-        } _: { registration in
-            let diary = try await registration.end()
-            #expect(diary == ["dashboard of Ada /app/dashboard:overview", "finished: Ada, newsletter false"])
+            #expect(diary == user.shown)
         }
     }
 
@@ -100,16 +79,7 @@ struct RegistrationTests {
             try await registration.shown(1)
             try await registration.runtime.kill("/app/registration")
             let diary = try await registration.end()
-            #expect(
-                diary == [
-                    "profile? /app/registration:profile",
-                    "profile? /app/registration:profile",
-                    "preferences? /app/registration:profile /app/registration:preferences",
-                    "confirm Ada /app/registration:profile /app/registration:preferences /app/registration:confirmation",
-                    "dashboard of Ada /app/dashboard:overview",
-                    "finished: Ada, newsletter true",
-                ]
-            )
+            #expect(diary == ["profile? /app/registration:profile"] + Self.users[0].shown)
         }
     }
 }

@@ -251,15 +251,15 @@ let package = Package(
         .testTarget(
             name: "PatternTests",
             dependencies: [
-                "ConcurrencySupport", "Coordinators", "CoordinatorsTesting", "Fixtures", "FixtureWorker", "Processes", "TestSupport",
-                "WireProtocol", logging,
+                "ConcurrencySupport", "Coordinators", "CoordinatorsTesting", "FixtureWorker", "Fixtures", "OldBuild", "Processes",
+                "TestSupport", "WireProtocol", logging,
             ]
         ),
         .testTarget(
             name: "ObservabilityTests",
             dependencies: [
-                "ConcurrencySupport", "Coordinators", "CoordinatorsObservability", "Fixtures", "FixtureWorker",
-                "Processes", "TestSupport", "WireProtocol", coreMetrics, inMemoryTracing, logging, metricsTestKit, tracing,
+                "ConcurrencySupport", "Coordinators", "CoordinatorsObservability", "FixtureWorker", "Fixtures", "Processes", "TestSupport",
+                "WireProtocol", coreMetrics, inMemoryTracing, logging, metricsTestKit, tracing,
             ],
             exclude: ["otlp.py"]
         ),

@@ -10,5 +10,8 @@ final class Gate: Sendable {
         path = directory.file("open")
     }
 
+    /// Whether a stop waits at it.
+    var isReached: Bool { Files.text(of: "\(path).begun") != nil }
+
     func open() throws { try Files.write("", to: path) }
 }

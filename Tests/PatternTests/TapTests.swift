@@ -83,7 +83,7 @@ struct TapTests {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
             let stream = tree.runtime.tap()
-            for _ in 0..<2_000 { _ = try await child.ask(Fixture.WhereAmI(), timeout: .seconds(15)) }
+            for _ in 0..<rounds(short: 500, all: 2_000, long: 2_000) { _ = try await child.ask(Fixture.WhereAmI(), timeout: .seconds(15)) }
             let there = try await child.ask(Fixture.WhereAmI(), timeout: .seconds(15))
             #expect(there.incarnation == 1)
             withExtendedLifetime(stream) {}

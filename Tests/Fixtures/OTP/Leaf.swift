@@ -48,7 +48,10 @@ public actor Leaf: Coordinator {
     public func stopped() async {
         if let code = configuration.stopExitCode { _exit(code) }
         // The waits run in tasks of their own, which aren't cancelled.
-        if let gate = configuration.stopGate { await Task { try? await SharedFile.wait(for: gate) }.value }
+        if let gate = configuration.stopGate {
+            SharedFile.create("\(gate).begun")
+            await Task { try? await SharedFile.wait(for: gate) }.value
+        }
         guard configuration.stopMilliseconds > 0 else { return }
         let duration = Duration.milliseconds(configuration.stopMilliseconds)
         await Task { try? await context.clock.sleep(for: duration) }.value

@@ -35,8 +35,7 @@ struct BorderTests {
     func typedErrors() async throws {
         try await withRuntime(ForeignRoot.self, options: Support.options) { runtime in
             // The leaf and the middle are one program, below a root that makes them speak JSON.
-            let typed = try await runtime.perform(.refuse(asCodable: true), at: "/middle/leaf")
-            #expect(typed == "Refusal: not today")
+            #expect(try await runtime.perform(.refuse(asCodable: true), at: "/middle/leaf") == "Refusal: not today")
             let untyped = try await runtime.perform(.refuse(asCodable: false), at: "/middle/leaf")
             #expect(untyped == "RemoteError: Fixture.LocalRefusal")
             // The tests are another program, which has the type too.

@@ -58,8 +58,7 @@ struct HangTests {
             #expect(time >= Self.limit * 0.8)
             // A second more, because others use the processors too.
             #expect(time <= Self.limit * 1.2 + .seconds(1))
-            let after = try await runtime.whereIsIt("/hung", after: before)
-            #expect(after.incarnation == 2)
+            #expect(try await runtime.whereIsIt("/hung", after: before).incarnation == 2)
             #expect(try await runtime.snapshot(of: "/hung").lastExit == .hung)
             #expect(slowest < .seconds(2))
             #expect(try await runtime.ask(Fixture.WhereAmI(), at: "/sibling") == sibling)

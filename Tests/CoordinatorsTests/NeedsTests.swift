@@ -112,15 +112,13 @@ struct NeedsTests {
             let sip = Task.immediate { try await runtime.ask(Tea.Sips(), timeout: .seconds(20)) }
             for gift in [Tea.Give(sugar: "candy"), .init(leaves: "assam")] {
                 try await runtime.ask(gift, timeout: .seconds(20))
-                let notes = try await runtime.ask(Tea.Notes(), timeout: .seconds(20))
-                #expect(notes.isEmpty)
+                #expect(try await runtime.ask(Tea.Notes(), timeout: .seconds(20)).isEmpty)
             }
             try await runtime.ask(Tea.Give(water: "rain"), timeout: .seconds(20))
             #expect(try await served.value == "assam: assam, rain, /")
             #expect(try await sip.value == "assam")
             try await runtime.ask(Tea.Mix(), timeout: .seconds(20))
-            let notes = try await runtime.ask(Tea.Notes(), timeout: .seconds(20))
-            #expect(notes == ["served", "assam", "rain"])
+            #expect(try await runtime.ask(Tea.Notes(), timeout: .seconds(20)) == ["served", "assam", "rain"])
         }
     }
 

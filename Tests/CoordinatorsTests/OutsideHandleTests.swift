@@ -22,11 +22,9 @@ struct OutsideHandleTests {
             await expect(.unhandled) { _ = try await child.ask(Fixture.Notes()) }
             let isAnswered = try await child.send(Fixture.Note(1))
             #expect(!isAnswered, "only its own rows are searched")
-            let path = try await child.snapshot().path
-            #expect(path == "/child")
+            #expect(try await child.snapshot().path == "/child")
             try await runtime.restart("/child")
-            let incarnation = try await runtime.snapshot(of: "/child").incarnation
-            #expect(incarnation == 2)
+            #expect(try await runtime.snapshot(of: "/child").incarnation == 2)
             let successor = try await child.ask(Fixture.WhereAmI())
             #expect(place == .inProcess || successor.pid != pid)
         }
@@ -36,13 +34,11 @@ struct OutsideHandleTests {
     func notEncoded() async throws {
         try await withRuntime(OutsideRoot.self, options: OutsideRoot.options) { runtime in
             let local = try runtime.coordinator(OutsideChild.self, at: "/local")
-            let direct = try await local.ask(Uncodable(value: 7))
-            #expect(direct == 7)
+            #expect(try await local.ask(Uncodable(value: 7)) == 7)
             var replies: [Int] = []
             for try await reply in try local.stream(Uncodable.Stream(count: 3)) { replies.append(reply.value) }
             #expect(replies == [0, 1, 2])
-            let climbing = try await runtime.ask(Uncodable(value: 8), at: "/local")
-            #expect(climbing == 8)
+            #expect(try await runtime.ask(Uncodable(value: 8), at: "/local") == 8)
             let worker = try runtime.coordinator(MiddleCoordinator.self, at: "/worker")
             await #expect(throws: (any Error).self) { _ = try await worker.ask(Uncodable(value: 7)) }
         }

@@ -13,8 +13,7 @@ struct TestKitTests {
         let probe = Probe()
         probe.answer(Stock.Price.self) { price in price.item.count }
         try await withRuntime(Till.self, configuration: Till.Configuration(name: "one"), under: probe) { runtime in
-            let price = try await runtime.ask(Till.Scan(item: "apple"), at: .subject)
-            #expect(price == 5)
+            #expect(try await runtime.ask(Till.Scan(item: "apple"), at: .subject) == 5)
             async let paid = runtime.ask(Till.Pay(), at: .subject)
             let request = try await probe.expect(Stock.Charge.self)
             #expect(request.message.cents == 5)
@@ -69,14 +68,12 @@ struct TestKitTests {
         let probe = Probe()
         try await withRuntime(Till.self, configuration: Till.Configuration(name: "two"), under: probe) { runtime in
             try await runtime.send(Till.Tell(), at: .subject)
-            let said = try await probe.expect(Stock.Said.self)
-            #expect(said.message.word == "two")
+            #expect(try await probe.expect(Stock.Said.self).message.word == "two")
             try await eventually("the event") { probe.events(of: String.self) == ["told"] }
             try await runtime.fault(.crash, at: .subject)
             try await eventually("the restart") { probe.changes.contains { $0.change == .restarted } }
             try await runtime.send(Till.Close(), at: .subject)
-            let output = try await probe.output(as: Int.self)
-            #expect(output == 7)
+            #expect(try await probe.output(as: Int.self) == 7)
         }
     }
 
@@ -171,14 +168,12 @@ struct TestKitTests {
         let time = ManualTime()
         try await withRuntime(Clockwork.self, time: time) { runtime in
             await time.advance(by: .seconds(3))
-            let before = try await runtime.ask(Clockwork.Ticks())
-            #expect(before == 3)
+            #expect(try await runtime.ask(Clockwork.Ticks()) == 3)
             let fault = try await runtime.fault(.hang, at: "/")
             await time.advance(by: .seconds(10))
             fault.undo()
             await time.advance(by: .seconds(3))
-            let ticks = try await runtime.ask(Clockwork.Ticks())
-            #expect(ticks >= 6)
+            #expect(try await runtime.ask(Clockwork.Ticks()) >= 6)
         }
     }
 

@@ -50,8 +50,7 @@ struct UnhandledTests {
         #expect(error != CoordinatorError(.unhandled, error.message, maybeExecuted: true))
         for codec in [PayloadCodec.compact, .json] {
             let bytes = Bytes(try PayloadCoder.encode(error, as: codec))
-            let decoded = try PayloadCoder.decode(CoordinatorError.self, from: bytes, codec: codec)
-            #expect(decoded == plain)
+            #expect(try PayloadCoder.decode(CoordinatorError.self, from: bytes, codec: codec) == plain)
         }
     }
 

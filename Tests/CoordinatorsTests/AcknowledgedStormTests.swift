@@ -360,7 +360,7 @@ private struct LedgerTree: Sendable {
     /// - Parameter total: As many as are handled in all.
     func progress(upTo total: Int = .max) async throws {
         let before = handled()
-        try await eventually("something more is handled") { handled() != before || entries.count >= total }
+        try await eventually("something more is handled") { handled() != before || total < .max && entries.count >= total }
     }
 
     /// Loses the link of a worker, each time when there is one.

@@ -94,7 +94,9 @@ struct AdapterTests {
         let (tracer, metrics) = (InMemoryTracer(idGenerator: .random), TestMetrics())
         let instruments: [any CoordinatorInstrument] = [TracingInstrument(tracer), MetricsInstrument(factory: metrics)]
         try await RelayTree.with(depth: 0, instruments: instruments) { runtime in
-            await #expect(throws: Fixture.Refusal.self) { try await runtime.ask(Fixture.Refuse(asCodable: true), at: .root, timeout: .patient(.seconds(30))) }
+            await #expect(throws: Fixture.Refusal.self) {
+                try await runtime.ask(Fixture.Refuse(asCodable: true), at: .root, timeout: .patient(.seconds(30)))
+            }
             _ = try await runtime.ask(Relay.Processes(), at: .root, timeout: .patient(.seconds(30)))
             #expect(tracer.finishedSpans.filter { $0.operationName.hasSuffix("Fixture.Refuse") }.map(\.errors.count) == [1, 1])
             #expect(tracer.finishedSpans.filter { $0.operationName.hasSuffix("Relay.Processes") }.allSatisfy { $0.errors.isEmpty })

@@ -62,7 +62,9 @@ struct ExportTests {
     @Test("One-way messages and failures are told as such", readable)
     func kinds() async throws {
         try await withExport(depth: 1) { runtime, _ in
-            await #expect(throws: Fixture.Refusal.self) { try await runtime.ask(Fixture.Refuse(asCodable: true), at: .root, timeout: .patient(.seconds(30))) }
+            await #expect(throws: Fixture.Refusal.self) {
+                try await runtime.ask(Fixture.Refuse(asCodable: true), at: .root, timeout: .patient(.seconds(30)))
+            }
             _ = try await runtime.send(Relay.Pass(), at: .root)
             // Behind the message.
             _ = try await runtime.ask(Relay.Processes(), at: .root, timeout: .patient(.seconds(30)))

@@ -120,22 +120,25 @@ import WireProtocol
         }
     }
 
+    /// Of nodes whose hand-overs wait for no lease: a busy machine is told from one by the time that a hand-over takes.
+    private static let longLease = "  ttl: 15s"
+
     @Test func drainsAndMovesHandOverAtOnce() async throws {
         let web = "  - { key: web, instances: 3, placement: { apart: web }, program: { command: [/bin/sleep, '9999'] } }"
         let children = "\(Self.clock)\n\(web)"
-        try await RunningCluster.with(children) { cluster in
+        try await RunningCluster.with(children, settings: Self.longLease) { cluster in
             let place = try await cluster.owner(from: "a")
             let node = try #require(place.node)
             var begin = ContinuousClock.now
             #expect(try await cluster.control("b", "drain", node).exitCode == 0)
             let second = try await cluster.owner(besides: node, from: "b")
-            #expect(ContinuousClock.now - begin < .seconds(2.5), "nothing waits for a lease")
+            #expect(ContinuousClock.now - begin < .seconds(10), "nothing waits for a lease")
             #expect(try await cluster.control("c", "drain", "--back", node).exitCode == 0)
             begin = .now
             #expect(try await cluster.control("c", "move", "/clock", node).exitCode == 0)
             let third = try await cluster.owner(besides: try #require(second.node), from: "c")
             #expect(third.node == node && third.pinned == node)
-            #expect(ContinuousClock.now - begin < .seconds(2.5))
+            #expect(ContinuousClock.now - begin < .seconds(10))
             // One node, one instance.
             try await cluster.eventually("each node has an instance") {
                 try await cluster.nodes(from: "a").nodes.allSatisfy { $0.subtrees.count { $0.hasPrefix("/web-") } == 1 }
@@ -152,12 +155,12 @@ import WireProtocol
     }
 
     @Test func aDaemonThatEndsHandsOverAtOnce() async throws {
-        try await RunningCluster.with(Self.clock) { cluster in
+        try await RunningCluster.with(Self.clock, settings: Self.longLease) { cluster in
             let node = try #require(try await cluster.owner(from: "a").node)
             let begin = ContinuousClock.now
             _ = try await cluster.daemon(node).terminate(grace: .patient(.seconds(10)))
             try await cluster.owner(besides: node, from: try other(node))
-            #expect(ContinuousClock.now - begin < .seconds(2.5), "nothing waits for a lease")
+            #expect(ContinuousClock.now - begin < .seconds(10), "nothing waits for a lease")
             #expect(cluster.refusals().isEmpty)
         }
     }

@@ -16,7 +16,7 @@ struct DescendantsTests {
         let sleepers = Sleepers()
         defer { sleepers.end() }
         try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.ask(Fixture.StartProgram("program", sleepers.command(kind)))
+            try await runtime.ask(Fixture.StartProgram("program", sleepers.command(kind)), timeout: .patient(.seconds(30)))
             for life in 1...3 {
                 try await eventually("life \(life) sleeps") { sleepers.living.count == 1 }
                 let former = sleepers.living

@@ -194,6 +194,6 @@ struct HangTests {
 extension CoordinatorRuntime {
     /// Starts a worker that is restarted when its executor is silent.
     fileprivate func startHanging(_ key: String) async throws {
-        _ = try await ask(Fixture.StartChild(key, inWorker: true, hang: .restart), timeout: .patient(.seconds(10)))
+        _ = try await ask(Fixture.StartChild(key, inWorker: true, hang: .restart), timeout: .patient(.seconds(30)))
     }
 }

@@ -28,7 +28,7 @@ func expect(
 
 extension CoordinatorRuntime {
     /// Has the coordinator at `path` do something.
-    func perform(_ action: Fixture.Action, at path: CoordinatorPath, timeout: Duration = .patient(.seconds(10))) async throws -> String {
+    func perform(_ action: Fixture.Action, at path: CoordinatorPath, timeout: Duration = .patient(.seconds(30))) async throws -> String {
         try await ask(Fixture.Do(action), at: path, timeout: timeout)
     }
 
@@ -61,6 +61,6 @@ extension CoordinatorRuntime {
             restart: restart,
             drainSeconds: drainSeconds
         )
-        return try await ask(start, timeout: .patient(.seconds(10)))
+        return try await ask(start, timeout: .patient(.seconds(30)))
     }
 }

@@ -220,6 +220,8 @@ struct TestKitTests {
         var options = Support.options
         options.workerExecutable = nil
         options.heartbeatTimeout = .seconds(60)
+        // On a loaded machine a worker that looks for its parent for two seconds gives it up, and is another then.
+        options.orphanGrace = .seconds(60)
         try await withRuntime(RootCoordinator.self, options: options, workers: .built("FixtureWorker")) { runtime in
             try await runtime.startChild("a", .worker)
             let former = try await runtime.ask(Fixture.WhereAmI(), at: "/a")

@@ -47,9 +47,7 @@ struct ConnectionPoolTests {
 
     @Test("A connection that the daemon has ended because it was idle is replaced, and the ask doesn't fail")
     func idle() async throws {
-        var limits = ConnectionLimits()
-        limits.idleTimeout = .seconds(1)
-        try await withServer(limits: limits) { directory, _ in
+        try await withServer(limiting: { $0.idleTimeout = .seconds(1) }) { directory, _ in
             let pool = ConnectionPool(to: directory, concurrency: 1)
             for _ in 0..<2 {
                 _ = try await pool.call(.ping)

@@ -76,9 +76,7 @@ struct ConnectionTests {
     @Test("A client that the server has no descriptor for tries again, for as long as it may")
     func turnedAway() async throws {
         let room = DescriptorRoom(3)
-        var limits = Self.limits(100)
-        limits.descriptorRoom = { room.look() }
-        try await withServer(limits: limits) { directory, _ in
+        try await withServer(limiting: { $0.descriptorRoom = { room.look() } }) { directory, _ in
             let error = await #expect(throws: ControlError.self) {
                 try await ControlClient.connect(runtimeDirectory: directory, timeout: .milliseconds(300))
             }
@@ -94,9 +92,7 @@ struct ConnectionTests {
 
     @Test("An idle connection is ended with a reason")
     func idle() async throws {
-        var limits = ConnectionLimits()
-        limits.idleTimeout = .milliseconds(100)
-        try await withServer(limits: limits) { directory, _ in
+        try await withServer(limiting: { $0.idleTimeout = .milliseconds(100) }) { directory, _ in
             let silent = try await RawClient(directory)
             #expect(try await silent.hear().contains("which was idle; connect again"))
             await #expect(throws: NNGError.self) { try await silent.hear() }
@@ -144,9 +140,7 @@ struct ConnectionTests {
 
     @Test("A connection without a greeting within the time-out is ended")
     func silence() async throws {
-        var limits = ConnectionLimits()
-        limits.handshakeTimeout = .milliseconds(100)
-        try await withServer(limits: limits) { directory, _ in
+        try await withServer(limiting: { $0.handshakeTimeout = .milliseconds(100) }) { directory, _ in
             let silent = try await ByteStream.dial("ipc://" + directory.controlSocket, timeout: .seconds(5))
             var heard: [UInt8] = []
             while let bytes = try? await silent.receive(upTo: 100) { heard += bytes }
@@ -156,9 +150,7 @@ struct ConnectionTests {
 
     @Test("A connection that is being made when all are dismissed hears of it before that is done")
     func dismissal() async throws {
-        var limits = ConnectionLimits()
-        (limits.handshakeTimeout, limits.dismissalTimeout) = (.seconds(30), .seconds(30))
-        try await withServer(limits: limits) { directory, server in
+        try await withServer(limiting: { ($0.handshakeTimeout, $0.dismissalTimeout) = (.seconds(30), .seconds(30)) }) { directory, server in
             let stream = try await ByteStream.dial("ipc://" + directory.controlSocket, timeout: .seconds(5))
             let greeting = try await stream.receive(upTo: 8)
             let isDone = Lock(false)

@@ -85,15 +85,10 @@ import WireProtocol
     func whatADeadDaemonLeftIsReplaced() async throws {
         let temporary = try TemporaryDirectory()
         let directory = RuntimeDirectory(path: temporary.path)
-        let stale = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: directory.controlSocket.utf8) }
-        let bound = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(stale, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
-        }
-        try #require(bound == 0)
-        close(stale)
+        let stale = try RawSocket(listeningAt: directory.controlSocket)
+        // A process that another test is just starting may have a copy of the descriptor: the socket itself has to end.
+        try #require(shutdown(stale.descriptor, Int32(SHUT_RDWR)) == 0)
+        stale.close()
         let server = ControlServer(path: directory.controlSocket, handler: FakeHandler())
         try server.listen()
         async let ended: Void = server.run()

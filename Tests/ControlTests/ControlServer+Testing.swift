@@ -38,11 +38,13 @@ func withServer(
     _ handler: some ControlHandler = FakeHandler(),
     allowedUserIDs: Set<UInt32>? = nil,
     grace: Duration = .seconds(2),
-    limits: ConnectionLimits = ConnectionLimits(),
+    limiting: (inout ConnectionLimits) -> Void = { _ in },
     _ body: (RuntimeDirectory, ControlServer) async throws -> Void
 ) async throws {
     let temporary = try TemporaryDirectory()
     let directory = RuntimeDirectory(path: temporary.path + "/run")
+    var limits = ConnectionLimits()
+    limiting(&limits)
     let server = ControlServer(
         path: directory.controlSocket,
         handler: handler,

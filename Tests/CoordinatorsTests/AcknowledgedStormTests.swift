@@ -209,8 +209,7 @@ struct AcknowledgedStormTests {
 
     @Test("An interceptor above a worker sees each message once, though links are lost")
     func interceptors() async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("a", .worker)
+        try await withRoot("a", in: .worker) { runtime in
             let sent = Tally()
             let flag = Flag()
             let sending = Task {

@@ -94,16 +94,20 @@ extension AcknowledgedTests {
         to runtime: CoordinatorRuntime
     ) throws -> RawPeer.Outcome {
         let outcome = RawPeer.Outcome()
-        let payload = Payload(try PayloadCoder.encode(LedgerTestRoot.Slow(number, waits: waits), as: .json))
-        let envelope = Envelope(
-            .encoded(name: LedgerTestRoot.Slow.name, .json, payload),
-            asker: .function { outcome.settle($0) },
-            sender: "/",
-            deadline: nil,
-            delivery: AcknowledgedDelivery(.init(origin: origin, sequence: sequence, floor: floor, since: since?.sinceOrigin))
-        )
+        let mark = AcknowledgedDelivery(.init(origin: origin, sequence: sequence, floor: floor, since: since?.sinceOrigin))
+        let envelope = try Self.envelope(LedgerTestRoot.Slow(number, waits: waits), mark) { outcome.settle($0) }
         try runtime.root.deliver(envelope, to: ["slow"], isDirect: true)
         return outcome
+    }
+
+    private static func envelope(
+        _ message: LedgerTestRoot.Slow,
+        _ delivery: AcknowledgedDelivery,
+        ended: @escaping @Sendable (Result<Answer, any Error>) -> Void = { _ in }
+    ) throws -> Envelope {
+        let payload = Payload(try PayloadCoder.encode(message, as: .json))
+        let body = Envelope.Body.encoded(name: LedgerTestRoot.Slow.name, .json, payload)
+        return Envelope(body, asker: .function(ended), sender: "/", deadline: nil, delivery: delivery)
     }
 
     @Test("A message that comes again while it's handled, or after that, is handled once, and gets the same end")
@@ -157,17 +161,8 @@ extension AcknowledgedTests {
         try await withRuntime(LedgerTestRoot.self, options: Support.options) { runtime in
             let node = try #require(try runtime.root.inThisProcess(["slow"]))
             func envelope() throws -> Envelope {
-                Envelope(
-                    .encoded(
-                        name: LedgerTestRoot.Slow.name,
-                        .json,
-                        Payload(try PayloadCoder.encode(LedgerTestRoot.Slow(9, waits: true), as: .json))
-                    ),
-                    asker: .function { _ in },
-                    sender: "/",
-                    deadline: nil,
-                    delivery: AcknowledgedDelivery(.init(origin: 1, sequence: 1, floor: 0, since: nil))
-                )
+                let delivery = AcknowledgedDelivery(.init(origin: 1, sequence: 1, floor: 0, since: nil))
+                return try Self.envelope(LedgerTestRoot.Slow(9, waits: true), delivery)
             }
             let (first, second) = (try envelope(), try envelope())
             node.climb(first)

@@ -16,8 +16,7 @@ struct AskingPolicyTests {
 
     @Test("An ask within a handler ends with the ask that is handled", arguments: [Where.inProcess, .worker])
     func inherited(_ place: Where) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("a", place)
+        try await withRoot("a", in: place) { runtime in
             let inherited = try #require(Int(try await runtime.perform(.remaining, at: "/a", timeout: .seconds(50))))
             #expect(inherited <= 50)
             #expect(inherited > 0)

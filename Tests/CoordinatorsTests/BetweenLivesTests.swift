@@ -66,8 +66,7 @@ struct BetweenLivesTests {
 
     @Test("Messages that return from an ended link are delivered in order, before later ones and beyond the limits")
     func returned() async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("a", .inProcess)
+        try await withRoot("a", in: .inProcess) { runtime in
             let children = try #require(try runtime.root.existingChildren)
             let life = ChildInstance(key: "a", incarnation: 1)
             let older = ChildSlot.Parking.limit + 100

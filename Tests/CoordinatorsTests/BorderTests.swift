@@ -22,8 +22,7 @@ private actor ForeignRoot: Coordinator {
 struct BorderTests {
     @Test("A trace context that is too long for a link stays behind, and its message doesn't")
     func longTrace() async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("a", .worker)
+        try await withRoot("a", in: .worker) { runtime in
             let before = try await runtime.ask(Fixture.WhereAmI(), at: "/a")
             let trace = TraceContext(traceparent: String(repeating: "x", count: 2_000))
             let after = try await TraceContext.$current.withValue(trace) { try await runtime.ask(Fixture.WhereAmI(), at: "/a") }

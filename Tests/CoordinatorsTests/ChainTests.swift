@@ -1,5 +1,4 @@
 import Coordinators
-import CoordinatorsTesting
 import Fixtures
 import TestSupport
 import Testing
@@ -8,16 +7,15 @@ import Testing
 struct ChainTests {
     @Test("An ask climbs to the coordinator that responds", arguments: Where.allCases)
     func climbs(_ place: Where) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("middle", place)
-            #expect(try await runtime.perform(.echo("over there"), at: "/middle") == "over there")
+        try await withRoot("middle", in: place) { runtime in
+            let answer = try await runtime.perform(.echo("over there"), at: "/middle")
+            #expect(answer == "over there")
         }
     }
 
     @Test("The root answers a coordinator three processes deep, and interceptors between see message and reply", arguments: Where.allCases)
     func threeDeep(_ place: Where) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("a", place)
+        try await withRoot("a", in: place) { runtime in
             #expect(try await runtime.perform(.startGrandchild("b", inWorker: place.isWorker), at: "/a") == "/a/b")
             #expect(try await runtime.perform(.startGrandchild("c", inWorker: place.isWorker), at: "/a/b") == "/a/b/c")
             #expect(try await runtime.perform(.echo("deep"), at: "/a/b/c") == "deep")
@@ -35,8 +33,7 @@ struct ChainTests {
 
     @Test("When as many handlers run as may, and ask a child that asks back, all are answered", arguments: Where.allCases)
     func askingBackAtTheLimit(_ place: Where) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("middle", place)
+        try await withRoot("middle", in: place) { runtime in
             let count = RootCoordinator.mailbox.running + 200
             let answers = try await withThrowingTaskGroup(of: String.self) { group in
                 for number in 0..<count {
@@ -50,8 +47,7 @@ struct ChainTests {
 
     @Test("An ask without a responder fails at once, and the root is informed once", arguments: Where.allCases)
     func unhandled(_ place: Where) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("middle", place)
+        try await withRoot("middle", in: place) { runtime in
             _ = try await runtime.perform(.echo("warm"), at: "/middle")
             // The error doesn't come from the deadline, which lies beyond the test's end.
             await expect(.unhandled) {
@@ -67,8 +63,7 @@ struct ChainTests {
 
     @Test("A handler's error comes back as thrown if it's Codable, else as RemoteError", arguments: Where.allCases)
     func errors(_ place: Where) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("middle", place)
+        try await withRoot("middle", in: place) { runtime in
             _ = try await runtime.perform(.startGrandchild("deep", inWorker: place.isWorker), at: "/middle")
             // The tests and the fixture are different builds, so that only within one of them the type is known.
             #expect(try await runtime.perform(.refuse(asCodable: true), at: "/middle/deep") == "Refusal: not today")
@@ -78,8 +73,7 @@ struct ChainTests {
 
     @Test("A deadline ends the ask and cancels the handler", arguments: Where.allCases)
     func deadline(_ place: Where) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("middle", place)
+        try await withRoot("middle", in: place) { runtime in
             // On a busy machine the deadline may pass before the handler begins, which it never does then: the next has more time.
             var milliseconds = 50
             try await eventually("a handler that has begun is cancelled") {
@@ -94,8 +88,7 @@ struct ChainTests {
 
     @Test("Cancelling the asker cancels the handler, in another process too", arguments: Where.allCases)
     func cancellation(_ place: Where) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("middle", place)
+        try await withRoot("middle", in: place) { runtime in
             for round in 1...20 {
                 let asker = Task { try await runtime.perform(.waitAbove(milliseconds: 60_000), at: "/middle", timeout: .seconds(60)) }
                 // Every other one while its handler runs.
@@ -111,8 +104,7 @@ struct ChainTests {
 
     @Test("Thousands of messages of one sender arrive in order", arguments: Where.allCases, ["sendNotes", "askNotes"])
     func order(_ place: Where, _ kind: String) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("middle", place)
+        try await withRoot("middle", in: place) { runtime in
             let count = rounds(short: 2_000, all: 10_000, long: 100_000)
             _ = try await runtime.perform(kind == "sendNotes" ? .sendNotes(count) : .askNotes(count), at: "/middle", timeout: .seconds(60))
             #expect(try await runtime.ask(Fixture.Notes(), timeout: .seconds(30)) == Array(0..<count))

@@ -1,4 +1,3 @@
-import CoordinatorsTesting
 import Fixtures
 import Glibc
 import Logging
@@ -15,7 +14,7 @@ struct DescendantsTests {
     func program(_ kind: Sleepers.Kind) async throws {
         let sleepers = Sleepers()
         defer { sleepers.end() }
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+        try await withRoot { runtime in
             try await runtime.ask(Fixture.StartProgram("program", sleepers.command(kind)), timeout: .patient(.seconds(30)))
             for life in 1...3 {
                 try await eventually("life \(life) sleeps") { sleepers.living.count == 1 }
@@ -37,8 +36,7 @@ struct DescendantsTests {
     func worker(_ kind: Sleepers.Kind) async throws {
         let sleepers = Sleepers()
         defer { sleepers.end() }
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("a", .worker)
+        try await withRoot("a", in: .worker) { runtime in
             _ = try await runtime.perform(.startGrandchild("b", inWorker: true), at: "/a")
             for _ in 0..<3 {
                 // The second time it's there already, as a child that is started anew.
@@ -89,9 +87,7 @@ struct DescendantsTests {
             """
         try Files.write(journal, to: directory.file("1234567.processes"))
         try Files.write("", to: directory.file("1234567.sock"))
-        var options = Support.options
-        options.runtimeDirectory = directory.path
-        try await withRuntime(RootCoordinator.self, options: options) { _ in
+        try await withRoot(options: Support.options.with { $0.runtimeDirectory = directory.path }) { _ in
             #expect(!child.identity.isAlive)
             #expect(directory.entries == ["root.lock"])
         }
@@ -118,9 +114,7 @@ struct DescendantsTests {
 
             """
         try Files.write(journal, to: directory.file("1234567.processes"))
-        var options = Support.options
-        options.runtimeDirectory = directory.path
-        try await withRuntime(RootCoordinator.self, options: options) { _ in
+        try await withRoot(options: Support.options.with { $0.runtimeDirectory = directory.path }) { _ in
             #expect(sleepers.living.count == (isMarked ? 0 : 1))
             #expect(directory.entries == ["root.lock"])
         }
@@ -185,9 +179,7 @@ struct DescendantsTests {
             _ = try await ProcessSpawner.shared.spawn(specification)
             try await eventually("it sleeps") { sleeper.living.count == 1 }
         }
-        var options = Support.options
-        options.runtimeDirectory = directory.path
-        try await withRuntime(RootCoordinator.self, options: options) { _ in
+        try await withRoot(options: Support.options.with { $0.runtimeDirectory = directory.path }) { _ in
             #expect(sleepers.0.living.isEmpty)
             #expect(sleepers.1.living.count == 1)
             #expect(sleepers.2.living.count == 1)
@@ -219,7 +211,7 @@ struct DescendantsTests {
         var options = Support.options
         options.runtimeDirectory = directory.path
         options.logger = log.logger
-        try await withRuntime(RootCoordinator.self, options: options) { _ in #expect(!child.identity.isAlive) }
+        try await withRoot(options: options) { _ in #expect(!child.identity.isAlive) }
         let lines = log.lines.filter { $0.contains("what a former runtime has left was ended") }
         #expect(lines.count == 1)
         for part in ["notice", directory.path, "\(child.identity.processID)", "4711", "count"] {
@@ -228,17 +220,14 @@ struct DescendantsTests {
         // Where nothing was left nothing is said.
         let next = RecordedLog(.notice)
         options.logger = next.logger
-        try await withRuntime(RootCoordinator.self, options: options) { _ in }
+        try await withRoot(options: options) { _ in }
         #expect(next.lines.isEmpty)
     }
 
     @Test("The journal lists the living processes, and is gone after an orderly end")
     func journal() async throws {
         let directory = try TemporaryDirectory()
-        var options = Support.options
-        options.runtimeDirectory = directory.path
-        try await withRuntime(RootCoordinator.self, options: options) { runtime in
-            try await runtime.startChild("a", .worker)
+        try await withRoot("a", in: .worker, options: Support.options.with { $0.runtimeDirectory = directory.path }) { runtime in
             _ = try await runtime.perform(.startGrandchild("b", inWorker: true), at: "/a")
             _ = try await runtime.perform(.startProgram("c", ["sleep", "1000"]), at: "/a/b")
             let name = try #require(directory.entries.first { $0.hasSuffix(".processes") })

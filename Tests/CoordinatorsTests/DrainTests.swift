@@ -10,7 +10,7 @@ import Testing
 struct DrainTests {
     @Test("What was taken is finished, and nothing new is taken", arguments: [Where.inProcess, .worker])
     func finishesWhatWasTaken(_ place: Where) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+        try await withRoot { runtime in
             try await runtime.startChild("a", place, drainSeconds: 60)
             let gate = try TemporaryDirectory()
             let ask = Task { try await runtime.perform(.waitFor(gate.file("open")), at: "/a", timeout: .seconds(60)) }
@@ -36,7 +36,7 @@ struct DrainTests {
 
     @Test("A handler of the drain may ask those above and below, which are stopped after it", arguments: [Where.inProcess, .worker])
     func subtreeServesTheDrain(_ place: Where) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+        try await withRoot { runtime in
             try await runtime.startChild("a", place, drainSeconds: 60)
             _ = try await runtime.perform(.startGrandchild("b", inWorker: place.isWorker), at: "/a")
             let gate = try TemporaryDirectory()
@@ -52,7 +52,7 @@ struct DrainTests {
 
     @Test("What isn't finished in time is cancelled, within the one budget", arguments: [Where.inProcess, .worker])
     func cancelsWhatIsLeft(_ place: Where) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+        try await withRoot { runtime in
             try await runtime.startChild("a", place, drainSeconds: 8)
             let gate = try TemporaryDirectory()
             let ask = Task { try await runtime.perform(.waitFor(gate.file("open")), at: "/a", timeout: .seconds(60)) }
@@ -69,9 +69,7 @@ struct DrainTests {
 
     @Test("A drain is cut short by a hastened end")
     func hastened() async throws {
-        var options = Support.options
-        options.shutdown = .draining(.seconds(600))
-        let runtime = CoordinatorRuntime(RootCoordinator.self, options: options)
+        let runtime = CoordinatorRuntime(RootCoordinator.self, options: Support.options.with { $0.shutdown = .draining(.seconds(600)) })
         try await runtime.start()
         try await runtime.startChild("a", .inProcess)
         let gate = try TemporaryDirectory()

@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import CoordinatorsTesting
 import Fixtures
 import TestSupport
 import Testing
@@ -11,8 +10,7 @@ import WireProtocol
 struct HandedDownDependenciesTests {
     @Test("Whoever provides finds it everywhere below, and nothing older comes behind it, however many provide at the same time")
     func concurrentProviders() async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            for key in ["a", "b"] { _ = try await runtime.startChild(key, .inProcess) }
+        try await withRoot("a", "b", in: .inProcess) { runtime in
             let root = try runtime.root
             let leaves = try #require(root.existingChildren).hosts.compactMap { ($0 as? LocalHost)?.coordinator }
             try #require(leaves.count == 2)
@@ -52,8 +50,7 @@ struct HandedDownDependenciesTests {
 
     @Test("A value whose encoding provides something else reaches a worker, and so does the other")
     func encodingProvides() async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            _ = try await runtime.startChild("a", .worker)
+        try await withRoot("a", in: .worker) { runtime in
             let root = try runtime.root
             let host = try #require(root.existingChildren?.hosts.first as? WorkerHost)
             Teapot.whenEncoded.withLock { $0 = { root.provide(Self.dependencies("other", Int.self, 7)) } }

@@ -18,8 +18,7 @@ struct HandedDownDirectoryTests {
     @Test("An unhandled ask of a worker doesn't cross the link to its parent, and the root's hook runs once for it")
     func unhandledBelowRoot() async throws {
         try await withTemporaryDirectory { directory in
-            try await withRuntime(RootCoordinator.self, options: Self.options) { runtime in
-                try await runtime.startChild("a", .worker)
+            try await withRoot("a", in: .worker, options: Self.options) { runtime in
                 let link = try #require(try runtime.link(to: "a"))
                 close(creat(directory.file("now"), 0o600))
                 let before = link.transmissions
@@ -34,7 +33,7 @@ struct HandedDownDirectoryTests {
     @Test("An unhandled ask three levels deep fails while the process above is stopped")
     func unhandledDeep() async throws {
         try await withTemporaryDirectory { directory in
-            try await withRuntime(RootCoordinator.self, options: Self.options) { runtime in
+            try await withRoot(options: Self.options) { runtime in
                 let pid = try await runtime.startThree()
                 let asking = Task {
                     try await runtime.perform(.unhandledAfter(directory.file("go")), at: "/a/b/c", timeout: .seconds(100))
@@ -192,8 +191,7 @@ struct HandedDownDirectoryTests {
     @Test("After a link was lost, a worker still knows what is answered above it")
     func lostLink() async throws {
         try await withTemporaryDirectory { directory in
-            try await withRuntime(RootCoordinator.self, options: Self.options) { runtime in
-                try await runtime.startChild("a", .worker)
+            try await withRoot("a", in: .worker, options: Self.options) { runtime in
                 for round in 1...3 {
                     let former = try #require(try runtime.link(to: "a"))
                     former.close()
@@ -211,11 +209,7 @@ struct HandedDownDirectoryTests {
     }
 
     /// Options with which a process may be stopped for a while.
-    private static var options: CoordinatorRuntime.Options {
-        var options = Support.options
-        options.heartbeatTimeout = .seconds(100)
-        return options
-    }
+    private static let options = Support.options.with { $0.heartbeatTimeout = .seconds(100) }
 }
 
 extension CoordinatorRuntime {
@@ -249,7 +243,6 @@ extension RawPeer {
     }
 }
 
-/// Notes down what begins, and holds it until it's released.
 private actor ForwardingRoot: Coordinator {
     nonisolated let context: Context
 
@@ -262,6 +255,7 @@ private actor ForwardingRoot: Coordinator {
     ]
 }
 
+/// Notes down what begins, and holds it until it's released.
 private actor HoldingRoot: Coordinator {
     static let begun = Collected<Int>()
     private static let gate = Lock(OneShot<Void>())

@@ -18,11 +18,7 @@ struct HangTests {
     /// The time after which a process counts as hung; the tests' own is shorter than the default, so that they don't take long.
     private static let limit = Duration.seconds(4)
 
-    private static var options: CoordinatorRuntime.Options {
-        var options = Support.options
-        options.heartbeatTimeout = limit
-        return options
-    }
+    private static let options = Support.options.with { $0.heartbeatTimeout = limit }
 
     /// The ways in which a process hangs so that its parent restarts it.
     enum Way: String, CaseIterable, Sendable {
@@ -36,7 +32,7 @@ struct HangTests {
 
     @Test("A hung worker is restarted within a fifth of the time, for the right reason, and its siblings go on", arguments: Way.allCases)
     func restarted(_ way: Way) async throws {
-        try await withRuntime(RootCoordinator.self, options: Self.options) { runtime in
+        try await withRoot(options: Self.options) { runtime in
             try await runtime.startChild("sibling", .worker)
             try await runtime.startHanging("hung")
             let before = try await runtime.ask(Fixture.WhereAmI(), at: "/hung")
@@ -68,12 +64,8 @@ struct HangTests {
     @Test("A silent executor is shown with its age and logged, and the worker lives on", arguments: [false, true])
     func reported(blocks: Bool) async throws {
         let log = RecordedLog(.notice)
-        var options = Self.options
-        options.heartbeatTimeout = .seconds(2)
-        options.logger = log.logger
-        try await withRuntime(RootCoordinator.self, options: options) { runtime in
-            try await runtime.startChild("busy", .worker)
-            try await runtime.startChild("sibling", .worker)
+        let options = Support.options.with { ($0.heartbeatTimeout, $0.logger) = (.seconds(2), log.logger) }
+        try await withRoot("busy", "sibling", in: .worker, options: options) { runtime in
             let before = try await runtime.ask(Fixture.WhereAmI(), at: "/busy")
             #expect(try await runtime.snapshot(of: "/busy").executorSilence == nil)
             let work = Task { _ = try? await runtime.perform(.occupyExecutor(milliseconds: 8_000, blocks: blocks), at: "/busy") }
@@ -96,9 +88,7 @@ struct HangTests {
 
     @Test("One coordinator that is blocked is told by the age of its mailbox; the others in its process and its siblings go on")
     func deadlocked() async throws {
-        var options = Self.options
-        options.heartbeatTimeout = .seconds(2)
-        try await withRuntime(RootCoordinator.self, options: options) { runtime in
+        try await withRoot(options: Support.options.with { $0.heartbeatTimeout = .seconds(2) }) { runtime in
             try await runtime.startHanging("stuck")
             try await runtime.startChild("sibling", .inProcess)
             _ = try await runtime.perform(.startGrandchild("below", inWorker: false), at: "/stuck")

@@ -54,7 +54,7 @@ struct HasteningTests {
     func again(_ kind: String) async throws {
         let sleepers = Sleepers()
         defer { sleepers.end() }
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+        try await withRoot { runtime in
             switch kind {
             case "program": try await runtime.ask(Fixture.StartProgram("a", Self.stubborn(sleepers)))
             default: try await runtime.startChild("a", kind == "worker" ? .worker : .inProcess, greeting: "stubborn")
@@ -90,7 +90,7 @@ struct HasteningTests {
     func stopDuringStart() async throws {
         let directory = try TemporaryDirectory()
         let marker = directory.file("marker")
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+        try await withRoot { runtime in
             let starting = Task.immediate {
                 try await runtime.ask(Fixture.StartBroken("slow", inWorker: true, how: marker), timeout: .seconds(60))
             }

@@ -9,9 +9,7 @@ struct InlineRowTests {
     @Test("A row that holds up its link is logged once")
     func slowRow() async throws {
         let log = RecordedLog()
-        var options = Support.options
-        options.logger = log.logger
-        try await withRuntime(DawdlingRoot.self, options: options) { runtime in
+        try await withRuntime(DawdlingRoot.self, options: Support.options.with { $0.logger = log.logger }) { runtime in
             for text in ["a", "b", "c"] { #expect(try await runtime.perform(.echo(text), at: "/leaf") == text) }
             try await eventually("it's logged") { log.lines.contains { $0.contains("an inline row is slow") } }
             let lines = log.lines.filter { $0.contains("an inline row is slow") }

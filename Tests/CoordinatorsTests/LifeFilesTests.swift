@@ -16,7 +16,7 @@ struct LifeFilesTests {
             options.runtimeDirectory = directory.file("run")
             options.orphanGrace = .seconds(60)
             options.workerOutput = .captured { _, _ in }
-            try await withRuntime(RootCoordinator.self, options: options) { runtime in try await body(runtime, directory) }
+            try await withRoot(options: options) { runtime in try await body(runtime, directory) }
             #expect(Files.names(in: directory.file("run")).isEmpty)
         }
     }
@@ -110,10 +110,7 @@ struct LifeFilesTests {
             for listener in ["root", "root-4711", "\(dead.processID)", "\(dead.processID)-4711", "root-admin"] {
                 try Files.write("", to: "\(run)/\(listener).sock")
             }
-            var options = Support.options
-            options.runtimeDirectory = run
-            options.orphanGrace = .seconds(60)
-            try await withRuntime(RootCoordinator.self, options: options) { runtime in
+            try await withRoot(options: Support.options.with { ($0.runtimeDirectory, $0.orphanGrace) = (run, .seconds(60)) }) { runtime in
                 // No socket of this runtime's has a name like that.
                 #expect(unlink("\(run)/root-admin.sock") == 0)
                 let names = Files.names(in: run)

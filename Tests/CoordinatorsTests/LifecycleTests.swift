@@ -1,5 +1,4 @@
 import Coordinators
-import CoordinatorsTesting
 import Fixtures
 import TestSupport
 import Testing
@@ -8,7 +7,7 @@ import Testing
 struct LifecycleTests {
     @Test("A child is configured before it starts", arguments: Where.allCases)
     func configuration(_ place: Where) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+        try await withRoot { runtime in
             let path = try await runtime.startChild("child", place, greeting: "good morning")
             #expect(path == "/child")
             #expect(try await runtime.perform(.configuration, at: "/child") == "good morning")
@@ -17,7 +16,7 @@ struct LifecycleTests {
 
     @Test("A hundred concurrent starts of one key make one child", arguments: Where.allCases)
     func coalescing(_ place: Where) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+        try await withRoot { runtime in
             try await withThrowingTaskGroup(of: String.self) { group in
                 for _ in 0..<100 { group.addTask { try await runtime.startChild("one", place) } }
                 for try await path in group { #expect(path == "/one") }
@@ -30,8 +29,7 @@ struct LifecycleTests {
 
     @Test("A key of a living child of another type is in use")
     func keyInUse() async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("taken", .inProcess)
+        try await withRoot("taken", in: .inProcess) { runtime in
             await expect(.keyInUse) {
                 try await runtime.ask(Fixture.StartBroken("taken", inWorker: false, how: "codable"))
             }
@@ -40,7 +38,7 @@ struct LifecycleTests {
 
     @Test("A key that can't be part of a path is refused", arguments: ["", "a/b", "/"])
     func invalidKey(_ key: String) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+        try await withRoot { runtime in
             await expect(.invalidKey) { try await runtime.startChild(key, .inProcess) }
         }
     }
@@ -51,7 +49,7 @@ struct LifecycleTests {
         if place == .inProcess, how == "exit" || how == "missing" { return }
         var options = Support.options
         if how == "missing" { options.workerExecutable = "/nonexistent/program" }
-        try await withRuntime(RootCoordinator.self, options: options) { runtime in
+        try await withRoot(options: options) { runtime in
             do {
                 try await runtime.ask(Fixture.StartBroken("broken", inWorker: place.isWorker, how: how), timeout: .seconds(20))
                 Issue.record("the start must fail")
@@ -70,9 +68,7 @@ struct LifecycleTests {
 
     @Test("A start that takes too long is ended", arguments: Where.allCases)
     func startTimeout(_ place: Where) async throws {
-        var options = Support.options
-        options.startTimeout = .seconds(3)
-        try await withRuntime(RootCoordinator.self, options: options) { runtime in
+        try await withRoot(options: Support.options.with { $0.startTimeout = .seconds(3) }) { runtime in
             await expect(.startTimedOut) {
                 try await runtime.ask(Fixture.StartBroken("slow", inWorker: place.isWorker, how: "hang"), timeout: .seconds(20))
             }
@@ -83,7 +79,7 @@ struct LifecycleTests {
 
     @Test("Stop ends the subtree and frees the key", arguments: Where.allCases)
     func stop(_ place: Where) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+        try await withRoot { runtime in
             try await runtime.startChild("parent", place, greeting: "stopped parent")
             _ = try await runtime.perform(.startGrandchild("stopped child", inWorker: place.isWorker), at: "/parent")
             try await runtime.ask(Fixture.StopChild("parent"), timeout: .seconds(20))
@@ -100,7 +96,7 @@ struct LifecycleTests {
 
     @Test("A key is free as soon as a stop has returned, and the old child's late end doesn't touch its successor")
     func immediateSuccessor() async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+        try await withRoot { runtime in
             for round in 1...rounds(short: 400, all: 2_000, long: 20_000) {
                 try await runtime.startChild("again", .inProcess)
                 #expect(try await runtime.snapshot(of: "/again").incarnation == UInt32(round))
@@ -111,13 +107,9 @@ struct LifecycleTests {
 
     @Test("A run starts a child, waits for its finish, removes it, and returns the output", arguments: Where.allCases, [true, false])
     func run(_ place: Where, _ finishesAtOnce: Bool) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            let output = Task {
-                try await runtime.ask(
-                    Fixture.RunChild("flow", inWorker: place.isWorker, greeting: "done", finishesAtOnce: finishesAtOnce),
-                    timeout: .seconds(20)
-                )
-            }
+        try await withRoot { runtime in
+            let flow = Fixture.RunChild("flow", inWorker: place.isWorker, greeting: "done", finishesAtOnce: finishesAtOnce)
+            let output = Task { try await runtime.ask(flow, timeout: .seconds(20)) }
             if !finishesAtOnce {
                 try await eventually("the flow is there") { try await runtime.snapshot().children.first?.state == .active }
                 #expect(try await runtime.perform(.finish("output"), at: "/flow") == "finishing")
@@ -130,13 +122,9 @@ struct LifecycleTests {
 
     @Test("A run of a child that another caller stops throws", arguments: Where.allCases)
     func runStopped(_ place: Where) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            let output = Task {
-                try await runtime.ask(
-                    Fixture.RunChild("flow", inWorker: place.isWorker, greeting: "", finishesAtOnce: false),
-                    timeout: .seconds(20)
-                )
-            }
+        try await withRoot { runtime in
+            let flow = Fixture.RunChild("flow", inWorker: place.isWorker, greeting: "", finishesAtOnce: false)
+            let output = Task { try await runtime.ask(flow, timeout: .seconds(20)) }
             try await eventually("the flow is there") { try await runtime.snapshot().children.first?.state == .active }
             try await runtime.stop("/flow")
             await #expect(throws: CoordinatorError.self) { try await output.value }
@@ -145,8 +133,7 @@ struct LifecycleTests {
 
     @Test("A parent gets the changes that it requested as returns, and all others as events", arguments: Where.allCases)
     func events(_ place: Where) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("child", place)
+        try await withRoot("child", in: place) { runtime in
             try await runtime.stop("/child")
             try await runtime.start("/child")
             _ = try await runtime.perform(.fail, at: "/child")
@@ -158,8 +145,7 @@ struct LifecycleTests {
 
     @Test("A handler that ignores its cancellation past the grace is abandoned, and the stop goes on", arguments: Where.allCases)
     func stubbornHandler(_ place: Where) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("stubborn", place)
+        try await withRoot("stubborn", in: place) { runtime in
             let stuck = Task.immediate {
                 try await runtime.perform(.ignoreCancellation, at: "/stubborn", timeout: .seconds(120))
             }

@@ -1,5 +1,4 @@
 import Coordinators
-import CoordinatorsTesting
 import Fixtures
 import TestSupport
 import Testing
@@ -8,8 +7,7 @@ import Testing
 struct LoadTests {
     @Test("256 concurrent asks are each answered exactly once", arguments: Where.allCases)
     func concurrentAsks(_ place: Where) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("child", place)
+        try await withRoot("child", in: place) { runtime in
             let deadline = ContinuousClock.now + .seconds(rounds(short: 2, all: 10, long: 60))
             let asks = try await withThrowingTaskGroup(of: Int.self) { group in
                 for asker in 0..<256 {
@@ -35,8 +33,7 @@ struct LoadTests {
 
     @Test("A parent and its child ask each other without a deadlock", arguments: Where.allCases)
     func mutualAsks(_ place: Where) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("child", place)
+        try await withRoot("child", in: place) { runtime in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<500 {
                     // The root asks the child, which asks the root back before it answers.
@@ -53,8 +50,7 @@ struct LoadTests {
 
     @Test("Every ask ends during a kill -9 storm under load, with its own answer or with an error that says what happened")
     func storm() async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            for key in ["a", "b", "c"] { try await runtime.startChild(key, .worker) }
+        try await withRoot("a", "b", "c", in: .worker) { runtime in
             let deadline = ContinuousClock.now + .seconds(rounds(short: 2, all: 5, long: 60))
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for asker in 0..<24 {

@@ -1,4 +1,3 @@
-import CoordinatorsTesting
 import Fixtures
 import TestSupport
 import Testing
@@ -10,8 +9,7 @@ import Testing
 struct MessageHoldTests {
     @Test("None comes while they are held, and all come once and in order when they are released")
     func heldAndReleased() async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("a", .worker)
+        try await withRoot("a", in: .worker) { runtime in
             func notes() async throws -> [Int] { try await runtime.ask(Fixture.Notes()) }
             #expect(try await runtime.perform(.noteForEver, at: "/a") == "begun")
             for _ in 0..<3 {
@@ -34,8 +32,7 @@ struct MessageHoldTests {
 
     @Test("An open ask that depends on one that is held gets it in time: the wait ends with both answered")
     func dependence() async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("a", .worker)
+        try await withRoot("a", in: .worker) { runtime in
             let asking = Task { try await runtime.perform(.echoUntilHeld, at: "/a") }
             try await eventually("it has begun") { try await runtime.ask(Fixture.Echoes()) > 10 }
             await runtime.holdMessages()

@@ -1,5 +1,4 @@
 import Coordinators
-import CoordinatorsTesting
 import Fixtures
 import TestSupport
 import Testing
@@ -9,8 +8,7 @@ import Testing
 struct NameTests {
     @Test("A path and a message's name that are too long fail alone, and a slow ask on the same link is answered")
     func longNames() async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("child", .worker)
+        try await withRoot("child", in: .worker) { runtime in
             let slow = Task { try await runtime.perform(.workHard(milliseconds: 1_500), at: "/child", timeout: .seconds(60)) }
             let before = try await runtime.ask(Fixture.WhereAmI(), at: "/child", timeout: .seconds(20))
             let long = String(repeating: "k", count: 1_025)
@@ -28,7 +26,7 @@ struct NameTests {
 
     @Test("Keys that can't be part of a path are refused", arguments: Where.allCases)
     func keys(_ place: Where) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+        try await withRoot { runtime in
             for key in [
                 "", "a/b", "a\nb", "a\u{1B}[31m", "a\u{7F}", "a\u{2028}", String(repeating: "k", count: 256),
                 String(repeating: "ü", count: 128),

@@ -9,143 +9,122 @@ struct NavigationStackTests {
     // MARK: Moves
 
     @Test("show appends, whichever coordinator is on top")
-    func show() {
-        let stack = stacked(("/a", 1))
-        let effects = stack.apply(.show(.integer(2), isModal: false), by: "/a/b")
-        #expect(stack.words == ["/a 1", "/a/b 2"])
-        #expect(effects == NavigationStack.Effects())
+    func show() throws {
+        try expectMove(.show(2, isModal: false), by: "/a/b", on: "/a 1", leaves: "/a 1, /a/b 2")
     }
 
     @Test("replaceTop replaces the coordinator's own top page, and removes the pages above it")
-    func replaceTop() {
-        let stack = stacked(("/a", 1), ("/a", 2), ("/a/b", 3))
-        let effects = stack.apply(.replaceTop(.integer(4)), by: "/a")
-        #expect(stack.words == ["/a 1", "/a 4"])
-        #expect(effects.slices == ["/a/b": []])
-        #expect(effects.finished == ["/a/b"])
-        #expect(!effects.uncoversSomebody)
+    func replaceTop() throws {
+        let pages = "/a 1, /a 2, /a/b 3"
+        try expectMove(.replaceTop(4), by: "/a", on: pages, leaves: "/a 1, /a 4", slices: ["/a/b": ""], finishes: ["/a/b"])
     }
 
     @Test("replaceTop of a coordinator without pages shows the page")
-    func replaceNothing() {
-        let stack = stacked(("/a", 1))
-        let effects = stack.apply(.replaceTop(.integer(2)), by: "/b")
-        #expect(stack.words == ["/a 1", "/b 2"])
-        #expect(effects == NavigationStack.Effects())
+    func replaceNothing() throws {
+        try expectMove(.replaceTop(2), by: "/b", on: "/a 1", leaves: "/a 1, /b 2")
     }
 
     @Test("A modal page that is replaced stays modal")
-    func replaceModal() {
-        let stack = stacked(("/a", 1))
-        _ = stack.apply(.show(.integer(2), isModal: true), by: "/a")
-        _ = stack.apply(.replaceTop(.integer(3)), by: "/a")
-        #expect(stack.entries.map(\.isModal) == [false, true])
-        _ = stack.apply(.dismiss, by: "/a")
-        #expect(stack.words == ["/a 1"])
+    func replaceModal() throws {
+        try expectMove(.replaceTop(3), by: "/a", on: "/a 1, /a 2!", leaves: "/a 1, /a 3!")
     }
 
     @Test("setRoot leaves one page, and removes the pages above the first")
-    func setRoot() {
-        let stack = stacked(("/", 0), ("/a", 1), ("/b", 2), ("/a", 3))
-        let effects = stack.apply(.setRoot(.integer(4)), by: "/a")
-        #expect(stack.words == ["/ 0", "/a 4"])
-        #expect(effects.finished == ["/b"])
-        #expect(effects.slices == ["/b": []])
-        #expect(!effects.uncoversSomebody)
+    func setRoot() throws {
+        let pages = "/ 0, /a 1, /b 2, /a 3"
+        try expectMove(.setRoot(4), by: "/a", on: pages, leaves: "/ 0, /a 4", slices: ["/b": ""], finishes: ["/b"])
     }
 
-    @Test("pop removes the top page and everything above it")
-    func pop() {
-        let stack = stacked(("/a", 1), ("/a", 2), ("/b", 3))
-        let effects = stack.apply(.pop, by: "/a")
-        #expect(stack.words == ["/a 1"])
-        #expect(effects.finished == ["/b"])
-        // A coordinator that has popped a page of its own knows the one below it.
-        #expect(!effects.uncoversSomebody)
-        #expect(stack.apply(.pop, by: "/b") == NavigationStack.Effects())
-        #expect(stack.words == ["/a 1"])
+    @Test("pop removes the top page and everything above it; a coordinator that has popped a page of its own knows the one below it")
+    func pop() throws {
+        try expectMove(.pop, by: "/a", on: "/a 1, /a 2, /b 3", leaves: "/a 1", slices: ["/b": ""], finishes: ["/b"])
+        try expectMove(.pop, by: "/b", on: "/a 1", leaves: "/a 1")
     }
 
     @Test("Popping the first page finishes the coordinator, and uncovers the one below")
-    func popFirst() {
-        let stack = stacked(("/", 0), ("/a", 1))
-        let effects = stack.apply(.pop, by: "/a")
-        #expect(stack.words == ["/ 0"])
-        #expect(effects.finished == ["/a"])
-        #expect(effects.slices.isEmpty)
-        #expect(effects.uncovered?.path == "/")
-        #expect(effects.uncovered?.page == .integer(0))
+    func popFirst() throws {
+        try expectMove(.pop, by: "/a", on: "/ 0, /a 1", leaves: "/ 0", finishes: ["/a"], uncovers: "/ 0")
     }
 
     @Test("Popping the last page of all leaves the stack empty, and reports it")
     func empty() throws {
-        let stack = stacked(("/a", 1))
-        let effects = stack.apply(.pop, by: "/a")
-        #expect(stack.entries.isEmpty)
-        let uncovered = try #require(effects.uncovered)
-        #expect(uncovered.path == nil)
-        #expect(uncovered.page == nil)
+        try expectMove(.pop, by: "/a", on: "/a 1", leaves: "", finishes: ["/a"], uncovers: "")
     }
 
     @Test("popTo leaves the page on top, and does nothing without it")
-    func popTo() {
-        let stack = stacked(("/a", 1), ("/a", 2), ("/b", 3))
-        #expect(stack.apply(.popTo(.integer(3)), by: "/a") == NavigationStack.Effects())
-        let effects = stack.apply(.popTo(.integer(1)), by: "/a")
-        #expect(stack.words == ["/a 1"])
-        #expect(effects.finished == ["/b"])
-        #expect(stack.apply(.popTo(.integer(1)), by: "/a") == NavigationStack.Effects())
+    func popTo() throws {
+        let pages = "/a 1, /a 2, /b 3"
+        try expectMove(.popTo(3), by: "/a", on: pages, leaves: pages)
+        try expectMove(.popTo(1), by: "/a", on: pages, leaves: "/a 1", slices: ["/b": ""], finishes: ["/b"])
+        try expectMove(.popTo(1), by: "/a", on: "/a 1", leaves: "/a 1")
     }
 
     @Test("dismiss removes the coordinator's topmost modal page and everything above it")
-    func dismiss() {
-        let stack = stacked(("/a", 1))
-        _ = stack.apply(.show(.integer(2), isModal: true), by: "/a")
-        _ = stack.apply(.show(.integer(3), isModal: true), by: "/b")
-        _ = stack.apply(.show(.integer(4), isModal: false), by: "/a")
-        let effects = stack.apply(.dismiss, by: "/a")
-        #expect(stack.words == ["/a 1"])
-        #expect(effects.finished == ["/b"])
-        #expect(stack.apply(.dismiss, by: "/a") == NavigationStack.Effects())
+    func dismiss() throws {
+        try expectMove(.dismiss, by: "/a", on: "/a 1, /a 2!, /b 3!, /a 4", leaves: "/a 1", slices: ["/b": ""], finishes: ["/b"])
+        try expectMove(.dismiss, by: "/a", on: "/a 1", leaves: "/a 1")
     }
 
     // MARK: Effects
 
     @Test("A coordinator whose slice another's move has changed gets the rest of it")
-    func slices() {
-        let stack = stacked(("/b", 1), ("/a", 2), ("/b", 3), ("/c", 4))
-        let effects = stack.apply(.pop, by: "/a")
-        #expect(stack.words == ["/b 1"])
-        #expect(effects.slices.mapValues { $0.map(\.page) } == ["/b": [.integer(1)], "/c": []])
-        #expect(effects.finished.sorted { "\($0)" < "\($1)" } == ["/a", "/c"])
-        #expect(effects.uncovered?.path == "/b")
+    func slices() throws {
+        let slices: [CoordinatorPath: String] = ["/b": "/b 1", "/c": ""]
+        let pages = "/b 1, /a 2, /b 3, /c 4"
+        try expectMove(.pop, by: "/a", on: pages, leaves: "/b 1", slices: slices, finishes: ["/a", "/c"], uncovers: "/b 1")
     }
 
     @Test("The innermost coordinators are finished first")
-    func innermostFirst() {
-        let stack = stacked(("/", 0), ("/a", 1), ("/a/b/c", 2), ("/a/b", 3))
-        #expect(stack.apply(.setRoot(.integer(9)), by: "/").finished == ["/a/b/c", "/a/b", "/a"])
+    func innermostFirst() throws {
+        let finished: [CoordinatorPath] = ["/a/b/c", "/a/b", "/a"]
+        let slices = Dictionary(uniqueKeysWithValues: finished.map { ($0, "") })
+        try expectMove(.setRoot(9), by: "/", on: "/ 0, /a 1, /a/b/c 2, /a/b 3", leaves: "/ 9", slices: slices, finishes: finished)
     }
 
     @Test("A rewind removes a subtree's pages, wherever they are, and finishes no coordinator")
-    func rewind() {
-        let stack = stacked(("/", 0), ("/a", 1), ("/ab", 2), ("/a/b", 3))
-        let effects = stack.apply(.rewind, by: "/a")
-        #expect(stack.words == ["/ 0", "/ab 2"])
-        #expect(effects.slices.isEmpty)
-        #expect(effects.finished.isEmpty)
-        #expect(effects.uncovered?.path == "/ab")
-        #expect(effects.uncovered?.page == .integer(2))
-        _ = stack.apply(.rewind, by: "/")
-        #expect(stack.entries.isEmpty)
+    func rewind() throws {
+        try expectMove(.rewind, by: "/a", on: "/ 0, /a 1, /ab 2, /a/b 3", leaves: "/ 0, /ab 2", uncovers: "/ab 2")
+        try expectMove(.rewind, by: "/", on: "/ 0, /ab 2", leaves: "", uncovers: "")
     }
 
     @Test("A rewind below the top uncovers no coordinator")
-    func rewindBelow() {
-        let stack = stacked(("/", 0), ("/a", 1), ("/b", 2))
-        let effects = stack.apply(.rewind, by: "/a")
-        #expect(stack.words == ["/ 0", "/b 2"])
-        #expect(effects == NavigationStack.Effects())
+    func rewindBelow() throws {
+        try expectMove(.rewind, by: "/a", on: "/ 0, /a 1, /b 2", leaves: "/ 0, /b 2")
+    }
+
+    /// Expects all that a move does to pages, which are written bottom first, modal ones with an exclamation mark.
+    private func expectMove(
+        _ move: NavigationMove,
+        by path: CoordinatorPath,
+        on pages: String,
+        leaves left: String,
+        slices: [CoordinatorPath: String] = [:],
+        finishes finished: [CoordinatorPath] = [],
+        uncovers uncovered: String? = nil,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let stack = NavigationStack()
+        for entry in try Self.entries(pages) { _ = stack.apply(.show(entry.page, isModal: entry.isModal), by: entry.path) }
+        var effects = stack.apply(move, by: path)
+        let depths = effects.finished.map(\.components.count)
+        #expect(depths == depths.sorted(by: >), "\(effects.finished)", sourceLocation: sourceLocation)
+        effects.sortFinished()
+        var expected = NavigationStack.Effects(slices: try slices.mapValues { try Self.entries($0) }, finished: finished)
+        if let uncovered {
+            let top = try Self.entries(uncovered).last
+            expected.uncovered = (top?.path, top?.page)
+        }
+        let entries = try Self.entries(left)
+        #expect(stack.entries == entries, sourceLocation: sourceLocation)
+        #expect(effects == expected, sourceLocation: sourceLocation)
+    }
+
+    private static func entries(_ pages: String) throws -> [NavigationEntry] {
+        try pages.split(separator: ", ").map { page in
+            let parts = page.split { " !".contains($0) }
+            let path = try #require(CoordinatorPath(String(parts[0])))
+            return NavigationEntry(path: path, page: .integer(try #require(Int64(parts[1]))), isModal: page.hasSuffix("!"))
+        }
     }
 
     // MARK: Random walk
@@ -174,8 +153,7 @@ struct NavigationStackTests {
             for (other, slice) in found.slices { views[other] = slice }
             let depths = found.finished.map(\.components.count)
             try #require(depths == depths.sorted(by: >), "seed \(seed), step \(step): \(found.finished)")
-            // Those of equal depth may come in any order.
-            found.finished.sort { ($1.components.count, "\($0)") < ($0.components.count, "\($1)") }
+            found.sortFinished()
             try #require(stack.entries == model.entries, "seed \(seed), step \(step): \(move) by \(path)")
             try #require(found == expected, "seed \(seed), step \(step): \(move) by \(path)")
             for other in paths {
@@ -183,12 +161,6 @@ struct NavigationStackTests {
                 try #require(views[other] ?? [] == slice, "seed \(seed), step \(step): what \(other) sees after \(move) by \(path)")
             }
         }
-    }
-
-    private func stacked(_ pages: (CoordinatorPath, Int64)...) -> NavigationStack {
-        let stack = NavigationStack()
-        for (path, page) in pages { _ = stack.apply(.show(.integer(page), isModal: false), by: path) }
-        return stack
     }
 }
 
@@ -230,7 +202,7 @@ private struct NaiveStack {
             if former != now, owner != path, !isRewound { effects.slices[owner] = now }
             if now.isEmpty, move != .rewind { effects.finished.append(owner) }
         }
-        effects.finished.sort { ($1.components.count, "\($0)") < ($0.components.count, "\($1)") }
+        effects.sortFinished()
         // Pages are unique here: one that is on top and was there before has been uncovered if it wasn't on top.
         guard !before.isEmpty, before.last != entries.last else { return effects }
         guard let top = entries.last else {
@@ -257,16 +229,9 @@ private struct NaiveStack {
     }
 }
 
-extension NavigationStack {
-    /// The pages, bottom first: "/a 1".
-    fileprivate var words: [String] {
-        entries.map { entry in
-            guard case .integer(let page) = entry.page else { return "\(entry.path) ?" }
-            return "\(entry.path) \(page)"
-        }
-    }
-}
-
 extension NavigationStack.Effects {
-    fileprivate var uncoversSomebody: Bool { uncovered != nil }
+    /// Sorts those of equal depth, which may come in any order, by their paths.
+    fileprivate mutating func sortFinished() {
+        finished.sort { ($1.components.count, "\($0)") < ($0.components.count, "\($1)") }
+    }
 }

@@ -12,8 +12,7 @@ struct OutsideHandleTests {
 
     @Test("A handle asks, sends and streams, in this process and in a worker", arguments: Where.allCases)
     func handle(_ place: Where) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("child", place)
+        try await withRoot("child", in: place) { runtime in
             let child = try runtime.coordinator(MiddleCoordinator.self, at: "/child")
             #expect(child.path == "/child")
             let pid = try await child.ask(Fixture.WhereAmI()).pid
@@ -32,7 +31,7 @@ struct OutsideHandleTests {
 
     @Test("A message that can't be encoded reaches a coordinator of this process, and not one of another")
     func notEncoded() async throws {
-        try await withRuntime(OutsideRoot.self, options: OutsideRoot.options) { runtime in
+        try await withRuntime(OutsideRoot.self, options: Support.options) { runtime in
             let local = try runtime.coordinator(OutsideChild.self, at: "/local")
             #expect(try await local.ask(Uncodable(value: 7)) == 7)
             var replies: [Int] = []
@@ -46,7 +45,7 @@ struct OutsideHandleTests {
 
     @Test("Events arrive outside of the tree")
     func events() async throws {
-        try await withRuntime(OutsideRoot.self, options: OutsideRoot.options) { runtime in
+        try await withRuntime(OutsideRoot.self, options: Support.options) { runtime in
             let child = try runtime.coordinator(OutsideChild.self, at: "/local")
             let events = try await child.events()
             try await child.ask(OutsideChild.Emit(number: 5))
@@ -60,7 +59,7 @@ struct OutsideHandleTests {
     @Test("A handle is refused for another type, or where there is no coordinator, and fails after the end")
     func refusals() async throws {
         let kept = Lock<CoordinatorHandle<OutsideChild>?>(nil)
-        try await withRuntime(OutsideRoot.self, options: OutsideRoot.options) { runtime in
+        try await withRuntime(OutsideRoot.self, options: Support.options) { runtime in
             await expect(.unknownType) { _ = try runtime.coordinator(OutsideRoot.self, at: "/local") }
             await expect(.unknownType) { _ = try runtime.coordinator(OutsideRoot.self, at: "/worker") }
             await expect(.noSuchPath) { _ = try runtime.coordinator(OutsideChild.self, at: "/nobody") }
@@ -76,7 +75,7 @@ struct OutsideHandleTests {
 
     @Test("A parent streams from its child")
     func childStream() async throws {
-        try await withRuntime(OutsideRoot.self, options: OutsideRoot.options) { runtime in
+        try await withRuntime(OutsideRoot.self, options: Support.options) { runtime in
             let numbers = try await runtime.ask(OutsideRoot.ReadNumbers(child: "local"))
             #expect(numbers == [0, 1, 2, 3])
         }
@@ -86,7 +85,7 @@ struct OutsideHandleTests {
 
     @Test("Readiness is waited for; it fails with the start, with a stop before the start, and with a cancellation")
     func readiness() async throws {
-        let runtime = CoordinatorRuntime(OutsideRoot.self, options: OutsideRoot.options)
+        let runtime = CoordinatorRuntime(OutsideRoot.self, options: Support.options)
         let waiting = Task { try await runtime.ready() }
         let cancelled = Task { try await runtime.ready() }
         cancelled.cancel()
@@ -99,20 +98,20 @@ struct OutsideHandleTests {
         await expect(.stopped) { try await runtime.ready() }
         #expect(await runtime.health() == CoordinatorHealth(isLive: false, isReady: false))
 
-        let failing = CoordinatorRuntime(OutsideRoot.self, options: OutsideRoot.options) { $0.fails = true }
+        let failing = CoordinatorRuntime(OutsideRoot.self, options: Support.options) { $0.fails = true }
         let hoping = Task { try await failing.ready() }
         await #expect(throws: OutsideRoot.Refusal.self) { try await failing.start() }
         await #expect(throws: OutsideRoot.Refusal.self) { try await hoping.value }
         #expect(await failing.health().isLive == false)
 
-        let neverStarted = CoordinatorRuntime(OutsideRoot.self, options: OutsideRoot.options)
+        let neverStarted = CoordinatorRuntime(OutsideRoot.self, options: Support.options)
         await neverStarted.stop()
         await expect(.stopped) { try await neverStarted.ready() }
     }
 
     @Test("Health names what isn't ready, for the whole tree or a part of it")
     func health() async throws {
-        try await withRuntime(OutsideRoot.self, options: OutsideRoot.options) { runtime in
+        try await withRuntime(OutsideRoot.self, options: Support.options) { runtime in
             #expect(await runtime.health() == CoordinatorHealth(isLive: true, isReady: true))
             try await runtime.pause("/worker")
             let health = await runtime.health()
@@ -166,8 +165,6 @@ private actor OutsideRoot: Coordinator {
         typealias Reply = [Int]
         var child: String
     }
-
-    static var options: CoordinatorRuntime.Options { Support.options }
 
     nonisolated let context: Context
 

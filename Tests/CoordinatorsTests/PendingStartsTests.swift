@@ -1,5 +1,4 @@
 import Coordinators
-import CoordinatorsTesting
 import Fixtures
 import Synchronization
 import TestSupport
@@ -39,9 +38,7 @@ struct PendingStartsTests {
     @Test("A stop doesn't wait until workers that are still starting are ready")
     func workers() async throws {
         let directory = try TemporaryDirectory()
-        var options = Support.options
-        options.runtimeDirectory = directory.path
-        let runtime = CoordinatorRuntime(RootCoordinator.self, options: options)
+        let runtime = CoordinatorRuntime(RootCoordinator.self, options: Support.options.with { $0.runtimeDirectory = directory.path })
         try await runtime.start()
         // Every second one would take ten minutes; the others may be ready just before the stop begins.
         let (quick, _) = starts(10) { number in _ = try await runtime.startChild("quick-\(number)", .worker) }

@@ -31,38 +31,10 @@ struct PythonPeerTests {
             }
 
             // Many names, and many asks at a time.
-            try await withThrowingTaskGroup(of: JSONValue.self) { group in
-                for number in 0..<500 {
-                    group.addTask {
-                        try await runtime.ask(
-                            named: "Fixture.Echo",
-                            payload: ["text": .string("n\(number)")],
-                            at: "/python",
-                            timeout: .seconds(30)
-                        )
-                    }
-                }
-                var answers: Set<JSONValue> = []
-                for try await answer in group { answers.insert(answer) }
-                #expect(answers.count == 500)
-            }
+            try await runtime.expectAnswers(500) { ("Fixture.Echo", ["text": .string("n\($0)")]) }
 
             // Many more than the window of sixteen messages that it has named for its route: credit comes back, in both directions.
-            try await withThrowingTaskGroup(of: JSONValue.self) { group in
-                for number in 0..<2_000 {
-                    group.addTask {
-                        try await runtime.ask(
-                            named: number % 2 == 0 ? "Fixture.Echo" : "Python.AskAbove",
-                            payload: ["text": .string("m\(number)")],
-                            at: "/python",
-                            timeout: .seconds(50)
-                        )
-                    }
-                }
-                var answers: Set<JSONValue> = []
-                for try await answer in group { answers.insert(answer) }
-                #expect(answers.count == 2_000)
-            }
+            try await runtime.expectAnswers(2_000) { ($0 % 2 == 0 ? "Fixture.Echo" : "Python.AskAbove", ["text": .string("m\($0)")]) }
 
             // A worker that lists only its children, of which it has none, is described all the same.
             let described = try await runtime.snapshot(of: "/python")
@@ -123,15 +95,7 @@ struct PlainPythonTests {
             #expect(snapshot.state == .active && !snapshot.isUnresponsive)
             // The worker answers an inspection, so the snapshot doesn't wait for the time-out.
             #expect(ContinuousClock.now - began < .seconds(4))
-            let answers = try await withThrowingTaskGroup(of: JSONValue.self) { group in
-                for number in 0..<2_000 {
-                    group.addTask {
-                        try await runtime.ask(named: "Echo", payload: .integer(Int64(number)), at: "/python", timeout: .seconds(60))
-                    }
-                }
-                return try await group.reduce(into: Set<JSONValue>()) { $0.insert($1) }
-            }
-            #expect(answers.count == 2_000)
+            try await runtime.expectAnswers(2_000) { ("Echo", .integer(Int64($0))) }
             // The worker knows the message by a former name.
             #expect(try await runtime.ask(Repeat(text: "again"), at: "/python") == Repeat(text: "again"))
             #expect(try await runtime.pause("/python").state == .paused)
@@ -147,9 +111,7 @@ struct PlainPythonTests {
     @Test("A worker that sends without credit has its link closed, and the log says why", .timeLimit(minutes: 2))
     func flood() async throws {
         let log = RecordedLog()
-        var options = Support.options
-        options.logger = log.logger
-        try await withRuntime(PythonParent.self, options: options) { runtime in
+        try await withRuntime(PythonParent.self, options: Support.options.with { $0.logger = log.logger }) { runtime in
             try await runtime.ask(PythonParent.StartPeer([PythonPeer.misbehaving, "flood"]), timeout: .seconds(20))
             try await eventually("it's logged") { log.lines.contains { $0.contains("a worker's link was closed") } }
             let line = log.lines.first { $0.contains("a worker's link was closed") } ?? ""
@@ -163,9 +125,7 @@ struct PlainPythonTests {
     @Test("A worker with too small limits is refused, and gets the reason", .timeLimit(minutes: 2))
     func tinyFrames() async throws {
         let log = RecordedLog()
-        var options = Support.options
-        options.logger = log.logger
-        try await withRuntime(PythonParent.self, options: options) { runtime in
+        try await withRuntime(PythonParent.self, options: Support.options.with { $0.logger = log.logger }) { runtime in
             await #expect(throws: (any Error).self) {
                 try await runtime.ask(PythonParent.StartPeer([PythonPeer.misbehaving, "tiny"]), timeout: .seconds(30))
             }
@@ -173,6 +133,20 @@ struct PlainPythonTests {
                 log.lines.contains { $0.contains("a worker was refused") && $0.contains("frames of 64 bytes") }
             }
         }
+    }
+}
+
+extension CoordinatorRuntime {
+    /// Asks the worker so many times at once, and expects as many different answers.
+    fileprivate func expectAnswers(_ count: Int, to question: @Sendable (Int) -> (name: String, payload: JSONValue)) async throws {
+        let answers = try await withThrowingTaskGroup(of: JSONValue.self) { group in
+            for number in 0..<count {
+                let (name, payload) = question(number)
+                group.addTask { try await self.ask(named: name, payload: payload, at: "/python", timeout: .seconds(60)) }
+            }
+            return try await group.reduce(into: Set<JSONValue>()) { $0.insert($1) }
+        }
+        #expect(answers.count == count)
     }
 }
 

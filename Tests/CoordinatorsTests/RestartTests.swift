@@ -1,5 +1,4 @@
 import Coordinators
-import CoordinatorsTesting
 import Fixtures
 import Glibc
 import Processes
@@ -10,7 +9,7 @@ import Testing
 struct RestartTests {
     @Test("A child that fails comes back under its path, with its configuration", arguments: Where.allCases)
     func failure(_ place: Where) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
+        try await withRoot { runtime in
             try await runtime.startChild("child", place, greeting: "kept")
             let before = try await runtime.ask(Fixture.WhereAmI(), at: "/child")
             _ = try await runtime.perform(.fail, at: "/child")
@@ -26,8 +25,7 @@ struct RestartTests {
 
     @Test("After kill -9 the path lives again under another pid, its open asks end with peerLost at once, and new ones wait")
     func killed() async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("child", .worker)
+        try await withRoot("child", in: .worker) { runtime in
             for round in 1...5 {
                 let before = try await runtime.ask(Fixture.WhereAmI(), at: "/child")
                 let open = (0..<10).map { _ in
@@ -54,8 +52,7 @@ struct RestartTests {
 
     @Test("The descendants of a killed worker are gone before its path lives again")
     func descendants() async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("a", .worker)
+        try await withRoot("a", in: .worker) { runtime in
             for _ in 0..<5 {
                 _ = try await runtime.perform(.startGrandchild("b", inWorker: true), at: "/a")
                 _ = try await runtime.perform(.startGrandchild("c", inWorker: true), at: "/a/b")
@@ -72,10 +69,7 @@ struct RestartTests {
     @Test("A stopped worker leaves no process, and its socket is gone")
     func nothingLeft() async throws {
         let directory = try TemporaryDirectory()
-        var options = Support.options
-        options.runtimeDirectory = directory.path
-        try await withRuntime(RootCoordinator.self, options: options) { runtime in
-            try await runtime.startChild("a", .worker)
+        try await withRoot("a", in: .worker, options: Support.options.with { $0.runtimeDirectory = directory.path }) { runtime in
             _ = try await runtime.perform(.startGrandchild("b", inWorker: true), at: "/a")
             let pids = try await [runtime.ask(Fixture.WhereAmI(), at: "/a"), runtime.ask(Fixture.WhereAmI(), at: "/a/b")].map(\.pid)
             #expect(directory.entries.count { $0.hasSuffix(".sock") } == 2)
@@ -88,11 +82,7 @@ struct RestartTests {
 
     @Test("A worker that hangs is killed and restarted, and one that only works hard is left alone")
     func hang() async throws {
-        var options = Support.options
-        options.heartbeatTimeout = .seconds(6)
-        try await withRuntime(RootCoordinator.self, options: options) { runtime in
-            try await runtime.startChild("busy", .worker)
-            try await runtime.startChild("hung", .worker)
+        try await withRoot("busy", "hung", in: .worker, options: Support.options.with { $0.heartbeatTimeout = .seconds(6) }) { runtime in
             let working = Task.immediate {
                 try await runtime.perform(.workHard(milliseconds: 9_000), at: "/busy", timeout: .seconds(60))
             }
@@ -107,8 +97,7 @@ struct RestartTests {
 
     @Test("A snapshot marks a hung worker below another as unresponsive, and no other one")
     func hungBelow() async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            for key in ["a", "b"] { try await runtime.startChild(key, .worker) }
+        try await withRoot("a", "b", in: .worker) { runtime in
             for key in ["hung", "well"] { _ = try await runtime.perform(.startGrandchild(key, inWorker: true), at: "/a") }
             let hung = try await runtime.ask(Fixture.WhereAmI(), at: "/a/hung")
             kill(hung.pid, SIGSTOP)
@@ -122,9 +111,8 @@ struct RestartTests {
 
     @Test("A coordinator that fails before its start has returned is restarted, and given up like any other", arguments: Where.allCases)
     func failsAtOnce(_ place: Where) async throws {
-        var options = Support.options
-        options.supervision = SupervisionPolicy(.oneForOne, intensity: 3, period: .seconds(60), backoff: .none)
-        try await withRuntime(RootCoordinator.self, options: options) { runtime in
+        let supervision = SupervisionPolicy(.oneForOne, intensity: 3, period: .seconds(60), backoff: .none)
+        try await withRoot(options: Support.options.with { $0.supervision = supervision }) { runtime in
             _ = try? await runtime.ask(Fixture.StartBroken("broken", inWorker: place.isWorker, how: "failAtOnce"), timeout: .seconds(20))
             try await eventually("it's given up") { try await runtime.snapshot(of: "/broken").state == .failed }
             #expect(try await runtime.snapshot(of: "/broken").restarts == 3)
@@ -133,16 +121,15 @@ struct RestartTests {
 
     @Test("A deadline in the infinite future never passes")
     func endlessDeadline() async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("child", .worker)
-            #expect(try await runtime.perform(.echo("still there"), at: "/child", timeout: .seconds(Int64.max)) == "still there")
+        try await withRoot("child", in: .worker) { runtime in
+            let answer = try await runtime.perform(.echo("still there"), at: "/child", timeout: .seconds(Int64.max))
+            #expect(answer == "still there")
         }
     }
 
     @Test("Exit code 78 is final, and others lead to a restart")
     func exitCodes() async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("child", .worker)
+        try await withRoot("child", in: .worker) { runtime in
             _ = try? await runtime.perform(.exit(75), at: "/child")
             try await eventually("it's back") { try await runtime.snapshot(of: "/child").restarts == 1 }
             _ = try await runtime.ask(Fixture.WhereAmI(), at: "/child", timeout: .patient(.seconds(20)))
@@ -156,11 +143,8 @@ struct RestartTests {
 
     @Test("A child over the intensity fails alone at the root, and its siblings live on", arguments: Where.allCases)
     func intensity(_ place: Where) async throws {
-        var options = Support.options
-        options.supervision = SupervisionPolicy(.oneForOne, intensity: 2, period: .seconds(60), backoff: .none)
-        try await withRuntime(RootCoordinator.self, options: options) { runtime in
-            try await runtime.startChild("good", place)
-            try await runtime.startChild("bad", place)
+        let supervision = SupervisionPolicy(.oneForOne, intensity: 2, period: .seconds(60), backoff: .none)
+        try await withRoot("good", "bad", in: place, options: Support.options.with { $0.supervision = supervision }) { runtime in
             for round in 1...3 {
                 _ = try? await runtime.perform(.fail, at: "/bad")
                 try await eventually("round \(round) is over") {
@@ -177,11 +161,9 @@ struct RestartTests {
 
     @Test("A backoff that lies beyond the deadline fails the ask at once with restarting")
     func backoffBeyondDeadline() async throws {
-        var options = Support.options
         let backoff = Backoff(minimum: .seconds(30), maximum: .seconds(30), jitter: 0)
-        options.supervision = SupervisionPolicy(.oneForOne, intensity: 10, period: .seconds(60), backoff: backoff)
-        try await withRuntime(RootCoordinator.self, options: options) { runtime in
-            try await runtime.startChild("child", .inProcess)
+        let supervision = SupervisionPolicy(.oneForOne, intensity: 10, period: .seconds(60), backoff: backoff)
+        try await withRoot("child", in: .inProcess, options: Support.options.with { $0.supervision = supervision }) { runtime in
             _ = try await runtime.perform(.fail, at: "/child")
             try await eventually("the first restart is immediate") { try await runtime.snapshot(of: "/child").incarnation == 2 }
             _ = try await runtime.perform(.fail, at: "/child")

@@ -11,9 +11,7 @@ struct ServicesTests {
     @Test("A service is made once, run, and ended after the last handler", arguments: [Where.inProcess, .worker])
     func life(_ place: Where) async throws {
         let directory = try TemporaryDirectory()
-        var options = Support.options
-        options.dependencies.describe(\.probe, by: directory.path)
-        try await withRuntime(RootCoordinator.self, options: options) { runtime in
+        try await withRoot(options: Support.options.with { $0.dependencies.describe(\.probe, by: directory.path) }) { runtime in
             try await runtime.startChild("a", place, drainSeconds: 60)
             // Twenty that need it at the same time.
             let users = (0..<20).map { _ in Task { try await runtime.ask(Fixture.UseProbe(), at: "/a", timeout: .seconds(60)) } }
@@ -33,10 +31,7 @@ struct ServicesTests {
     @Test("The failure of a service ends its worker, which is restarted with a new one")
     func failure() async throws {
         let directory = try TemporaryDirectory()
-        var options = Support.options
-        options.dependencies.describe(\.probe, by: directory.path)
-        try await withRuntime(RootCoordinator.self, options: options) { runtime in
-            try await runtime.startChild("a", .worker)
+        try await withRoot("a", options: Support.options.with { $0.dependencies.describe(\.probe, by: directory.path) }) { runtime in
             let first = try await runtime.ask(Fixture.UseProbe(), at: "/a", timeout: .seconds(60))
             try await eventually("it runs") { Self.events(in: directory).contains("running") }
             try Files.write("", to: directory.file("fail"))
@@ -52,10 +47,8 @@ struct ServicesTests {
     func makingFails(_ place: Where) async throws {
         let directory = try TemporaryDirectory()
         try Files.write("", to: directory.file("refuse"))
-        var options = Support.options
-        options.dependencies.describe(\.probe, by: directory.path)
-        try await withRuntime(RootCoordinator.self, options: options) { runtime in
-            try await runtime.startChild("a", place)
+        let options = Support.options.with { $0.dependencies.describe(\.probe, by: directory.path) }
+        try await withRoot("a", in: place, options: options) { runtime in
             await #expect(throws: Fixture.Refusal("told to refuse")) {
                 try await runtime.ask(Fixture.UseProbe(), at: "/a", timeout: .seconds(60))
             }

@@ -9,6 +9,10 @@ import Testing
 private actor Parent: Coordinator {
     nonisolated let context: Context
     init(_ context: Context) { self.context = context }
+
+    static func with(_ body: (Context, CoordinatorRuntime) async throws -> Void) async throws {
+        try await withRuntime(Parent.self, options: Support.options) { try await body(Context(node: $0.root), $0) }
+    }
 }
 
 /// A coordinator that leaves every hook out.
@@ -51,8 +55,7 @@ private actor Busy: Coordinator {
 struct StartsAtOnceTests {
     @Test("A type's absent hooks are learned at its first life")
     func learning() async throws {
-        try await withRuntime(Parent.self, options: Support.options) { runtime in
-            let context = CoordinatorContext<Parent>(node: try runtime.root)
+        try await Parent.with { context, _ in
             let child = try await context.start(Plain.self, as: "a")
             let type = CoordinatorType.of(Plain.self)
             #expect(type.lacks(.start))
@@ -65,8 +68,7 @@ struct StartsAtOnceTests {
     @Test("The hooks of a type that has them run in every life")
     func hooks() async throws {
         Busy.calls.withLock { $0 = [] }
-        try await withRuntime(Parent.self, options: Support.options) { runtime in
-            let context = CoordinatorContext<Parent>(node: try runtime.root)
+        try await Parent.with { context, _ in
             for number in 1...3 {
                 let child = try await context.start(Busy.self, as: "\(number)")
                 try await eventually("it runs") { Busy.calls.withLock { $0.contains("run \(number)") } }
@@ -79,8 +81,7 @@ struct StartsAtOnceTests {
 
     @Test("A child that starts at once gets its configuration, and the dependencies that were provided before")
     func configuration() async throws {
-        try await withRuntime(Parent.self, options: Support.options) { runtime in
-            let context = CoordinatorContext<Parent>(node: try runtime.root)
+        try await Parent.with { context, _ in
             await context.provide(\.number, 7)
             for value in 1...3 {
                 let child = try await context.start(Plain.self, as: "\(value)") { $0.value = value }
@@ -95,8 +96,7 @@ struct StartsAtOnceTests {
 
     @Test("A child that begins paused is paused when its start returns")
     func paused() async throws {
-        try await withRuntime(Parent.self, options: Support.options) { runtime in
-            let context = CoordinatorContext<Parent>(node: try runtime.root)
+        try await Parent.with { context, _ in
             try await context.start(Plain.self, as: "known")
             try await context.pause("known")
             try await context.restart("known")
@@ -108,8 +108,7 @@ struct StartsAtOnceTests {
 
     @Test("Many starts of one key at the same time make one child")
     func oneKey() async throws {
-        try await withRuntime(Parent.self, options: Support.options) { runtime in
-            let context = CoordinatorContext<Parent>(node: try runtime.root)
+        try await Parent.with { context, _ in
             try await context.start(Plain.self, as: "first")
             for round in 0..<20 {
                 try await withThrowingDiscardingTaskGroup { group in
@@ -123,8 +122,7 @@ struct StartsAtOnceTests {
 
     @Test("A stop at the same time leaves nothing behind, and no start waits for ever")
     func stops() async throws {
-        try await withRuntime(Parent.self, options: Support.options) { runtime in
-            let context = CoordinatorContext<Parent>(node: try runtime.root)
+        try await Parent.with { context, runtime in
             try await context.start(Plain.self, as: "first")
             let before = runtime.counters.coordinators
             for round in 0..<200 {

@@ -1,5 +1,4 @@
 import Coordinators
-import CoordinatorsTesting
 import Fixtures
 import TestSupport
 import Testing
@@ -23,8 +22,7 @@ struct StayingDependencyTests {
         options.logger = log.logger
         options.dependencies.greeting = Hello()
         options.dependencies.plain = "plain"
-        try await withRuntime(RootCoordinator.self, options: options) { runtime in
-            for key in ["a", "b"] { try await runtime.startChild(key, .worker) }
+        try await withRoot("a", "b", in: .worker, options: options) { _ in
             try await eventually("it's logged") { log.lines.contains { $0.contains("Test.") } }
         }
         let told = log.lines.filter { $0.contains("Test.") }

@@ -1,4 +1,5 @@
 import Coordinators
+import CoordinatorsTesting
 import Fixtures
 import Logging
 import TestSupport
@@ -13,6 +14,28 @@ enum Support {
         options.workerExecutable = worker.path
         options.logger.logLevel = .error
         return options
+    }
+}
+
+extension CoordinatorRuntime.Options {
+    /// Returns the same options with a change.
+    func with(_ change: (inout Self) -> Void) -> Self {
+        var copy = self
+        change(&copy)
+        return copy
+    }
+}
+
+/// Runs a tree under the fixture's root, with a child at each of the keys.
+func withRoot<Result>(
+    _ keys: String...,
+    in place: Where = .worker,
+    options: CoordinatorRuntime.Options = Support.options,
+    _ body: (CoordinatorRuntime) async throws -> Result
+) async throws -> Result {
+    try await withRuntime(RootCoordinator.self, options: options) { runtime in
+        for key in keys { try await runtime.startChild(key, place) }
+        return try await body(runtime)
     }
 }
 

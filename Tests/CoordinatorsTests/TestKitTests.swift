@@ -29,14 +29,10 @@ struct TestKitTests {
     func failing() async throws {
         let probe = Probe()
         try await withRuntime(Till.self, configuration: Till.Configuration(name: "one"), under: probe) { runtime in
-            async let paid = runtime.ask(Till.Pay(), at: .subject)
+            let paying = Task { try await runtime.ask(Till.Pay(), at: .subject) }
             try await probe.expect(Stock.Charge.self).fail(Stock.NoMoney(missing: 3))
-            do {
-                _ = try await paid
-                Issue.record("it was paid")
-            } catch let error as Stock.NoMoney {
-                #expect(error.missing == 3)
-            }
+            let error = await #expect(throws: Stock.NoMoney.self) { try await paying.value }
+            #expect(error?.missing == 3)
         }
     }
 

@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import CoordinatorsTesting
 import Fixtures
 import Glibc
 import Links
@@ -118,8 +117,7 @@ struct UplinkTests {
 
     @Test("A child whose pages were popped is dismissed, and a later incarnation of it isn't", arguments: Where.allCases)
     func laterLife(_ place: Where) async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("child", place)
+        try await withRoot("child", in: place) { runtime in
             _ = try await runtime.restart("/child")
             let second = try await runtime.ask(Fixture.WhereAmI(), at: "/child", timeout: .seconds(20))
             #expect(second.incarnation == 2)

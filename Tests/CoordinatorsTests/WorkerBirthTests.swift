@@ -14,6 +14,9 @@ import WorkerLifecycle
 /// Tests of the way in which a worker gets its ticket, finds its parent, and proves its identity.
 @Suite("How workers are born", .timeLimit(minutes: 3))
 struct WorkerBirthTests {
+    /// For tests that may take longer on a loaded machine, where a worker that looks for its parent for two seconds gives it up.
+    private static let patient = Support.options.with { ($0.heartbeatTimeout, $0.orphanGrace) = (.seconds(120), .seconds(60)) }
+
     private static func withStarter(
         _ options: CoordinatorRuntime.Options = Support.options,
         _ body: (CoordinatorRuntime) async throws -> Void
@@ -38,9 +41,7 @@ struct WorkerBirthTests {
     func closesDescriptor() async throws {
         let sleepers = Sleepers()
         defer { sleepers.end() }
-        var options = Support.options
-        options.startTimeout = .seconds(2)
-        try await Self.withStarter(options) { runtime in
+        try await Self.withStarter(Support.options.with { $0.startTimeout = .seconds(2) }) { runtime in
             let script = "exec 3<&-; exec sleep \(sleepers.seconds)"
             // Whether the ticket was in the pipe already when its end was closed, or comes too late, is up to chance.
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -103,20 +104,24 @@ struct WorkerBirthTests {
         await listening.value
     }
 
+    /// Says hello with a secret from this process, and waits until the link is closed.
+    private static func expectNoWelcome(for secret: [UInt8], at address: String) async throws {
+        let isClosed = OneShot<Void>()
+        let link = try await Link.dial(address)
+        link.start(Link.Handler(frameReceived: { _, _ in }, closed: { _, _ in isClosed.settle(()) }))
+        let hello = Hello(secret: secret, processID: getpid(), processStartTime: 0, buildID: "", maximumFrameSize: 1 << 20)
+        try link.send(Frame(.hello(hello)))
+        await isClosed.value
+    }
+
     @Test("A process with a stolen secret is refused, and the worker keeps its link and its asks")
     func stolenSecret() async throws {
-        try await withRuntime(RootCoordinator.self, options: Support.options) { runtime in
-            try await runtime.startChild("a", .worker)
+        try await withRoot("a", in: .worker) { runtime in
             let host = try #require(try runtime.root.existingChildren?.host(of: "a") as? WorkerHost)
             let address = try runtime.core.hub.expect([1]) { _, _ in throw LinkError(.handshake, "unused") }
             let peer = try #require(host.state.withLock { $0.linkedPeer })
             let working = Task.immediate { try await runtime.perform(.workHard(milliseconds: 1_500), at: "/a", timeout: .seconds(60)) }
-            let isClosed = OneShot<Void>()
-            let link = try await Link.dial(address)
-            link.start(Link.Handler(frameReceived: { _, _ in }, closed: { _, _ in isClosed.settle(()) }))
-            let hello = Hello(secret: host.secret, processID: getpid(), processStartTime: 0, buildID: "", maximumFrameSize: 1 << 20)
-            try link.send(Frame(.hello(hello)))
-            await isClosed.value
+            try await Self.expectNoWelcome(for: host.secret, at: address)
             #expect(try await working.value == "done")
             #expect(host.state.withLock { $0.linkedPeer === peer })
             #expect(try await runtime.snapshot(of: "/a").incarnation == 1)
@@ -126,18 +131,9 @@ struct WorkerBirthTests {
     @Test("Wrong secrets are logged, once for many, and without the secret")
     func wrongSecrets() async throws {
         let log = RecordedLog()
-        var options = Support.options
-        options.logger = log.logger
-        try await withRuntime(RootCoordinator.self, options: options) { runtime in
+        try await withRoot(options: Support.options.with { $0.logger = log.logger }) { runtime in
             let address = try runtime.core.hub.expect([1]) { _, _ in throw LinkError(.handshake, "unused") }
-            for _ in 0..<20 {
-                let isClosed = OneShot<Void>()
-                let link = try await Link.dial(address)
-                link.start(Link.Handler(frameReceived: { _, _ in }, closed: { _, _ in isClosed.settle(()) }))
-                let hello = Hello(secret: Secret.make(), processID: getpid(), processStartTime: 0, buildID: "", maximumFrameSize: 1 << 20)
-                try link.send(Frame(.hello(hello)))
-                await isClosed.value
-            }
+            for _ in 0..<20 { try await Self.expectNoWelcome(for: Secret.make(), at: address) }
         }
         let told = log.lines.filter { $0.contains("nobody expects") }
         // One in ten seconds, however long this takes.
@@ -162,8 +158,7 @@ struct WorkerBirthTests {
         default: try Files.write("", to: path)
         }
         for path in [path, path + "/"] {
-            var options = Support.options
-            options.runtimeDirectory = path
+            let options = Support.options.with { $0.runtimeDirectory = path }
             let error = await #expect(throws: CoordinatorError.self) { try await withRuntime(StarterRoot.self, options: options) { _ in } }
             #expect(error?.code == .startFailed)
             let texts = ["foreign": "belongs to user 65534", "writable": "others may write to", "link": "is a symbolic link"]
@@ -178,8 +173,7 @@ struct WorkerBirthTests {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         try #require(getcwd(&buffer, buffer.count) != nil)
         let depth = buffer.count { $0 == CChar(UInt8(ascii: "/")) }
-        var options = Support.options
-        options.runtimeDirectory = String(repeating: "../", count: depth) + temporary.path.dropFirst()
+        let options = Support.options.with { $0.runtimeDirectory = String(repeating: "../", count: depth) + temporary.path.dropFirst() }
         // Deeper than where the test runs: from there the same way up ends elsewhere.
         var elsewhere = temporary.path
         for _ in 0...depth {
@@ -223,12 +217,7 @@ struct WorkerBirthTests {
 
     @Test("A snapshot doesn't wait for a worker that is stopped, and shows it again when it goes on")
     func suspended() async throws {
-        var options = Support.options
-        // On a loaded machine the test may take longer, and a worker that looks for its parent for two seconds gives it up.
-        options.heartbeatTimeout = .seconds(120)
-        options.orphanGrace = .seconds(60)
-        try await withRuntime(RootCoordinator.self, options: options) { runtime in
-            try await runtime.startChild("a", .worker)
+        try await withRoot("a", in: .worker, options: Self.patient) { runtime in
             let place = try await runtime.ask(Fixture.WhereAmI(), at: "/a")
             let host = try #require(try runtime.root.existingChildren?.host(of: "a") as? WorkerHost)
             kill(place.pid, SIGSTOP)
@@ -250,10 +239,7 @@ struct WorkerBirthTests {
     @Test("The socket that workers dial is made again after its removal")
     func removedSocket() async throws {
         try await withTemporaryDirectory { directory in
-            var options = Support.options
-            options.runtimeDirectory = directory.file("run")
-            try await withRuntime(RootCoordinator.self, options: options) { runtime in
-                try await runtime.startChild("a", .worker)
+            try await withRoot("a", in: .worker, options: Support.options.with { $0.runtimeDirectory = directory.file("run") }) { runtime in
                 let pid = try await runtime.ask(Fixture.WhereAmI(), at: "/a").pid
                 for name in Files.names(in: directory.file("run")) where name.hasSuffix(".sock") { unlink(directory.file("run/\(name)")) }
                 kill(pid, SIGKILL)
@@ -264,12 +250,7 @@ struct WorkerBirthTests {
 
     @Test("A worker whose link is being replaced is waited for")
     func linkless() async throws {
-        var options = Support.options
-        // On a loaded machine the test may take longer, and a worker that looks for its parent for two seconds gives it up.
-        options.heartbeatTimeout = .seconds(120)
-        options.orphanGrace = .seconds(60)
-        try await withRuntime(RootCoordinator.self, options: options) { runtime in
-            try await runtime.startChild("a", .worker)
+        try await withRoot("a", in: .worker, options: Self.patient) { runtime in
             _ = try await runtime.perform(.startGrandchild("b", inWorker: false), at: "/a")
             let host = try #require(try runtime.root.existingChildren?.host(of: "a") as? WorkerHost)
             for _ in 0..<3 {

@@ -1,6 +1,5 @@
 import ConcurrencySupport
 import Coordinators
-import CoordinatorsTesting
 import Fixtures
 import Glibc
 import Logging
@@ -15,8 +14,7 @@ struct WorkerLogTests {
         var options = Support.options
         options.logger = RecordedLog(level).logger
         options.workerOutput = .captured { _, bytes in log.append(bytes) }
-        try await withRuntime(RootCoordinator.self, options: options) { runtime in
-            try await runtime.startChild("a", .worker)
+        try await withRoot("a", in: .worker, options: options) { runtime in
             _ = try await runtime.perform(.startGrandchild("b", inWorker: true), at: "/a")
             let before = try await runtime.ask(Fixture.WhereAmI(), at: "/a/b")
             kill(before.pid, SIGKILL)

@@ -43,14 +43,7 @@ struct NamedTestsTests {
 
     private static var sources: [String] {
         Files.names(in: "\(Files.packageRoot)/Tests").filter { $0.hasSuffix("Tests") }.flatMap { target in
-            swiftFiles(in: "\(Files.packageRoot)/Tests/\(target)").compactMap(Files.text)
-        }
-    }
-
-    private static func swiftFiles(in directory: String) -> [String] {
-        Files.names(in: directory).flatMap { name -> [String] in
-            let path = "\(directory)/\(name)"
-            return name.hasSuffix(".swift") ? [path] : name.contains(".") ? [] : swiftFiles(in: path)
+            Catalogue.files(below: "\(Files.packageRoot)/Tests/\(target)").compactMap(Files.text)
         }
     }
 }

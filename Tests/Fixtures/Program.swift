@@ -25,8 +25,7 @@ extension Fixture {
     ]
 
     private static let regressions: [any Coordinator.Type] = [
-        TraceSource.self, TraceReader.self, DepotCoordinator.self, CourierCoordinator.self,
-        OrderKeeper.self, OrderSender.self, WatcherCoordinator.self, EndingCoordinator.self,
+        TraceReader.self, OrderKeeper.self, OrderSender.self, WatcherCoordinator.self, EndingCoordinator.self,
         AutoShutdownCoordinator.self, LastWordsCoordinator.self,
     ]
 

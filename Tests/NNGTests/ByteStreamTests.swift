@@ -12,7 +12,6 @@ struct ByteStreamTests {
         try await pair.accepted.send([1, 2, 3])
         #expect(try await pair.dialled.receive(upTo: 2) == [1, 2])
         #expect(try await pair.dialled.receive(upTo: 2) == [3])
-        pair.close()
     }
 
     @Test func moreThanTheKernelHoldsIsSentWhole() async throws {
@@ -23,7 +22,6 @@ struct ByteStreamTests {
         while received.count < bytes.count { received += try await pair.accepted.receive(upTo: 100_000) }
         try await sending
         #expect(received == bytes)
-        pair.close()
     }
 
     @Test func thePeerIsThisProcess() async throws {
@@ -31,7 +29,6 @@ struct ByteStreamTests {
         let ours = PeerCredentials(processID: getpid(), userID: geteuid(), groupID: getegid())
         #expect(pair.dialled.peer == ours)
         #expect(pair.accepted.peer == ours)
-        pair.close()
     }
 
     @Test func theEndOfThePeerIsToldAfterItsLastBytes() async throws {
@@ -45,7 +42,6 @@ struct ByteStreamTests {
         #expect(end == .connectionReset || end == .connectionShut)
         let sent = await code { () async throws(NNGError) in try await pair.accepted.send([1]) }
         #expect(sent == .connectionShut || sent == .connectionReset)
-        pair.close()
     }
 
     @Test func afterClosingEverythingIsClosed() async throws {
@@ -54,13 +50,11 @@ struct ByteStreamTests {
         pair.dialled.close()
         #expect(await code { () async throws(NNGError) in try await pair.dialled.receive(upTo: 1) } == .closed)
         #expect(await code { () async throws(NNGError) in try await pair.dialled.send([1]) } == .closed)
-        pair.close()
     }
 
     @Test func aLimitBelowOneIsRefused() async throws {
         let pair = try await StreamPair()
         #expect(await code { () async throws(NNGError) in try await pair.dialled.receive(upTo: 0) } == .invalidArgument)
-        pair.close()
     }
 
     @Test func nobodyListening() async throws {

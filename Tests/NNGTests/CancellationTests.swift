@@ -1,4 +1,3 @@
-import ConcurrencySupport
 import NNG
 import TestSupport
 import Testing
@@ -29,8 +28,6 @@ struct CancellationTests {
         }
         task.cancel()
         #expect(await task.value == Array(repeating: .canceled, count: 5))
-        pair.close()
-        connections.close()
     }
 
     @Test func receivingLosesNoByte() async throws {
@@ -50,12 +47,10 @@ struct CancellationTests {
         while received.count < Self.rounds { received += try await pair.accepted.receive(upTo: 1000) }
         #expect(received == (0..<Self.rounds).map { UInt8(truncatingIfNeeded: $0) })
         #expect(cancelled > 0)
-        pair.close()
     }
 
     @Test func acceptingLosesNoStream() async throws {
-        let directory = try TemporaryDirectory()
-        let listener = try StreamListener(directory.url())
+        let (directory, listener) = try TemporaryDirectory.withListener()
         var accepted = 0
         var cancelled = 0
         for round in 0..<Self.rounds {
@@ -84,8 +79,7 @@ struct CancellationTests {
     }
 
     @Test func diallingLeaksNoStream() async throws {
-        let directory = try TemporaryDirectory()
-        let listener = try StreamListener(directory.url())
+        let (directory, listener) = try TemporaryDirectory.withListener()
         let serving = Task {
             while true { try await listener.accept().close() }
         }
@@ -100,8 +94,7 @@ struct CancellationTests {
     }
 
     @Test func negotiatingLeaksNoStream() async throws {
-        let directory = try TemporaryDirectory()
-        let listener = try StreamListener(directory.url())
+        let (directory, listener) = try TemporaryDirectory.withListener()
         for round in 0..<Self.rounds {
             let task = Task { try await PairConnection.negotiate(listener.accept()) }
             let peer = try RawSocket(directory.file("s"))
@@ -138,7 +131,6 @@ struct CancellationTests {
         }
         #expect(received == (0..<Self.rounds).map(Self.body))
         #expect(cancelled > 0)
-        pair.close()
     }
 
     /// Every tenth message is larger than the reader's buffer.
@@ -177,14 +169,5 @@ struct CancellationTests {
         let end = await code { () async throws(NNGError) in try await pair.accepted.receive() }
         #expect(end == .connectionShut || end == .connectionReset)
         #expect(await code { () async throws(NNGError) in try await pair.dialled.receive() } == .canceled)
-        pair.close()
-    }
-}
-
-extension Pair {
-    fileprivate var dialledIsBusy: Bool {
-        let answer = Lock<NNGError.Code?>(nil)
-        dialled.transmit([2]) { error in answer.withLock { $0 = error?.code } }
-        return answer.withLock { $0 } == .busy
     }
 }

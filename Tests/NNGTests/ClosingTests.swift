@@ -30,7 +30,6 @@ struct ClosingTests {
         pair.accepted.close()
         #expect(await transmitting.value == .closed)
         #expect(await waiting.value == .closed)
-        pair.close()
     }
 
     /// The callbacks may own the connection itself: its end must not come under a lock.
@@ -112,8 +111,7 @@ struct ClosingTests {
     }
 
     @Test func theLastReferenceClosesAStartedConnection() async throws {
-        let directory = try TemporaryDirectory()
-        let listener = try StreamListener(directory.url())
+        let (directory, listener) = try TemporaryDirectory.withListener()
         let recorder = Recorder()
         async let dialling = PairConnection.dial(directory.url())
         do {
@@ -128,8 +126,7 @@ struct ClosingTests {
 
     /// nng's poller (1.5.2) spins on a stream whose peer has gone and that has no pending read.
     @Test func anIdleConnectionWhosePeerHasGoneCostsNoTime() async throws {
-        let directory = try TemporaryDirectory()
-        let listener = try StreamListener(directory.url())
+        let (directory, listener) = try TemporaryDirectory.withListener()
         async let negotiated = PairConnection.negotiate(listener.accept())
         let peer = try RawSocket(directory.file("s"))
         try await peer.write(RawSocket.greeting)
@@ -150,6 +147,5 @@ struct ClosingTests {
             last = await code { () async throws(NNGError) in try await pair.dialled.send([1]) }
         }
         #expect(last == .connectionShut || last == .connectionReset)
-        pair.close()
     }
 }

@@ -10,8 +10,7 @@ struct InteroperabilityTests {
     private static let sizes = [0, 1, 100, 65_527, 65_528, 65_536, 300_000]
 
     @Test func nngsSocketDialsUs() async throws {
-        let directory = try TemporaryDirectory()
-        let listener = try StreamListener(directory.url())
+        let (directory, listener) = try TemporaryDirectory.withListener()
         let socket = try PairSocket()
         try socket.dial(directory.url())
         let connection = try await PairConnection.negotiate(listener.accept())
@@ -44,8 +43,7 @@ struct InteroperabilityTests {
     }
 
     @Test func theEndOfNngsSocket() async throws {
-        let directory = try TemporaryDirectory()
-        let listener = try StreamListener(directory.url())
+        let (directory, listener) = try TemporaryDirectory.withListener()
         var socket: PairSocket? = try PairSocket()
         try socket?.dial(directory.url())
         let connection = try await PairConnection.negotiate(listener.accept())
@@ -62,8 +60,7 @@ struct InteroperabilityTests {
 
     @Test(.enabled(if: nngcat != nil, "nngcat is not installed (Debian: nng-utils)"))
     func nngcatDialsUs() async throws {
-        let directory = try TemporaryDirectory()
-        let listener = try StreamListener(directory.url())
+        let (directory, listener) = try TemporaryDirectory.withListener()
         let output = Transcript()
         let tool = Self.tool(["--dial", directory.url(), "--data", "from nngcat"], output)
         try await withChild(tool) { tool in

@@ -1,4 +1,3 @@
-import ConcurrencySupport
 import Glibc
 import NNG
 import TestSupport
@@ -16,7 +15,6 @@ struct PairConnectionTests {
         #expect(try await pair.dialled.receive() == [0])
         #expect(pair.accepted.peer?.processID == getpid())
         #expect(pair.dialled.peer?.userID == geteuid())
-        pair.close()
     }
 
     /// Around the reader's buffer (64 KiB, with 9 bytes of header) and around the kernel's.
@@ -35,42 +33,30 @@ struct PairConnectionTests {
         #expect(try await pair.accepted.receive() == [2])
         #expect(try await pair.accepted.receive() == body)
         try await sending
-        pair.close()
     }
 
     @Test func manySmallMessagesArriveInOrder() async throws {
-        let directory = try TemporaryDirectory()
-        let listener = try StreamListener(directory.url())
-        let accepting = Task { try await PairConnection.negotiate(listener.accept()) }
-        let peer = try RawSocket(directory.file("s"))
-        try await peer.write(RawSocket.greeting)
-        let connection = try await accepting.value
+        let pair = try await RawPair()
         let recorder = Recorder()
-        recorder.attach(to: connection)
+        recorder.attach(to: pair.connection)
         let expected = (0..<10_000).map { number in
             withUnsafeBytes(of: UInt32(number)) { Array($0) } + Array(repeating: 5, count: number % 90)
         }
         // One write of everything: many messages per read, cut anywhere.
-        try await peer.write(expected.flatMap { RawSocket.message($0) })
+        try await pair.peer.write(expected.flatMap { RawSocket.message($0) })
         #expect(await eventually { recorder.count == 10_000 })
         #expect(recorder.messages == expected)
         #expect(!recorder.overlapped)
-        connection.close()
-        listener.close()
+        pair.close()
     }
 
     /// The seed decides sizes and where the writes are cut.
     @Test(arguments: (0..<4).map { _ in UInt64.random(in: 0...UInt64.max) })
     func messagesCutAtRandom(_ seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
-        let directory = try TemporaryDirectory()
-        let listener = try StreamListener(directory.url())
-        let accepting = Task { try await PairConnection.negotiate(listener.accept()) }
-        let peer = try RawSocket(directory.file("s"))
-        try await peer.write(RawSocket.greeting)
-        let connection = try await accepting.value
+        let pair = try await RawPair()
         let recorder = Recorder()
-        recorder.attach(to: connection)
+        recorder.attach(to: pair.connection)
         let sizes = (0..<60).map { _ in
             Bool.random(using: &generator) ? Int.random(in: 0...40, using: &generator) : Int.random(in: 0...150_000, using: &generator)
         }
@@ -79,14 +65,13 @@ struct PairConnectionTests {
         while !bytes.isEmpty {
             let step =
                 Bool.random(using: &generator) ? Int.random(in: 1...12, using: &generator) : Int.random(in: 1...100_000, using: &generator)
-            try await peer.write(Array(bytes.prefix(step)))
+            try await pair.peer.write(Array(bytes.prefix(step)))
             bytes = bytes.dropFirst(step)
         }
         #expect(await eventually { recorder.count == sizes.count })
         #expect(recorder.messages == expected, "seed \(seed)")
         #expect(!recorder.overlapped)
-        connection.close()
-        listener.close()
+        pair.close()
     }
 
     @Test func callbacksEndWithTheReasonOnce() async throws {
@@ -113,71 +98,55 @@ struct PairConnectionTests {
     /// The kernel reports an error when a peer dies with unread input; nng alone would lose what it hasn't pulled by then.
     @Test(arguments: [1, 50, 3000])
     func lastWordsOfAPeerWithUnreadInput(_ count: Int) async throws {
-        let directory = try TemporaryDirectory()
-        let listener = try StreamListener(directory.url())
-        let accepting = Task { try await PairConnection.negotiate(listener.accept()) }
-        let peer = try RawSocket(directory.file("s"))
-        try await peer.write(RawSocket.greeting)
-        let connection = try await accepting.value
-        try await connection.send([1, 2, 3])  // never read
+        let pair = try await RawPair()
+        try await pair.connection.send([1, 2, 3])  // never read
         let bytes = (0..<count).flatMap { number in
             RawSocket.message(withUnsafeBytes(of: UInt32(number)) { Array($0) } + Array(repeating: 0, count: 40))
         }
         let gate = ThreadGate()
         let recorder = Recorder()
-        recorder.attach(to: connection) { _ in
+        recorder.attach(to: pair.connection) { _ in
             // The receiver is slow: everything is in the kernel, and the peer gone, when it looks again.
             gate.pass()
         }
-        try await peer.write(bytes)
-        peer.close()
+        try await pair.peer.write(bytes)
+        pair.peer.close()
         gate.open()
         #expect(await eventually { !recorder.reasons.isEmpty })
         #expect(recorder.count == count)
         #expect(recorder.reasons == [.connectionShut] || recorder.reasons == [.connectionReset])
         #expect(recorder.messagesAfterClose == 0)
-        listener.close()
+        pair.close()
     }
 
     /// The last bytes, the end and the error come in one event of the poller.
     @Test func lastWordsThatComeTogetherWithTheEnd() async throws {
-        let directory = try TemporaryDirectory()
-        let listener = try StreamListener(directory.url())
         for round in 0..<150 {
-            async let negotiated = PairConnection.negotiate(listener.accept())
-            let peer = try RawSocket(directory.file("s"))
-            try await peer.write(RawSocket.greeting)
-            let connection = try await negotiated
+            let pair = try await RawPair()
             let recorder = Recorder()
-            recorder.attach(to: connection)
-            #expect(await connection.transmitted([1]) == nil)  // never read
-            try await peer.write(RawSocket.message([9]), thenClose: true)
+            recorder.attach(to: pair.connection)
+            #expect(await pair.connection.transmitted([1]) == nil)  // never read
+            try await pair.peer.write(RawSocket.message([9]), thenClose: true)
             #expect(await eventually { !recorder.reasons.isEmpty })
             #expect(recorder.messages == [[9]], "round \(round)")
+            pair.close()
         }
-        listener.close()
     }
 
     @Test func startingWhileMessagesArrive() async throws {
-        let directory = try TemporaryDirectory()
-        let listener = try StreamListener(directory.url())
         let expected = (0..<200).map { [UInt8($0), 1, 2, 3] }
         for round in 0..<150 {
-            async let negotiated = PairConnection.negotiate(listener.accept())
-            let peer = try RawSocket(directory.file("s"))
-            try await peer.write(RawSocket.greeting)
-            let connection = try await negotiated
+            let pair = try await RawPair()
             let recorder = Recorder()
-            async let writing: Void = peer.write(expected.map { RawSocket.message($0) })
+            async let writing: Void = pair.peer.write(expected.map { RawSocket.message($0) })
             for _ in 0..<(round % 40) { await Task.yield() }
-            recorder.attach(to: connection)
+            recorder.attach(to: pair.connection)
             try await writing
             #expect(await eventually { recorder.count == expected.count })
             #expect(recorder.messages == expected)
             #expect(!recorder.overlapped)
-            connection.close()
+            pair.close()
         }
-        listener.close()
     }
 
     @Test func messagesBeforeStartAreDelivered() async throws {
@@ -234,18 +203,11 @@ struct PairConnectionTests {
         let pair = try await Pair(maximumMessageSize: Pair.unholdable)
         // The peer doesn't read: the first transmission stays under way.
         let first = Task.immediate { await pair.dialled.transmitted([UInt8](repeating: 1, count: Pair.unholdable)) }
-        #expect(
-            await eventually {
-                let answer = Lock<NNGError.Code?>(nil)
-                pair.dialled.transmit([2]) { error in answer.withLock { $0 = error?.code } }
-                return answer.withLock { $0 } == .busy
-            }
-        )
+        #expect(await eventually { pair.dialledIsBusy })
         var received = try await pair.accepted.receive()
         while received == [2] { received = try await pair.accepted.receive() }
         #expect(received.count == Pair.unholdable)
         #expect(await first.value == nil)
-        pair.close()
     }
 
     @Test func aSecondReceiveIsRefused() async throws {
@@ -262,7 +224,6 @@ struct PairConnectionTests {
             try await pair.accepted.send([1])
             #expect(try await group.next()?.get() == [1])
         }
-        pair.close()
     }
 
     @Test func transmittingFromWithinCallbacks() async throws {

@@ -6,28 +6,8 @@ import Testing
 /// Tests of connections whose peers break the protocol or the limits.
 @Suite("Refusals", .serialized, .timeLimit(minutes: 1))
 struct RefusalTests {
-    /// A connection of ours, and the raw socket at its other end, greetings exchanged.
-    private struct Against {
-        let directory: TemporaryDirectory
-        let listener: StreamListener
-        let peer: RawSocket
-        let connection: PairConnection
-
-        init(maximumMessageSize: Int = PairConnection.defaultMaximumMessageSize) async throws {
-            let directory = try TemporaryDirectory()
-            let listener = try StreamListener(directory.url())
-            async let accepted = PairConnection.negotiate(listener.accept(), maximumMessageSize: maximumMessageSize)
-            peer = try RawSocket(directory.file("s"))
-            try await peer.write(RawSocket.greeting)
-            connection = try await accepted
-            #expect(try await peer.read(8) == RawSocket.greeting)
-            self.directory = directory
-            self.listener = listener
-        }
-    }
-
     @Test func fourGibibytesAreRefusedBeforeTheyAreAllocated() async throws {
-        let against = try await Against()
+        let against = try await RawPair()
         let recorder = Recorder()
         recorder.attach(to: against.connection)
         let before = addressSpace()
@@ -37,20 +17,18 @@ struct RefusalTests {
         #expect(addressSpace() - before < 3 << 30)
         // The connection is closed, not left half open.
         #expect(try await against.peer.read(1) == [])
-        against.listener.close()
     }
 
     @Test(arguments: [UInt64.max, UInt64(Int64.max), UInt64(Int64.max) + 1, 1 << 63])
     func lengthsThatOverflow(_ length: UInt64) async throws {
-        let against = try await Against()
+        let against = try await RawPair()
         try await against.peer.write(RawSocket.message([], announcing: length))
         #expect(await code { () async throws(NNGError) in try await against.connection.receive() } == .messageTooLarge)
-        against.listener.close()
     }
 
     @Test(arguments: [0, 1, 1000, 65_527, 65_528, 100_000])
     func theLimitItselfIsAllowedAndOneMoreIsNot(_ limit: Int) async throws {
-        let against = try await Against(maximumMessageSize: limit)
+        let against = try await RawPair(maximumMessageSize: limit)
         let largest = [UInt8](repeating: 3, count: limit)
         try await against.peer.write(RawSocket.message(largest))
         #expect(try await against.connection.receive() == largest)
@@ -59,7 +37,6 @@ struct RefusalTests {
         #expect(try await against.connection.receive() == largest)
         #expect(await code { () async throws(NNGError) in try await against.connection.receive() } == .messageTooLarge)
         #expect(await against.connection.transmitted([])?.code == .closed)
-        against.listener.close()
     }
 
     @Test func whatIsTooLargeIsNotSent() async throws {
@@ -69,18 +46,17 @@ struct RefusalTests {
         )
         try await pair.dialled.send([UInt8](repeating: 0, count: 100))
         #expect(try await pair.accepted.receive().count == 100)
-        pair.close()
     }
 
     @Test func aMessageOfAnotherType() async throws {
-        let against = try await Against()
+        let against = try await RawPair()
         let recorder = Recorder()
         recorder.attach(to: against.connection)
         try await against.peer.write(RawSocket.message([5]) + [2])
         #expect(await eventually { !recorder.reasons.isEmpty })
         #expect(recorder.messages == [[5]])
         #expect(recorder.reasons == [.protocolError])
-        against.listener.close()
+        against.close()
     }
 
     @Test(arguments: [
@@ -91,8 +67,7 @@ struct RefusalTests {
         [1],
     ])
     func greetingsOfAnotherProtocol(_ greeting: [UInt8]) async throws {
-        let directory = try TemporaryDirectory()
-        let listener = try StreamListener(directory.url())
+        let (directory, listener) = try TemporaryDirectory.withListener()
         let accepting = Task { try await PairConnection.negotiate(listener.accept()) }
         let peer = try RawSocket(directory.file("s"))
         try await peer.write(greeting)
@@ -107,8 +82,7 @@ struct RefusalTests {
     }
 
     @Test func aPeerThatSaysNothing() async throws {
-        let directory = try TemporaryDirectory()
-        let listener = try StreamListener(directory.url())
+        let (directory, listener) = try TemporaryDirectory.withListener()
         async let negotiated = code { () async throws(NNGError) in
             try await PairConnection.negotiate(listener.accept(), timeout: .milliseconds(30))
         }
@@ -119,8 +93,7 @@ struct RefusalTests {
     }
 
     @Test func aPeerThatGreetsByteByByte() async throws {
-        let directory = try TemporaryDirectory()
-        let listener = try StreamListener(directory.url())
+        let (directory, listener) = try TemporaryDirectory.withListener()
         async let negotiated = PairConnection.negotiate(listener.accept())
         let peer = try RawSocket(directory.file("s"))
         for byte in RawSocket.greeting + RawSocket.message([1, 2]) {
@@ -131,14 +104,12 @@ struct RefusalTests {
         listener.close()
     }
 
-    @Test func aPeerThatEndsWithinAMessage() async throws {
-        for cut in [1, 8, 9, 12] {
-            let against = try await Against()
-            try await against.peer.write(Array(RawSocket.message([1, 2, 3, 4, 5]).prefix(cut)))
-            against.peer.close()
-            #expect(await code { () async throws(NNGError) in try await against.connection.receive() } == .connectionShut)
-            against.listener.close()
-        }
+    @Test(arguments: [1, 8, 9, 12])
+    func aPeerThatEndsWithinAMessage(_ length: Int) async throws {
+        let against = try await RawPair()
+        try await against.peer.write(Array(RawSocket.message([1, 2, 3, 4, 5]).prefix(length)))
+        against.peer.close()
+        #expect(await code { () async throws(NNGError) in try await against.connection.receive() } == .connectionShut)
     }
 
     /// VmSize of proc(5), in bytes.

@@ -16,8 +16,7 @@ struct StreamListenerTests {
     }
 
     @Test func closingRemovesTheSocketFile() async throws {
-        let directory = try TemporaryDirectory()
-        let listener = try StreamListener(directory.url())
+        let (directory, listener) = try TemporaryDirectory.withListener()
         #expect(directory.entries == ["s"])
         listener.close()
         listener.close()
@@ -26,8 +25,7 @@ struct StreamListenerTests {
     }
 
     @Test func twoListenersAtOnePlace() async throws {
-        let directory = try TemporaryDirectory()
-        let listener = try StreamListener(directory.url())
+        let (directory, listener) = try TemporaryDirectory.withListener()
         let error = #expect(throws: NNGError.self) { try StreamListener(directory.url()) }
         #expect(error?.code == .addressInUse)
         #expect(error?.description.contains("another process listens there") == true)
@@ -72,8 +70,7 @@ struct StreamListenerTests {
     }
 
     @Test func peersThatConnectAndGoAtOnceDoNoHarm() async throws {
-        let directory = try TemporaryDirectory()
-        let listener = try StreamListener(directory.url())
+        let (directory, listener) = try TemporaryDirectory.withListener()
         let serving = Task {
             var failures = 0
             while true {

@@ -13,7 +13,6 @@ struct TransmissionAtOnceTests {
             #expect(pair.dialled.transmitAtOnce(body) { _ in Issue.record("a completion") })
             #expect(try await pair.accepted.receive() == body)
         }
-        pair.close()
     }
 
     @Test("What the kernel doesn't take at once leaves later, whole and in order", arguments: [1_000, 65_000, 1 << 20])
@@ -47,7 +46,6 @@ struct TransmissionAtOnceTests {
         #expect(atOnce == sent - 1)
         #expect(pair.dialled.transmitAtOnce([7]) { _ in })
         #expect(try await pair.accepted.receive() == [7])
-        pair.close()
     }
 
     @Test("On a connection that has ended, the completion gets the reason", arguments: [false, true])

@@ -48,8 +48,7 @@ struct BoundsTests {
         // The slow one is always in a worker; what differs is where the senders are, and whether it blocks or awaits.
         try await PageTree.run { tree in
             let shutdown = Shutdown.timeout(blocks ? .milliseconds(200) : .seconds(5))
-            let slow = try await tree.root.start(SlowCoordinator.self, as: "slow", in: .worker, shutdown: shutdown) {
-                $0.notebook = tree.notebook
+            let slow = try await tree.start(SlowCoordinator.self, as: "slow", .worker, shutdown: shutdown) {
                 ($0.blocks, $0.milliseconds) = (blocks, isShort ? 200 : 1_000)
                 $0.senders = senders.isWorker ? 10 : 0
             }
@@ -187,25 +186,22 @@ struct BoundsTests {
 
     @Test("The policy dropOldest handles the newest four, and each drop is a dead letter", arguments: Where.allCases)
     func dropOldest(_ place: Where) async throws {
-        try await PageTree.run { tree in
-            let box = try await tree.paused(OldestDroppingBox.self, place)
-            for number in 1...10 { _ = try await box.send(Flow.Load(number)) }
-            try await tree.expectLetters(6)
-            await box.resume()
-            try await eventually("four are handled") { tree.notebook.words(at: "/box").count == 4 }
-            #expect(tree.notebook.words(at: "/box") == (7...10).map { "load \($0)" })
-        }
+        try await drops(OldestDroppingBox.self, place, handling: 7...10)
     }
 
     @Test("The policy dropNewest handles the oldest four, and each drop is a dead letter", arguments: Where.allCases)
     func dropNewest(_ place: Where) async throws {
+        try await drops(NewestDroppingBox.self, place, handling: 1...4)
+    }
+
+    private func drops<B: RoomForFour>(_ type: B.Type, _ place: Where, handling handled: ClosedRange<Int>) async throws {
         try await PageTree.run { tree in
-            let box = try await tree.paused(NewestDroppingBox.self, place)
+            let box = try await tree.paused(type, place)
             for number in 1...10 { _ = try await box.send(Flow.Load(number)) }
             try await tree.expectLetters(6)
             await box.resume()
             try await eventually("four are handled") { tree.notebook.words(at: "/box").count == 4 }
-            #expect(tree.notebook.words(at: "/box") == (1...4).map { "load \($0)" })
+            #expect(tree.notebook.words(at: "/box") == handled.map { "load \($0)" })
         }
     }
 
@@ -307,9 +303,8 @@ extension PageTree {
     }
 
     /// Starts a box and pauses it: what is sent to it fills its mailbox.
-    fileprivate func paused<B: RoomForFour>(_ type: B.Type, _ place: Where, as key: String = "box") async throws -> Child<B>
-    where B.Configuration == BoxConfiguration {
-        let box = try await root.start(type, as: key, in: place.isWorker ? .worker : .inProcess) { $0.notebook = notebook }
+    fileprivate func paused<B: RoomForFour>(_ type: B.Type, _ place: Where, as key: String = "box") async throws -> Child<B> {
+        let box = try await start(type, as: key, place)
         await box.pause()
         #expect(box.state == .paused)
         return box

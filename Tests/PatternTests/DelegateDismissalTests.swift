@@ -8,9 +8,7 @@ struct DelegateDismissalTests {
     @Test("A parent without a dismissal row dismisses the child", arguments: Where.allCases)
     func byDefault(_ place: Where) async throws {
         try await PageTree.run { tree in
-            try await tree.root.start(AuditCoordinator.self, as: "audit", in: place.isWorker ? .worker : .inProcess) {
-                $0.notebook = tree.notebook
-            }
+            try await tree.start(AuditCoordinator.self, as: "audit", place)
             try await tree.step("step", below: "/audit", place)
             await tree.asksToGo("/audit/step", milliseconds: 15_000)
             try await tree.isGone("/audit/step")
@@ -82,9 +80,7 @@ struct DelegateDismissalTests {
     @Test("The owner of the bottom of a navigation stack asks for the whole stack", arguments: Where.allCases)
     func navigationRoot(_ place: Where) async throws {
         try await PageTree.run { tree in
-            try await tree.root.start(StackCoordinator.self, as: "stack", in: place.isWorker ? .worker : .inProcess) {
-                $0.notebook = tree.notebook
-            }
+            try await tree.start(StackCoordinator.self, as: "stack", place)
             try await tree.step("bottom", below: "/stack", place) { $0.pagesAtStart = [.list] }
             try await eventually("its page is the bottom") {
                 try await tree.runtime.ask(StackCoordinator.Stack(), at: "/stack", timeout: .seconds(15)) == ["/stack/bottom"]
@@ -98,10 +94,7 @@ struct DelegateDismissalTests {
     @Test("An owner of higher pages of a navigation stack asks for itself", arguments: Where.allCases)
     func notTheBottom(_ place: Where) async throws {
         try await PageTree.run { tree in
-            try await tree.root.start(StackCoordinator.self, as: "stack", in: place.isWorker ? .worker : .inProcess) {
-                $0.notebook = tree.notebook
-                $0.pagesAtStart = [.list]
-            }
+            try await tree.start(StackCoordinator.self, as: "stack", place) { $0.pagesAtStart = [.list] }
             try await tree.step("above", below: "/stack", place) { $0.pagesAtStart = [.product(1)] }
             try await eventually("its page is above the stack's own") {
                 try await tree.runtime.ask(StackCoordinator.Stack(), at: "/stack", timeout: .seconds(15)) == ["/stack", "/stack/above"]

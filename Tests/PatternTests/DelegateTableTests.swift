@@ -10,9 +10,7 @@ struct DelegateTableTests {
         #expect(Basket.Add.name == "Basket.Add")
         #expect(Basketball.Throw.name == "Basketball.Throw")
         try await PageTree.run { tree in
-            try await tree.root.start(AuditCoordinator.self, as: "audit", in: place.isWorker ? .worker : .inProcess) {
-                $0.notebook = tree.notebook
-            }
+            try await tree.start(AuditCoordinator.self, as: "audit", place)
             try await tree.step("step", below: "/audit", place)
             let count = try await tree.perform(.add(sku: "apple"), at: "/audit/step")
             #expect(count == "1")
@@ -34,9 +32,7 @@ struct DelegateTableTests {
     @Test("A message that no coordinator answers stays unhandled behind a prefix row", arguments: Where.allCases)
     func unhandledBehindPrefix(_ place: Where) async throws {
         try await PageTree.run { tree in
-            try await tree.root.start(AuditCoordinator.self, as: "audit", in: place.isWorker ? .worker : .inProcess) {
-                $0.notebook = tree.notebook
-            }
+            try await tree.start(AuditCoordinator.self, as: "audit", place)
             try await tree.step("step", below: "/audit", place)
             await Support.expect(.unhandled) { try await tree.perform(.basketOfUnknown, at: "/audit/step") }
             try await tree.reads("/ unhandled Basket.Unknown from /audit/step")
@@ -61,9 +57,7 @@ struct DelegateTableTests {
     func isolation(_ place: Where) async throws {
         try await PageTree.run { tree in
             // One type below two types of parents.
-            try await tree.root.start(AuditCoordinator.self, as: "audit", in: place.isWorker ? .worker : .inProcess) {
-                $0.notebook = tree.notebook
-            }
+            try await tree.start(AuditCoordinator.self, as: "audit", place)
             try await tree.step("one", place)
             try await tree.step("two", place)
             try await tree.step("three", below: "/audit", place)

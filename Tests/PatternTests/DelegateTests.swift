@@ -32,9 +32,7 @@ struct DelegateTests {
 
     @Test("A delegate is informed when a child is given up", arguments: Where.allCases)
     func gaveUp(_ place: Where) async throws {
-        var options = Support.options
-        options.supervision = SupervisionPolicy(.oneForOne, intensity: 1, period: .seconds(60), backoff: .none)
-        try await PageTree.run(options: options) { tree in
+        try await PageTree.run(options: Support.options.allowing(restarts: 1)) { tree in
             let child = try await tree.step("child", place)
             let auditor = Auditor()
             child.delegates += auditor
@@ -138,10 +136,7 @@ struct DelegateTests {
             try await tree.step("child", place)
             let before = "\(try await tree.runtime.counters(of: "/child"))"
             for round in 1...3 {
-                try await tree.root.start(EventListener.self, as: "listener", in: place.isWorker ? .worker : .inProcess) {
-                    $0.notebook = tree.notebook
-                    $0.subject = "/child"
-                }
+                try await tree.start(EventListener.self, as: "listener", place) { $0.subject = "/child" }
                 // Active when `start` has returned: nothing that is told from now on is missed.
                 try await tree.perform(.emit(.count(round)), at: "/child")
                 try await tree.reads("/listener heard count(\(round))")
@@ -155,10 +150,7 @@ struct DelegateTests {
                 return "\(counters)" == before
             }
             #expect(tree.notebook.words(at: "/listener").filter { $0.hasPrefix("heard failed") } == [])
-            try await tree.root.start(EventListener.self, as: "listener", in: place.isWorker ? .worker : .inProcess) {
-                $0.notebook = tree.notebook
-                $0.subject = "/child"
-            }
+            try await tree.start(EventListener.self, as: "listener", place) { $0.subject = "/child" }
             let ends = tree.count("/listener heard the end")
             try await tree.root.remove("child")
             try await tree.reads("/listener heard the end", times: ends + 1)

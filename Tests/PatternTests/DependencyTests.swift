@@ -137,38 +137,25 @@ struct DependencyTests {
         }
     }
 
-    @Test("A message that waits for a dependency fails when its coordinator stops", arguments: Where.allCases)
-    func stopped(_ place: Where) async throws {
+    @Test("A message that waits for a dependency fails when its coordinator stops or crashes", arguments: Where.allCases, [true, false])
+    func ended(_ place: Where, _ crashes: Bool) async throws {
         try await PageTree.run { tree in
             let clerk = try await tree.clerk("clerk", place)
             let waiting = Task.immediate { try await clerk.ask(Flow.Greet("ann"), timeout: .seconds(600)) }
             try await tree.isBehind(clerk)
-            try await tree.root.remove("clerk")
-            await Support.expect(.stopped) { try await waiting.value }
-            // The provision comes too late for it, and a successor doesn't inherit what waited.
-            await tree.root.provide(\.greeting, "hello")
-            let successor = try await tree.clerk("clerk", place)
-            let greeting = try await successor.ask(Flow.Greet("bob"), timeout: .seconds(15))
-            #expect(greeting == "hello, bob")
-            #expect(tree.notebook.words(at: "/clerk") == ["greeted bob"])
-        }
-    }
-
-    @Test("A message that waits for a dependency fails when its coordinator crashes", arguments: Where.allCases)
-    func crashed(_ place: Where) async throws {
-        try await PageTree.run { tree in
-            let clerk = try await tree.clerk("clerk", place)
-            let waiting = Task.immediate { try await clerk.ask(Flow.Greet("ann"), timeout: .seconds(600)) }
-            try await tree.isBehind(clerk)
-            if place.isWorker {
+            if !crashes {
+                try await tree.root.remove("clerk")
+            } else if place.isWorker {
                 _ = try await tree.runtime.kill("/clerk")
             } else {
                 try? await clerk.ask(Fixture.Fail(), timeout: .seconds(15))
             }
-            await Support.expect(.peerLost) { try await waiting.value }
-            try await tree.reaches(.active, at: "/clerk", incarnation: 2)
+            await Support.expect(crashes ? .peerLost : .stopped) { try await waiting.value }
+            if crashes { try await tree.reaches(.active, at: "/clerk", incarnation: 2) }
+            // The provision comes too late for it, and neither a successor nor the next life inherits what waited.
             await tree.root.provide(\.greeting, "hello")
-            let greeting = try await clerk.ask(Flow.Greet("bob"), timeout: .seconds(15))
+            let successor = try await tree.clerk("clerk", place)
+            let greeting = try await successor.ask(Flow.Greet("bob"), timeout: .seconds(15))
             #expect(greeting == "hello, bob")
             #expect(tree.notebook.words(at: "/clerk") == ["greeted bob"])
         }
@@ -261,11 +248,11 @@ struct DependencyTests {
 extension PageTree {
     @discardableResult
     func clerk(_ key: String, _ place: Where) async throws -> Child<ClerkCoordinator> {
-        try await root.start(ClerkCoordinator.self, as: key, in: place.isWorker ? .worker : .inProcess) { $0.notebook = notebook }
+        try await start(ClerkCoordinator.self, as: key, place)
     }
 
     func clerk(_ key: String, below path: CoordinatorPath, _ place: Where) async throws {
-        try await runtime.ask(Flow.StartClerk(key, inWorker: place.isWorker), at: path, timeout: .seconds(20))
+        try await runtime.ask(Flow.StartAlike(key, inWorker: place.isWorker), at: path, timeout: .seconds(20))
     }
 
     /// Returns when a clerk has what was sent to it before: what needs nothing overtakes what waits, and nothing else.

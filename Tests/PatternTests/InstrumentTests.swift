@@ -22,56 +22,20 @@ struct InstrumentTests {
             for try await reply in try child.stream(Observed.Count(to: 3)) { replies.append(reply) }
             #expect(replies == [1, 2, 3])
             let remote = place.isWorker ? " remote" : ""
-            try await tree.expectSent(
-                "Observed.Quick",
-                "outgoing ask Observed.Quick /child /child outside awaits []",
-                "end outgoing Observed.Quick"
-            )
-            try await tree.expectHandled(
-                "Observed.Quick",
-                "incoming ask Observed.Quick /child /child ObservedCoordinator at once\(remote) [>]",
-                "end incoming Observed.Quick"
-            )
-            try await tree.expectHandled(
-                "Observed.Slow",
-                "incoming ask Observed.Slow /child /child ObservedCoordinator awaits\(remote) [>]",
-                "end incoming Observed.Slow"
-            )
-            try await tree.expectHandled(
-                "Observed.Instant",
-                "incoming ask Observed.Instant /child /child ObservedCoordinator at once\(remote) [>]",
-                "end incoming Observed.Instant"
-            )
-            try await tree.expectSent(
-                "Fixture.Refuse",
-                "outgoing ask Fixture.Refuse /child /child outside awaits []",
-                "Refusal outgoing Fixture.Refuse"
-            )
-            try await tree.expectHandled(
-                "Fixture.Refuse",
-                "incoming ask Fixture.Refuse /child /child ObservedCoordinator at once\(remote) [>]",
-                "Refusal incoming Fixture.Refuse"
-            )
-            try await tree.expectSent(
-                "Fixture.Note",
-                "outgoing send Fixture.Note /child /child outside awaits []",
-                "end outgoing Fixture.Note"
-            )
-            try await tree.expectHandled(
-                "Fixture.Note",
-                "incoming send Fixture.Note /child /child ObservedCoordinator at once\(remote) [>]",
-                "end incoming Fixture.Note"
-            )
-            try await tree.expectSent(
-                "Observed.Count",
-                "outgoing stream Observed.Count /child /child outside at once []",
-                "end outgoing Observed.Count"
-            )
-            try await tree.expectHandled(
-                "Observed.Count",
-                "incoming stream Observed.Count /child /child ObservedCoordinator awaits\(remote) [>]",
-                "end incoming Observed.Count"
-            )
+            // The kind of each message, how it's sent, how its row handles it, and its end.
+            let rows = [
+                ("ask", "Observed.Quick", "awaits", "at once", "end"), ("ask", "Observed.Slow", "awaits", "awaits", "end"),
+                ("ask", "Observed.Instant", "awaits", "at once", "end"), ("ask", "Fixture.Refuse", "awaits", "at once", "Refusal"),
+                ("send", "Fixture.Note", "awaits", "at once", "end"), ("stream", "Observed.Count", "at once", "awaits", "end"),
+            ]
+            for (kind, name, sent, handled, end) in rows {
+                try await tree.expectSent(name, "outgoing \(kind) \(name) /child /child outside \(sent) []", "\(end) outgoing \(name)")
+                try await tree.expectHandled(
+                    name,
+                    "incoming \(kind) \(name) /child /child ObservedCoordinator \(handled)\(remote) [>]",
+                    "\(end) incoming \(name)"
+                )
+            }
         }
     }
 

@@ -8,13 +8,11 @@ import Testing
 /// Tests that the answers, events and messages of a worker arrive before its end does.
 @Suite("Last words", .timeLimit(minutes: 5))
 struct LastWordsTests {
-    /// The way in which an incarnation ends.
-    enum End: String, CaseIterable {
-        case stop, finish, fail, `return`
-    }
+    /// The ways in which an incarnation ends; `nil`: it's stopped.
+    private static let ends: [LastWords.Ending?] = [nil] + LastWords.Ending.allCases.map(Optional.some)
 
-    @Test("Hundreds of handlers answer when they are cancelled", arguments: Where.allCases, End.allCases)
-    func answers(_ place: Where, _ end: End) async throws {
+    @Test("Hundreds of handlers answer when they are cancelled", arguments: Where.allCases, ends)
+    func answers(_ place: Where, _ end: LastWords.Ending?) async throws {
         try await PageTree.run { tree in
             let child = try await tree.startSpeaker(in: place)
             let count = rounds(short: 300, all: 1_000, long: 1_000)
@@ -22,7 +20,7 @@ struct LastWordsTests {
             try await eventually("all are held") { try await child.ask(LastWords.Held(), timeout: .seconds(20)) == count }
             let work = BusyProcessor()
             defer { work.end() }
-            try await child.end(end)
+            await child.end(end)
             var failures: [String: Int] = [:]
             for ask in asks {
                 switch await ask.result {
@@ -84,8 +82,8 @@ struct LastWordsTests {
         }
     }
 
-    @Test("Events and messages of the stop hook arrive", arguments: Where.allCases, End.allCases)
-    func hook(_ place: Where, _ end: End) async throws {
+    @Test("Events and messages of the stop hook arrive", arguments: Where.allCases, ends)
+    func hook(_ place: Where, _ end: LastWords.Ending?) async throws {
         try await PageTree.run { tree in
             let child = try await tree.startSpeaker(in: place, restart: .temporary) {
                 $0.events = 200
@@ -94,7 +92,7 @@ struct LastWordsTests {
             let events = child.events()
             let work = BusyProcessor()
             defer { work.end() }
-            try await child.end(end)
+            await child.end(end)
             var heard: [Int] = []
             for await event in events { heard.append(event) }
             #expect(heard == Array(0..<200))
@@ -121,14 +119,10 @@ extension PageTree {
 }
 
 extension Child<LastWordsCoordinator> {
-    fileprivate func end(_ end: LastWordsTests.End) async throws {
+    fileprivate func end(_ end: LastWords.Ending?) async {
+        guard let end else { return await remove() }
         // The handler that ends it may be cancelled by the end.
-        switch end {
-        case .stop: await remove()
-        case .finish: try? await ask(LastWords.End(.finish), timeout: .seconds(20))
-        case .fail: try? await ask(LastWords.End(.fail), timeout: .seconds(20))
-        case .return: try? await ask(LastWords.End(.return), timeout: .seconds(20))
-        }
+        try? await ask(LastWords.End(end), timeout: .seconds(20))
     }
 }
 

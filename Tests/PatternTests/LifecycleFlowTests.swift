@@ -64,9 +64,7 @@ struct LifecycleFlowTests {
 
     @Test("A run throws when the child ends for good before it has finished", arguments: Where.allCases)
     func diesForGood(_ place: Where) async throws {
-        var options = Support.options
-        options.supervision = SupervisionPolicy(.oneForOne, intensity: 1, period: .seconds(60), backoff: .none)
-        try await LifecycleTree.run(options) { tree in
+        try await LifecycleTree.run(Support.options.allowing(restarts: 1)) { tree in
             let login = Task {
                 try await tree.context.run(LifeChild.self, as: "login", in: place.placement) { $0.journal = tree.journal }
             }

@@ -172,31 +172,6 @@ struct LifecycleHooksTests {
         }
     }
 
-    // MARK: Hooks are optional
-
-    @Test("A coordinator without hooks goes through all transitions", arguments: Where.allCases)
-    func noHooks(_ place: Where) async throws {
-        try await LifecycleTree.run { tree in
-            let child = try await tree.context.start(SmallestCoordinator.self, as: "bare", in: place.placement)
-            await child.pause()
-            #expect(child.state == .paused)
-            await child.resume()
-            #expect(child.state == .active)
-            await child.remove()
-            #expect(child.state == .inactive)
-        }
-    }
-
-    @Test("A coordinator that is stopped while paused runs its stop hook only", arguments: Where.allCases)
-    func pausedThenStopped(_ place: Where) async throws {
-        try await LifecycleTree.run { tree in
-            let child = try await tree.startChild("a", place)
-            await child.pause()
-            await child.remove()
-            #expect(tree.journal.lines == ["start /a", "pause /a", "stop /a"])
-        }
-    }
-
     // MARK: Return is completion
 
     @Test("A call returns when the child's process has confirmed", arguments: Where.allCases)

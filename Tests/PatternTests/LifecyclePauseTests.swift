@@ -89,14 +89,18 @@ struct LifecyclePauseTests {
         }
     }
 
-    @Test("A child that crashes while it's paused starts again and is paused again", arguments: Where.allCases)
-    func crashWhilePaused(_ place: Where) async throws {
+    @Test(
+        "A child that crashes while it's paused, or is killed, starts again and is paused again",
+        arguments: [(Where.inProcess, false), (.worker, false), (.worker, true)]
+    )
+    func crashWhilePaused(_ place: Where, _ isKilled: Bool) async throws {
         try await LifecycleTree.run { tree in
             let child = try await tree.startChild("a", place)
             // A handler that has begun is what still can fail.
-            let failing = Task.immediate { try await child.perform(.passGateAndFail, timeout: .seconds(60)) }
+            let failing = Task.immediate { try await child.perform(isKilled ? .passGate : .passGateAndFail, timeout: .seconds(60)) }
             try await eventually("its ask has arrived") { tree.root.gate.waiting == 1 }
             await child.pause()
+            if isKilled { try await tree.runtime.kill("/a") }
             tree.root.gate.open()
             _ = await failing.result
             try await eventually("its second life is paused") {
@@ -106,23 +110,6 @@ struct LifecyclePauseTests {
             await Support.expect(.timedOut) { try await child.perform(.note("note too early"), timeout: .milliseconds(300)) }
             #expect(tree.lines("note") == [])
             #expect(tree.journal.count(of: "start /a") == 2)
-            await child.resume()
-            #expect(try await child.perform(.echo("back")) == "back")
-        }
-    }
-
-    @Test("A worker that is killed while it's paused starts again and is paused again")
-    func killedWhilePaused() async throws {
-        // A worker only: a child in the process can't be killed.
-        try await LifecycleTree.run { tree in
-            let child = try await tree.startChild("a", .worker)
-            await child.pause()
-            try await tree.runtime.kill("/a")
-            try await eventually("its second life is paused") {
-                let snapshot = try await tree.runtime.snapshot(of: "/a")
-                return snapshot.incarnation == 2 && snapshot.state == .paused
-            }
-            await Support.expect(.timedOut) { try await child.perform(.note("note too early"), timeout: .milliseconds(300)) }
             await child.resume()
             #expect(try await child.perform(.echo("back")) == "back")
         }

@@ -7,8 +7,6 @@ actor LifecycleRoot: Coordinator {
     enum Page: Codable, Sendable, Equatable { case home }
 
     struct Configuration: CoordinatorConfiguration {
-        /// By which the test finds it.
-        var number = 0
         var journal = Notebook()
     }
 
@@ -44,7 +42,7 @@ actor LifecycleRoot: Coordinator {
     init(_ context: Context) {
         self.context = context
         journal = context.configuration.journal
-        Self.register(self, context.configuration.number)
+        Self.register(self, for: journal)
     }
 
     static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
@@ -103,14 +101,14 @@ actor LifecycleRoot: Coordinator {
 }
 
 extension LifecycleRoot {
-    private static let registered = Lock<[Int: LifecycleRoot]>([:])
+    private static let registered = Lock<[Notebook: LifecycleRoot]>([:])
 
-    private static func register(_ root: LifecycleRoot, _ number: Int) {
-        registered.withLock { $0[number] = root }
+    private static func register(_ root: LifecycleRoot, for journal: Notebook) {
+        registered.withLock { $0[journal] = root }
     }
 
-    /// The root with that number; the second time there is none.
-    static func take(_ number: Int) -> LifecycleRoot? {
-        registered.withLock { $0.removeValue(forKey: number) }
+    /// The root with that journal; the second time there is none.
+    static func take(for journal: Notebook) -> LifecycleRoot? {
+        registered.withLock { $0.removeValue(forKey: journal) }
     }
 }

@@ -1,5 +1,5 @@
-import ConcurrencySupport
 import Coordinators
+import CoordinatorsTesting
 import Fixtures
 import TestSupport
 import Testing
@@ -12,31 +12,15 @@ struct LifecycleTree: Sendable {
 
     var context: LifecycleRoot.Context { root.context }
 
-    private static let numbers = Lock(0)
-
     /// Runs a tree for the length of a test, and ends it whatever happens.
     static func run(_ options: CoordinatorRuntime.Options = Support.options, _ body: (LifecycleTree) async throws -> Void) async throws {
-        let number = numbers.withLock { number in
-            number += 1
-            return number
-        }
         let journal = try Notebook.temporary()
         defer { journal.remove() }
-        let runtime = CoordinatorRuntime(LifecycleRoot.self, options: options) {
-            $0.number = number
-            $0.journal = journal
-        }
-        try await runtime.start()
-        let root = try #require(LifecycleRoot.take(number))
-        do {
+        try await withRuntime(LifecycleRoot.self, options: options, configure: { $0.journal = journal }) { runtime in
+            let root = try #require(LifecycleRoot.take(for: journal))
+            defer { root.gate.open() }
             try await body(LifecycleTree(root: root, runtime: runtime, journal: journal))
-        } catch {
-            root.gate.open()
-            await runtime.stop()
-            throw error
         }
-        root.gate.open()
-        await runtime.stop()
     }
 
     @discardableResult

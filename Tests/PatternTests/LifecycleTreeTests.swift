@@ -206,9 +206,7 @@ struct LifecycleTreeTests {
 
     @Test("The root lives from the beginning and outlives its children's crashes", arguments: Where.allCases)
     func root(_ place: Where) async throws {
-        var options = Support.options
-        options.supervision = SupervisionPolicy(.oneForOne, intensity: 2, period: .seconds(60), backoff: .none)
-        try await LifecycleTree.run(options) { tree in
+        try await LifecycleTree.run(Support.options.allowing(restarts: 2)) { tree in
             #expect(try await tree.runtime.snapshot().children.isEmpty)
             try await tree.startChild("good", place)
             let bad = try await tree.startChild("bad", place)

@@ -10,11 +10,7 @@ struct OverlapTests {
     private static let replacements = rounds(short: 4, all: 12, long: 100)
 
     /// No failure at all is allowed: one that a replacement counted as such would be the end.
-    private static func options(_ worker: NamedWorker) -> CoordinatorRuntime.Options {
-        var options = worker.options
-        options.supervision = SupervisionPolicy(.oneForOne, intensity: 0, period: .seconds(60), backoff: .none)
-        return options
-    }
+    private static func options(_ worker: NamedWorker) -> CoordinatorRuntime.Options { worker.options.allowing(restarts: 0) }
 
     @Test("The next life answers while the former one finishes what it has")
     func beside() async throws {
@@ -52,13 +48,13 @@ struct OverlapTests {
             let before = try await tree.whereIs("/a")
             let file = "\(tree.journal.file).refuses"
             try Files.write("", to: file)
-            let load = Load()
+            let load = ReplacementLoad()
             let asking = Task {
                 while !load.isOver.withLock({ $0 }) {
                     do {
                         _ = try await child.ask(Fixture.WhereAmI(), timeout: .seconds(30))
                     } catch {
-                        load.failures.withLock { $0.append("\(error)") }
+                        load.fail("\(error)")
                     }
                     load.asks.withLock { $0 += 1 }
                 }
@@ -85,40 +81,9 @@ struct OverlapTests {
         let worker = try NamedWorker()
         try await LifecycleTree.run(Self.options(worker)) { tree in
             let child = try await tree.startOverlapping()
-            let load = Load()
-            await withTaskGroup(of: Void.self) { group in
-                for caller in 0..<8 {
-                    group.addTask {
-                        while !load.isOver.withLock({ $0 }) {
-                            do {
-                                if caller.isMultiple(of: 2) {
-                                    _ = try await child.ask(Fixture.WhereAmI(), timeout: .seconds(30))
-                                } else {
-                                    _ = try await child.perform(.work(milliseconds: 10 * caller), timeout: .seconds(30))
-                                }
-                                load.asks.withLock { $0 += 1 }
-                            } catch {
-                                load.failures.withLock { $0.append("\(error)") }
-                            }
-                        }
-                    }
-                }
-                for number in 1...Self.replacements {
-                    do {
-                        let snapshot = try await tree.runtime.replace("/a")
-                        if snapshot.incarnation != UInt32(number) + 1 { load.failures.withLock { $0.append("\(snapshot.incarnation)") } }
-                        if worker.children.count > 1 { load.failures.withLock { $0.append("\(worker.children)") } }
-                    } catch {
-                        load.failures.withLock { $0.append("replacement \(number): \(error)") }
-                    }
-                }
-                load.isOver.withLock { $0 = true }
+            await tree.replace(child, times: Self.replacements, "overlapping") {
+                worker.children.count > 1 ? "\(worker.children)" : nil
             }
-            print(
-                "overlapping: \(Self.replacements) replacements, \(load.asks.withLock { $0 }) asks, \(load.failures.withLock { $0.count }) failed"
-            )
-            #expect(load.failures.withLock { $0 } == [])
-            #expect(load.asks.withLock { $0 } > Self.replacements)
             // Each life begins before the one before it ends.
             let expected = ["start /a"] + (0..<Self.replacements).flatMap { _ in ["start /a", "stop /a"] }
             #expect(tree.lines("start ", "stop ") == expected)
@@ -257,11 +222,4 @@ extension LifecycleTree {
             configure(&$0)
         }
     }
-}
-
-/// The outcomes of asks that are made until a test is over.
-private final class Load: Sendable {
-    let asks = Lock(0)
-    let failures = Lock<[String]>([])
-    let isOver = Lock(false)
 }

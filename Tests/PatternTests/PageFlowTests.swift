@@ -73,19 +73,19 @@ struct PageFlowTests {
     func shop(_ place: Where) async throws {
         try await PageTree.run { tree in
             let shelf = try await tree.root.start(ShelfCoordinator.self, as: "shelf", in: place.isWorker ? .worker : .inProcess)
-            let none = try await shelf.ask(ShelfCoordinator.Badge(), timeout: .seconds(15))
-            #expect(none == 0)
+            let none = try await shelf.ask(ShelfCoordinator.Badges(), timeout: .seconds(15))
+            #expect(none == [])
             let one = try await shelf.ask(ShelfCoordinator.Tap("apple"), timeout: .seconds(15))
             #expect(one == 1)
-            let badge = try await shelf.ask(ShelfCoordinator.Badge(), timeout: .seconds(15))
-            #expect(badge == 1)
+            let badges = try await shelf.ask(ShelfCoordinator.Badges(), timeout: .seconds(15))
+            #expect(badges == [1])
             try await shelf.ask(ShelfCoordinator.ToggleBasket(), timeout: .seconds(15))
             #expect(tree.count("/ toggled") == 1)
             // The payment, below the shelf, adds to the basket too: the shelf sees its reply pass.
             let receipt = try await shelf.ask(ShelfCoordinator.BuyNow("pear", inWorker: place.isWorker), timeout: .seconds(20))
             #expect(receipt == "paid pear, basket of 2")
-            let later = try await shelf.ask(ShelfCoordinator.Badge(), timeout: .seconds(15))
-            #expect(later == 2)
+            let later = try await shelf.ask(ShelfCoordinator.Badges(), timeout: .seconds(15))
+            #expect(later == [1, 2])
             // The payment has finished: nothing of it is left, its page included.
             let shelfSnapshot = try await tree.runtime.snapshot(of: "/shelf")
             #expect(shelfSnapshot.children.isEmpty)
@@ -95,7 +95,7 @@ struct PageFlowTests {
         }
     }
 
-    @Test("A coordinator needs a context and an initialiser, and nothing else", arguments: Where.allCases)
+    @Test("A coordinator needs a context and an initialiser: without a hook it goes through all transitions", arguments: Where.allCases)
     func smallest(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.root.start(SmallestCoordinator.self, as: "small", in: place.isWorker ? .worker : .inProcess)

@@ -52,10 +52,7 @@ struct PageTests {
     func ownStack(_ place: Where) async throws {
         try await PageTree.run { tree in
             tree.root.show(.list)
-            try await tree.root.start(StackCoordinator.self, as: "stack", in: place.isWorker ? .worker : .inProcess) {
-                $0.notebook = tree.notebook
-                $0.pagesAtStart = [.product(1)]
-            }
+            try await tree.start(StackCoordinator.self, as: "stack", place) { $0.pagesAtStart = [.product(1)] }
             try await tree.step("inner", below: "/stack", place) { $0.pagesAtStart = [.product(2)] }
             try await eventually("its stack has both pages") {
                 try await tree.runtime.ask(StackCoordinator.Stack(), at: "/stack", timeout: .seconds(15)) == ["/stack", "/stack/inner"]
@@ -98,9 +95,7 @@ struct PageTests {
 
     @Test("Giving up a child rewinds its pages too", arguments: Where.allCases)
     func gaveUp(_ place: Where) async throws {
-        var options = Support.options
-        options.supervision = SupervisionPolicy(.oneForOne, intensity: 1, period: .seconds(60), backoff: .none)
-        try await PageTree.run(options: options) { tree in
+        try await PageTree.run(options: Support.options.allowing(restarts: 1)) { tree in
             tree.root.show(.list)
             try await tree.step("child", place) {
                 $0.pagesAtStart = [.product(1)]
@@ -137,7 +132,6 @@ struct PageTests {
             #expect(tree.count("/child start") == 1)
         }
     }
-
 }
 
 /// What happens to a tree, and what its stack and its notebook show then.

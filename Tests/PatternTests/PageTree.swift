@@ -49,6 +49,22 @@ struct PageTree: Sendable {
         }
     }
 
+    /// Starts a coordinator with the test's notebook as a child of the root.
+    @discardableResult
+    func start<C: Coordinator>(
+        _ type: C.Type,
+        as key: String,
+        _ place: Where = .inProcess,
+        restart: RestartType = .permanent,
+        shutdown: Shutdown = .timeout(.seconds(5)),
+        _ configure: (inout C.Configuration) -> Void = { _ in }
+    ) async throws -> Child<C> where C.Configuration: NotingConfiguration {
+        try await root.start(type, as: key, in: place.placement, restart: restart, shutdown: shutdown) {
+            $0.notebook = notebook
+            configure(&$0)
+        }
+    }
+
     /// Starts a step coordinator as a child of the root.
     @discardableResult
     func step(
@@ -56,10 +72,7 @@ struct PageTree: Sendable {
         _ place: Where,
         _ configure: (inout StepCoordinator.Configuration) -> Void = { _ in }
     ) async throws -> Child<StepCoordinator> {
-        try await root.start(StepCoordinator.self, as: key, in: place.isWorker ? .worker : .inProcess) {
-            $0.notebook = notebook
-            configure(&$0)
-        }
+        try await start(StepCoordinator.self, as: key, place, configure)
     }
 
     /// Starts a step coordinator somewhere further down.

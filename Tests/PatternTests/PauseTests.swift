@@ -65,9 +65,7 @@ struct PauseTests {
     @Test("An interceptor of a paused coordinator delays the messages that pass it", arguments: Where.allCases)
     func interceptors(_ place: Where) async throws {
         try await PageTree.run { tree in
-            try await tree.root.start(AuditCoordinator.self, as: "audit", in: place.isWorker ? .worker : .inProcess) {
-                $0.notebook = tree.notebook
-            }
+            try await tree.start(AuditCoordinator.self, as: "audit", place)
             try await tree.step("step", below: "/audit", place)
             let passing = Task {
                 try await tree.runtime.ask(Flow.Do(.holdThenAdd(line: "let go")), at: "/audit/step", timeout: .seconds(20))

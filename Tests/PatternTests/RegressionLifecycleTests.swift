@@ -9,9 +9,7 @@ struct RegressionLifecycleTests {
     func refusingScene(_ place: Where) async throws {
         try await PageTree.run { tree in
             await #expect(throws: (any Error).self) {
-                try await tree.root.start(ResourceCoordinator.self, as: "lamp", in: place.placement) {
-                    ($0.notebook, $0.refuses) = (tree.notebook, true)
-                }
+                try await tree.start(ResourceCoordinator.self, as: "lamp", place) { $0.refuses = true }
             }
             // The stop hook is for those whose start has succeeded.
             #expect(tree.notebook.words(at: "/lamp") == ["lit", "closed"])

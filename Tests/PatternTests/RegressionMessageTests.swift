@@ -44,10 +44,10 @@ struct RegressionMessageTests {
     @Test("A stream leaves nothing of its message alive", arguments: Where.allCases, Traces.Reading.allCases)
     func streams(_ place: Where, _ reading: Traces.Reading) async throws {
         try await PageTree.run { tree in
-            try await tree.root.start(TraceSource.self, as: "source") { $0.readsInWorker = place.isWorker }
-            let read = try await tree.runtime.ask(Traces.Read(50, reading), at: "/source/reader", timeout: .seconds(60))
+            let reader = try await tree.root.start(TraceReader.self, as: "reader", in: place.placement)
+            let read = try await reader.ask(Traces.Read(50, reading), timeout: .seconds(60))
             #expect(read == (reading == .toTheEnd ? 500 : 150))
-            for path: CoordinatorPath in ["/source", "/source/reader"] {
+            for path: CoordinatorPath in [.root, reader.path] {
                 try await eventually("nothing is left at \(path)") {
                     try await tree.runtime.ask(Traces.Living(), at: path, timeout: .seconds(15)) == 0
                 }
@@ -58,19 +58,18 @@ struct RegressionMessageTests {
     @Test("A message with a reply that is sent one way past an interceptor is handled once", arguments: Where.allCases)
     func interceptedSend(_ place: Where) async throws {
         try await PageTree.run { tree in
-            try await tree.root.start(DepotCoordinator.self, as: "depot") { $0.couriersInWorker = place.isWorker }
-            let taken = try await tree.runtime.ask(Parcels.Dispatch(10), at: "/depot/courier", timeout: .seconds(20))
+            let shelf = try await tree.root.start(ShelfCoordinator.self, as: "shelf", in: place.placement)
+            let taken = try await shelf.ask(ShelfCoordinator.Fill(10), timeout: .seconds(20))
             #expect(taken == 10)
             // The interceptor has got the replies, although the sender doesn't want them.
-            try await eventually("all have come back") {
-                try await tree.runtime.ask(Parcels.Seen(), at: "/depot/courier", timeout: .seconds(15)).count == 10
-            }
-            let seen = try await tree.runtime.ask(Parcels.Seen(), at: "/depot/courier", timeout: .seconds(15))
-            #expect(seen.sorted() == Array(1...10))
-            let delivered = try await tree.runtime.ask(Parcels.Delivered(), at: "/depot", timeout: .seconds(15))
-            #expect(delivered == 10)
+            try await eventually("all have come back") { try await shelf.ask(ShelfCoordinator.Badges(), timeout: .seconds(15)).count == 10 }
+            let badges = try await shelf.ask(ShelfCoordinator.Badges(), timeout: .seconds(15))
+            #expect(badges.sorted() == Array(1...10))
+            // The root has handled each of them once.
+            let next = try await tree.root.ask(Basket.Add(sku: "next"), timeout: .seconds(15))
+            #expect(next == 11)
             // The letters of a worker arrive a little late.
-            try await tree.root.remove("depot")
+            try await tree.root.remove("shelf")
             #expect(tree.runtime.deadLetters.count == 0)
         }
     }
@@ -139,10 +138,10 @@ struct RegressionMessageTests {
             try await tree.runtime.ask(Order.Run(count), at: "/keeper/sender", timeout: .seconds(120))
             // What was sent last may begin after its sender has been told that it's taken.
             try await eventually("all have begun") {
-                try await tree.runtime.ask(Order.Ticks(), at: "/keeper", timeout: .seconds(15)).count == count
+                try await tree.runtime.ask(Fixture.Notes(), at: "/keeper", timeout: .seconds(15)).count == count
             }
-            let ticks = try await tree.runtime.ask(Order.Ticks(), at: "/keeper", timeout: .seconds(15))
-            #expect(ticks == Array(0..<count))
+            let notes = try await tree.runtime.ask(Fixture.Notes(), at: "/keeper", timeout: .seconds(15))
+            #expect(notes == Array(0..<count))
         }
     }
 

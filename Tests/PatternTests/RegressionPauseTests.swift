@@ -30,37 +30,25 @@ struct RegressionPauseTests {
         }
     }
 
-    @Test("A pause while the child starts takes effect", arguments: Where.allCases)
-    func whileStarting(_ place: Where) async throws {
+    @Test("A pause while the child starts takes effect, unless a resume follows it", arguments: Where.allCases, [false, true])
+    func whileStarting(_ place: Where, _ isResumed: Bool) async throws {
         try await LifecycleTree.run { tree in
             let starting = Task { try await tree.startChild("a", place) { $0.opening = .passesGate } }
             try await eventually("its start hook asks the root") { tree.root.gate.waiting == 1 }
             try await tree.context.pause("a")
+            if isResumed { try await tree.context.resume("a") }
             tree.root.gate.open()
             let child = try await starting.value
-            #expect(child.state == .paused)
-            await Support.expect(.timedOut) { try await child.perform(.note("note too early"), timeout: .milliseconds(300)) }
-            try await eventually("its hook has run") { tree.journal.count(of: "pause /a") == 1 }
-            await child.resume()
+            #expect(child.state == (isResumed ? .active : .paused))
+            if !isResumed {
+                await Support.expect(.timedOut) { try await child.perform(.note("note too early"), timeout: .milliseconds(300)) }
+                try await eventually("its hook has run") { tree.journal.count(of: "pause /a") == 1 }
+                await child.resume()
+            }
             let note = try await child.perform(.note("note"))
             #expect(note == "note")
-            #expect(tree.lines("start", "pause", "resume", "note") == ["start /a", "pause /a", "resume /a", "note"])
-        }
-    }
-
-    @Test("A pause and a resume while the child starts leave it active", arguments: Where.allCases)
-    func resumedWhileStarting(_ place: Where) async throws {
-        try await LifecycleTree.run { tree in
-            let starting = Task { try await tree.startChild("a", place) { $0.opening = .passesGate } }
-            try await eventually("its start hook asks the root") { tree.root.gate.waiting == 1 }
-            try await tree.context.pause("a")
-            try await tree.context.resume("a")
-            tree.root.gate.open()
-            let child = try await starting.value
-            #expect(child.state == .active)
-            let note = try await child.perform(.note("note"))
-            #expect(note == "note")
-            #expect(tree.lines("pause", "resume").isEmpty)
+            let hooks = isResumed ? [] : ["pause /a", "resume /a"]
+            #expect(tree.lines("start", "pause", "resume", "note") == ["start /a"] + hooks + ["note"])
         }
     }
 

@@ -11,11 +11,7 @@ struct ReplacementTests {
     private static let replacements = rounds(short: 5, all: 15, long: 100, variable: "COORDINATORS_TEST_REPLACEMENTS")
 
     /// No failure at all is allowed: one that a replacement counted as such would be the end.
-    private static var options: CoordinatorRuntime.Options {
-        var options = Support.options
-        options.supervision = SupervisionPolicy(.oneForOne, intensity: 0, period: .seconds(60), backoff: .none)
-        return options
-    }
+    private static let options = Support.options.allowing(restarts: 0)
 
     @Test(
         "The next process waits, the present life finishes what it has, and what is asked meanwhile gets the next",
@@ -55,42 +51,11 @@ struct ReplacementTests {
         try await LifecycleTree.run(Self.options) { tree in
             let child = try await tree.startChild("a", place)
             _ = try await child.perform(.startChild("b", inWorker: place.isWorker))
-            let load = Load()
-            await withTaskGroup(of: Void.self) { group in
-                for caller in 0..<8 {
-                    group.addTask {
-                        while !load.isOver.withLock({ $0 }) {
-                            do {
-                                if caller.isMultiple(of: 2) {
-                                    _ = try await child.ask(Fixture.WhereAmI(), timeout: .seconds(30))
-                                } else {
-                                    _ = try await child.perform(.work(milliseconds: 10 * caller), timeout: .seconds(30))
-                                }
-                                load.asks.withLock { $0 += 1 }
-                            } catch let error as CoordinatorError where place == .inProcess && error.code == .draining {
-                                // What was on its way when the handover began; it wasn't handled, and may be asked again.
-                                if !error.provesNothingExecuted { load.failures.withLock { $0.append("\(error)") } }
-                            } catch {
-                                load.failures.withLock { $0.append("\(error)") }
-                            }
-                        }
-                    }
-                }
-                for number in 1...Self.replacements {
-                    do {
-                        let snapshot = try await tree.runtime.replace("/a")
-                        if snapshot.incarnation != UInt32(number) + 1 { load.failures.withLock { $0.append("\(snapshot.incarnation)") } }
-                    } catch {
-                        load.failures.withLock { $0.append("replacement \(number): \(error)") }
-                    }
-                }
-                load.isOver.withLock { $0 = true }
+            // What was on its way when the handover began; it wasn't handled, and may be asked again.
+            let isForgiven: @Sendable (CoordinatorError) -> Bool = {
+                place == .inProcess && $0.code == .draining && $0.provesNothingExecuted
             }
-            print(
-                "\(place): \(Self.replacements) replacements, \(load.asks.withLock { $0 }) asks, \(load.failures.withLock { $0.count }) failed"
-            )
-            #expect(load.failures.withLock { $0 } == [])
-            #expect(load.asks.withLock { $0 } > Self.replacements)
+            await tree.replace(child, times: Self.replacements, "\(place)", isForgiven: isForgiven)
             let expected = ["start /a"] + (0..<Self.replacements).flatMap { _ in ["stop /a", "start /a"] }
             #expect(tree.lines("start /a", "stop /a").filter { $0.hasSuffix("/a") } == expected)
         }
@@ -201,8 +166,61 @@ struct ReplacementTests {
 }
 
 /// The outcomes of asks that are made until a test is over.
-private final class Load: Sendable {
+final class ReplacementLoad: Sendable {
     let asks = Lock(0)
     let failures = Lock<[String]>([])
     let isOver = Lock(false)
+
+    func fail(_ words: String) { failures.withLock { $0.append(words) } }
+}
+
+extension LifecycleTree {
+    /// Replaces a child's life again and again while callers ask it, and expects that no ask fails.
+    ///
+    /// - Parameters:
+    ///   - fault: What is wrong after a replacement, if anything is.
+    ///   - isForgiven: Whether an ask may have failed so.
+    func replace(
+        _ child: Child<LifeChild>,
+        times: Int,
+        _ title: String,
+        fault: () -> String? = { nil },
+        isForgiven: @escaping @Sendable (CoordinatorError) -> Bool = { _ in false }
+    ) async {
+        let load = ReplacementLoad()
+        await withTaskGroup(of: Void.self) { group in
+            for caller in 0..<8 {
+                group.addTask {
+                    while !load.isOver.withLock({ $0 }) {
+                        do {
+                            if caller.isMultiple(of: 2) {
+                                _ = try await child.ask(Fixture.WhereAmI(), timeout: .seconds(30))
+                            } else {
+                                _ = try await child.perform(.work(milliseconds: 10 * caller), timeout: .seconds(30))
+                            }
+                            load.asks.withLock { $0 += 1 }
+                        } catch let error as CoordinatorError where isForgiven(error) {
+                            continue
+                        } catch {
+                            load.fail("\(error)")
+                        }
+                    }
+                }
+            }
+            for number in 1...times {
+                do {
+                    let snapshot = try await runtime.replace(child.path)
+                    if snapshot.incarnation != UInt32(number) + 1 { load.fail("\(snapshot.incarnation)") }
+                    if let fault = fault() { load.fail(fault) }
+                } catch {
+                    load.fail("replacement \(number): \(error)")
+                }
+            }
+            load.isOver.withLock { $0 = true }
+        }
+        let (asks, failures) = (load.asks.withLock { $0 }, load.failures.withLock { $0 })
+        print("\(title): \(times) replacements, \(asks) asks, \(failures.count) failed")
+        #expect(failures == [])
+        #expect(asks > times)
+    }
 }

@@ -204,10 +204,7 @@ extension PageTree {
     }
 
     fileprivate func start(_ title: String, _ place: Where) async throws -> Child<FormCoordinator> {
-        try await root.start(FormCoordinator.self, as: "form", in: place.placement) {
-            $0.notebook = notebook
-            $0.title = title
-        }
+        try await start(FormCoordinator.self, as: "form", place) { $0.title = title }
     }
 
     /// Waits until a form has started so many times, and is there.

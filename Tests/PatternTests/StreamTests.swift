@@ -13,7 +13,7 @@ struct StreamTests {
     func order(_ row: (count: Flow.Count, last: Int, end: String), _ place: Where) async throws {
         try await PageTree.run { tree in
             _ = try await tree.reader(place)
-            try await tree.runtime.ask(Flow.StartReader("inner", inWorker: place.isWorker), at: "/reader", timeout: .seconds(20))
+            try await tree.runtime.ask(Flow.StartAlike("inner", inWorker: place.isWorker), at: "/reader", timeout: .seconds(20))
             for path: CoordinatorPath in ["/reader", "/reader/inner"] {
                 let read = try await tree.runtime.ask(Flow.Read(row.count), at: path, timeout: .seconds(30))
                 #expect(read.numbers == Array(1...row.last))
@@ -150,10 +150,7 @@ struct StreamTests {
         try await PageTree.run { tree in
             try await tree.step("middle", .worker)
             try await tree.step("child", below: "/middle", .inProcess)
-            try await tree.root.start(EventListener.self, as: "listener", in: .worker) {
-                $0.notebook = tree.notebook
-                $0.subject = "/middle/child"
-            }
+            try await tree.start(EventListener.self, as: "listener", .worker) { $0.subject = "/middle/child" }
             try await tree.perform(.emit(.count(1)), at: "/middle/child")
             try await tree.reads("/listener heard count(1)")
             // It follows the path through restarts of the child, but not of the process that supervises it.

@@ -10,6 +10,15 @@ extension Where {
     var rounds: Int { isWorker ? TestSupport.rounds(short: 5, all: 15, long: 150) : TestSupport.rounds(short: 100, all: 300, long: 3_000) }
 }
 
+extension CoordinatorRuntime.Options {
+    /// The same with so many restarts in a minute, which come at once; with none, the first failure is the end.
+    func allowing(restarts: Int) -> Self {
+        var options = self
+        options.supervision = SupervisionPolicy(.oneForOne, intensity: restarts, period: .seconds(60), backoff: .none)
+        return options
+    }
+}
+
 enum Support {
     /// The built worker.
     static let worker = BuiltProgram("FixtureWorker")

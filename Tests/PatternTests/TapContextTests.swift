@@ -161,10 +161,7 @@ struct TapContextTests {
 
 extension PageTree {
     fileprivate func tabs(_ place: Where) async throws -> Child<TabsCoordinator> {
-        try await root.start(TabsCoordinator.self, as: "tabs", in: place.isWorker ? .worker : .inProcess) {
-            $0.notebook = notebook
-            $0.inWorker = place.isWorker
-        }
+        try await start(TabsCoordinator.self, as: "tabs", place) { $0.inWorker = place.isWorker }
     }
 
     fileprivate func states(of path: CoordinatorPath) async throws -> [CoordinatorPath: CoordinatorState] {

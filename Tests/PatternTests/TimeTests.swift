@@ -139,10 +139,7 @@ struct PatternIdleTests {
     @Test("No message is lost at the moment at which it ends", arguments: Where.allCases)
     func race(_ place: Where) async throws {
         try await PageTree.run { tree in
-            let waking = try await tree.root.start(WakingCoordinator.self, as: "waking") {
-                $0.notebook = tree.notebook
-                $0.inWorker = place.isWorker
-            }
+            let waking = try await tree.start(WakingCoordinator.self, as: "waking") { $0.inWorker = place.isWorker }
             let count = place.isWorker ? rounds(short: 15, all: 30, long: 300) : rounds(short: 30, all: 100, long: 1_000)
             for round in 0..<count {
                 // At about the time of its end, sooner or later.

@@ -11,11 +11,8 @@ struct WorkerAutoShutdownTests {
         Where.allCases
     )
     func anySignificant(_ place: Where, _ childPlace: Where) async throws {
-        var options = Support.options
-        options.supervision = SupervisionPolicy(.oneForOne, intensity: 0, period: .seconds(60), backoff: .none)
-        try await PageTree.run(options: options) { tree in
-            let parent = try await tree.root.start(AutoShutdownCoordinator.self, as: "parent", in: place.placement, restart: .transient) {
-                $0.notebook = tree.notebook
+        try await PageTree.run(options: Support.options.allowing(restarts: 0)) { tree in
+            let parent = try await tree.start(AutoShutdownCoordinator.self, as: "parent", place, restart: .transient) {
                 $0.childInWorker = childPlace.isWorker
             }
             let watching = Task.immediate { try await tree.root.watch("/parent") }

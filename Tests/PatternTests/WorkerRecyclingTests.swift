@@ -6,11 +6,7 @@ import Testing
 @Suite("Recycling", .timeLimit(minutes: 3))
 struct WorkerRecyclingTests {
     /// No failure at all is allowed: one that recycling counted as such would be the end.
-    private static var options: CoordinatorRuntime.Options {
-        var options = Support.options
-        options.supervision = SupervisionPolicy(.oneForOne, intensity: 0, period: .seconds(60), backoff: .none)
-        return options
-    }
+    private static let options = Support.options.allowing(restarts: 0)
 
     @Test("Recycling by messages loses none of two hundred concurrent asks, and counts no failure", arguments: [0, 1])
     func messages(_ spares: Int) async throws {

@@ -14,9 +14,7 @@ struct WorkerWatchTests {
             await child.remove()
             for task in watching {
                 let termination = try await task.value
-                #expect(termination.path == "/a")
-                #expect(termination.incarnation == 1)
-                #expect(termination.reason == .shutdown)
+                #expect(termination.words == Self.words("/a", 1, .shutdown))
             }
         }
     }
@@ -28,8 +26,7 @@ struct WorkerWatchTests {
             let watching = Task.immediate { try await tree.context.watch("/a") }
             try await tree.runtime.kill("/a")
             let termination = try await watching.value
-            #expect(termination.reason == .signaled(SIGKILL))
-            #expect(termination.incarnation == 1)
+            #expect(termination.words == Self.words("/a", 1, .signaled(SIGKILL)))
             // The next life is another one's to watch.
             _ = try await tree.place(of: "/a", incarnation: 2)
             let next = Task.immediate { try await tree.context.watch("/a") }
@@ -47,23 +44,19 @@ struct WorkerWatchTests {
                 let watching = Task.immediate { try await tree.context.watch("/a") }
                 try await tree.runtime.restart("/a")
                 let termination = try await watching.value
-                #expect(termination.incarnation == life)
-                #expect(termination.reason == .shutdown)
+                #expect(termination.words == Self.words("/a", life, .shutdown))
             }
         }
     }
 
     @Test("Watchers get a child's final failure, and later watchers at once", arguments: Where.allCases)
     func gaveUp(_ place: Where) async throws {
-        var options = Support.options
-        options.supervision = SupervisionPolicy(.oneForOne, intensity: 0, period: .seconds(60), backoff: .none)
-        try await LifecycleTree.run(options) { tree in
+        try await LifecycleTree.run(Support.options.allowing(restarts: 0)) { tree in
             let child = try await tree.startChild("a", place)
             let watching = Task.immediate { try await tree.context.watch("/a") }
             _ = try? await child.perform(.fail)
             let termination = try await watching.value
-            #expect(termination.incarnation == 1)
-            #expect(termination.reason == .failed(#"Refusal(reason: "told to fail")"#))
+            #expect(termination.words == Self.words("/a", 1, .failed(#"Refusal(reason: "told to fail")"#)))
             try await eventually("it's given up") { child.state == .failed }
             let later = try await tree.context.watch("/a")
             #expect(later == termination)
@@ -76,11 +69,11 @@ struct WorkerWatchTests {
             try await tree.startChild("a", place)
             for path: CoordinatorPath in ["/nobody", "/nobody/below", "/a/nobody"] {
                 let termination = try await tree.context.watch(path)
-                #expect(termination.words == Self.unknown(path))
+                #expect(termination.words == Self.words(path, 0, .unknown))
             }
             try await tree.context.remove("a")
             let gone = try await tree.context.watch("/a")
-            #expect(gone.words == Self.unknown("/a"))
+            #expect(gone.words == Self.words("/a", 0, .unknown))
             await Support.expect(.unsupported) { _ = try await tree.context.watch(.root) }
         }
     }
@@ -91,8 +84,7 @@ struct WorkerWatchTests {
             try await tree.startChild("a", .inProcess)
             try await tree.runtime.stop("/a")
             let termination = try await tree.context.watch("/a")
-            #expect(termination.incarnation == 1)
-            #expect(termination.reason == .shutdown)
+            #expect(termination.words == Self.words("/a", 1, .shutdown))
         }
     }
 
@@ -106,16 +98,14 @@ struct WorkerWatchTests {
             _ = try await tree.whereIs("/middle")
             try await tree.runtime.kill("/middle")
             let termination = try await watching.value
-            #expect(termination.words == Self.unknown("/middle/inner"))
+            #expect(termination.words == Self.words("/middle/inner", 0, .unknown))
         }
     }
 
     @Test("A coordinator in another process is watched from a third", arguments: Where.allCases)
     func acrossProcesses(_ place: Where) async throws {
         try await PageTree.run { tree in
-            let watcher = try await tree.root.start(WatcherCoordinator.self, as: "watcher", in: place.placement) {
-                $0.notebook = tree.notebook
-            }
+            let watcher = try await tree.start(WatcherCoordinator.self, as: "watcher", place)
             try await tree.step("middle", .worker)
             try await tree.step("child", below: "/middle", .worker)
             try await watcher.ask(Watching.Begin("/middle/child"), timeout: .seconds(15))
@@ -148,7 +138,7 @@ struct WorkerWatchTests {
     func watcherStops() async throws {
         try await PageTree.run { tree in
             try await tree.step("child", .inProcess)
-            let watcher = try await tree.root.start(WatcherCoordinator.self, as: "watcher") { $0.notebook = tree.notebook }
+            let watcher = try await tree.start(WatcherCoordinator.self, as: "watcher")
             try await watcher.ask(Watching.Begin("/child"), timeout: .seconds(15))
             try await tree.root.remove("watcher")
             try await eventually("both have ended") { tree.notebook.words(at: "/watcher").count == 3 }
@@ -165,7 +155,9 @@ struct WorkerWatchTests {
         }
     }
 
-    private static func unknown(_ path: CoordinatorPath) -> String { "\(path) 0 \(ExitReason.unknown)" }
+    private static func words(_ path: CoordinatorPath, _ incarnation: UInt32, _ reason: ExitReason) -> String {
+        "\(path) \(incarnation) \(reason)"
+    }
 }
 
 extension Termination {

@@ -285,14 +285,11 @@ extension ProcessesTests {
             try await withTemporaryDirectory { directory in
                 let path = directory.file("lock")
                 var lock = try LifeLock(path)
-                let output = Transcript()
                 // The shell's own way of close-on-exec: its child gets the descriptor closed.
-                var specification = shell("setsid sleep 100 7>&- & echo $!; exec sleep 100").collecting(output)
+                var specification = shell("setsid sleep 100 7>&- & echo $!; exec sleep 100")
                 specification.descriptors = [try #require(lock).inherited(as: 7)]
-                try await withChild(specification) { child in
+                try await withGrandchild(specification) { child, grandchild, _ in
                     lock = nil
-                    let grandchild = try #require(ProcessIdentity(processID: try await output.processID()))
-                    defer { try? grandchild.send(.kill) }
                     try child.send(.kill)
                     _ = await child.waitForExit()
                     #expect(grandchild.isAlive)

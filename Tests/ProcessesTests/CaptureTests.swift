@@ -45,12 +45,9 @@ extension ProcessesTests {
         }
 
         @Test func aGrandchildThatHoldsThePipeDelaysNobody() async throws {
-            let output = Transcript()
             // The grandchild leaves the group, so that only closing the pipe can end the capture.
-            let specification = shell("setsid sh -c 'echo $$; read line < /dev/null; exec sleep 100' & wait $!").collecting(output)
-            try await withChild(specification) { child in
-                let grandchild = try #require(ProcessIdentity(processID: try await output.processID()))
-                defer { try? grandchild.send(.kill) }
+            let specification = shell("setsid sh -c 'echo $$; read line < /dev/null; exec sleep 100' & wait $!")
+            try await withGrandchild(specification) { child, grandchild, output in
                 try child.send(.kill)
                 #expect(await child.waitForExit() == .signaled(.kill, coreDumped: false))
                 #expect(output.ends == 0, "the pipe is open as long as the grandchild has it")
@@ -78,11 +75,7 @@ extension ProcessesTests {
         }
 
         @Test func terminatingEndsTheCaptureWhoeverHoldsThePipe() async throws {
-            let output = Transcript()
-            let specification = shell("setsid sh -c 'echo $$; exec sleep 100' & exec sleep 100").collecting(output)
-            try await withChild(specification) { child in
-                let grandchild = try #require(ProcessIdentity(processID: try await output.processID()))
-                defer { try? grandchild.send(.kill) }
+            try await withGrandchild(shell("setsid sh -c 'echo $$; exec sleep 100' & exec sleep 100")) { child, _, output in
                 _ = await child.terminate(grace: .patient(.seconds(10)))
                 #expect(output.ends == 1)
             }

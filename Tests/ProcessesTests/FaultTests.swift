@@ -22,10 +22,8 @@ extension ProcessesTests {
         func aStepOfASpawnFails(call: Ledger.Call, errno: Int32, code: ProcessError.Code) async throws {
             var failures = 0
             for number in 1... {
-                let ledger = Ledger()
-                ledger.plan(.init(call: call, number: number, isForever: false, errno: errno))
-                do {
-                    let spawner = ProcessSpawner(systemCalls: ledger.systemCalls)
+                let ledger = try await withSpawner("\(call) \(number)") { ledger, spawner in
+                    ledger.plan(.init(call: call, number: number, isForever: false, errno: errno))
                     let before = ledger.openDescriptors
                     do {
                         try await expectWorking(spawner)
@@ -41,7 +39,6 @@ extension ProcessesTests {
                         try await expectWorking(spawner)
                     }
                 }
-                try await expectNothingLeft(ledger, "\(call) \(number)")
                 if ledger.hits == 0 { break }
             }
             #expect(failures > 0, "\(call) was never called")
@@ -54,22 +51,17 @@ extension ProcessesTests {
         )
         func aStepAfterASpawnFails(call: Ledger.Call, errno: Int32) async throws {
             for number in 1...20 {
-                let ledger = Ledger()
-                ledger.plan(.init(call: call, number: number, isForever: false, errno: errno))
-                do {
-                    let spawner = ProcessSpawner(systemCalls: ledger.systemCalls)
+                let ledger = try await withSpawner("\(call) \(number)") { ledger, spawner in
+                    ledger.plan(.init(call: call, number: number, isForever: false, errno: errno))
                     try await expectWorking(spawner)
                 }
                 if number == 1 { #expect(ledger.hits == 1) }
-                try await expectNothingLeft(ledger, "\(call) \(number)")
                 if ledger.hits == 0 { break }
             }
         }
 
         @Test func outputThatCanNotBeReadEndsTheCaptureOnly() async throws {
-            let ledger = Ledger()
-            do {
-                let spawner = ProcessSpawner(systemCalls: ledger.systemCalls)
+            try await withSpawner("read") { ledger, spawner in
                 try await expectWorking(spawner)
                 ledger.plan(.init(call: .read, number: 1, isForever: true, errno: EIO))
                 let output = Transcript()
@@ -78,13 +70,10 @@ extension ProcessesTests {
                 #expect(output.ends == 1)
                 ledger.plan(nil)
             }
-            try await expectNothingLeft(ledger, "read")
         }
 
         @Test func outputIsDeliveredWithoutKnowingHowMuchThereIs() async throws {
-            let ledger = Ledger()
-            do {
-                let spawner = ProcessSpawner(systemCalls: ledger.systemCalls)
+            try await withSpawner("available") { ledger, spawner in
                 ledger.plan(.init(call: .available, number: 1, isForever: true, errno: EIO))
                 let output = Transcript()
                 // The grandchild holds the pipe, so the end can't come before the exit.
@@ -96,25 +85,17 @@ extension ProcessesTests {
                 }
                 try await eventually("the end of the capture") { output.ends == 1 }
             }
-            try await expectNothingLeft(ledger, "available")
         }
 
-        @Test func anExitStatusThatCanNotBeHadIsUnknown() async throws {
-            for errno in [ECHILD, EINVAL] {
-                let ledger = Ledger()
-                do {
-                    let spawner = ProcessSpawner(systemCalls: ledger.systemCalls)
-                    ledger.plan(.init(call: .reap, number: 1, isForever: true, errno: errno))
-                    let child = try await spawner.spawn(ProcessSpecification(executable: "/bin/true"))
-                    #expect(await child.waitForExit() == .unknown)
-                    // The process is really a child in this test, so the test has to reap it.
-                    if errno == ECHILD {
-                        var information = siginfo_t()
-                        #expect(waitid(P_PID, id_t(child.identity.processID), &information, WEXITED) == 0)
-                    }
-                    try await eventually("the reaping") { !isOurChild(child.identity.processID) }
-                }
-                try await expectNothingLeft(ledger, "reap")
+        @Test(arguments: [ECHILD, EINVAL])
+        func anExitStatusThatCanNotBeHadIsUnknown(errno: Int32) async throws {
+            try await withSpawner("reap") { ledger, spawner in
+                ledger.plan(.init(call: .reap, number: 1, isForever: true, errno: errno))
+                let child = try await spawner.spawn(ProcessSpecification(executable: "/bin/true"))
+                #expect(await child.waitForExit() == .unknown)
+                // The process is really a child in this test, so the test has to reap it.
+                if errno == ECHILD { #expect(reap(child.identity.processID) != nil) }
+                try await eventually("the reaping") { !isOurChild(child.identity.processID) }
             }
         }
 
@@ -123,8 +104,7 @@ extension ProcessesTests {
             var systemCalls = SystemCalls.live
             systemCalls.reap = { mayLook.withLock { $0 } ? SystemCalls.live.reap($0) : .stillRunning }
             let child = try await ProcessSpawner(systemCalls: systemCalls).spawn(ProcessSpecification(executable: "/bin/true"))
-            var information = siginfo_t()
-            #expect(waitid(P_PID, id_t(child.identity.processID), &information, WEXITED) == 0)
+            #expect(reap(child.identity.processID) != nil)
             // Its number may be a stranger's now.
             try child.sendToGroup(.kill)
             try child.send(.kill)
@@ -133,11 +113,7 @@ extension ProcessesTests {
         }
 
         @Test func aChildThatCanBeNeitherKeptNorKilledIsReapedLater() async throws {
-            let ledger = Ledger()
-            do {
-                var systemCalls = ledger.systemCalls
-                systemCalls.signalGroup = { _, _ in -EPERM }
-                let spawner = ProcessSpawner(systemCalls: systemCalls)
+            try await withSpawner("abandoned", changing: { $0.signalGroup = { _, _ in -EPERM } }) { ledger, spawner in
                 ledger.plan(.init(call: .openProcess, number: 1, isForever: false, errno: EMFILE))
                 await #expect(throws: ProcessError.self) { try await spawner.spawn(ProcessSpecification(executable: "/bin/true")) }
                 let processID = try #require(ledger.processIDs.first)
@@ -147,13 +123,10 @@ extension ProcessesTests {
                     return !isOurChild(processID)
                 }
             }
-            try await expectNothingLeft(ledger, "abandoned")
         }
 
         @Test func refusedSignalsAreErrors() async throws {
-            let ledger = Ledger()
-            do {
-                let spawner = ProcessSpawner(systemCalls: ledger.systemCalls)
+            try await withSpawner("signal") { ledger, spawner in
                 try await withChild(of: spawner, ProcessSpecification(executable: "/bin/sleep", arguments: ["100"])) { child in
                     ledger.plan(.init(call: .signalProcess, number: 1, isForever: true, errno: EPERM))
                     #expect(throws: ProcessError.self) { try child.send(.terminate) }
@@ -162,16 +135,11 @@ extension ProcessesTests {
                     ledger.plan(nil)
                 }
             }
-            try await expectNothingLeft(ledger, "signal")
         }
 
         @Test func theLastDescriptorsAreKeptInReserve() async throws {
-            let ledger = Ledger()
-            do {
-                let usage = Lock((open: 100, limit: 125))
-                var systemCalls = ledger.systemCalls
-                systemCalls.descriptorUsage = { usage.withLock { $0 } }
-                let spawner = ProcessSpawner(systemCalls: systemCalls)
+            let usage = Lock((open: 100, limit: 125))
+            try await withSpawner("reserve", changing: { $0.descriptorUsage = { usage.withLock { $0 } } }) { ledger, spawner in
                 try await expectWorking(spawner, descriptors: 0)
                 usage.withLock { $0.open += 1 }
                 do {
@@ -185,7 +153,6 @@ extension ProcessesTests {
                 usage.withLock { $0.open -= 1 }
                 try await expectWorking(spawner, descriptors: 0)
             }
-            try await expectNothingLeft(ledger, "reserve")
         }
 
         /// A child with all kinds of descriptors runs, writes and ends as it should.
@@ -208,11 +175,21 @@ extension ProcessesTests {
             #expect(error.text == "err\n")
         }
 
-        /// Checks that nothing is left when the spawner is gone.
-        private func expectNothingLeft(_ ledger: Ledger, _ what: String) async throws {
+        /// Runs a body with a spawner whose system calls a ledger notes, and checks that nothing is left when the spawner is gone.
+        @discardableResult
+        private func withSpawner(
+            _ what: String,
+            changing change: (inout SystemCalls) -> Void = { _ in },
+            body: (Ledger, ProcessSpawner) async throws -> Void
+        ) async throws -> Ledger {
+            let ledger = Ledger()
+            var systemCalls = ledger.systemCalls
+            change(&systemCalls)
+            try await body(ledger, ProcessSpawner(systemCalls: systemCalls))
             for processID in ledger.processIDs { #expect(!isOurChild(processID), "\(what)") }
             try await eventually("closed descriptors after \(what)") { ledger.openDescriptors.isEmpty }
             #expect(ledger.strangersClosed.isEmpty, "\(what)")
+            return ledger
         }
     }
 }

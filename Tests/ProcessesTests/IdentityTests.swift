@@ -136,10 +136,7 @@ extension ProcessesTests {
         }
 
         @Test func aProcessThatIsNotOurChildCanBeWaitedForAndSignalled() async throws {
-            let output = Transcript()
-            try await withChild(shell("setsid sleep 100 > /dev/null & echo $!").collecting(output)) { child in
-                let orphan = try #require(ProcessIdentity(processID: try await output.processID()))
-                defer { try? orphan.send(.kill) }
+            try await withGrandchild(shell("setsid sleep 100 > /dev/null & echo $!")) { child, orphan, _ in
                 _ = await child.waitForExit()
                 #expect(orphan.isAlive)
                 let waiting = Task { await orphan.waitUntilGone() }

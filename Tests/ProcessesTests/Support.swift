@@ -47,6 +47,26 @@ func isOurChild(_ processID: Int32) -> Bool {
     return waitid(P_PID, id_t(processID), &information, WEXITED | WNOHANG | WNOWAIT) == 0
 }
 
+/// Waits for the end of a child of ours that isn't waited for otherwise, and returns how it ended, such as `CLD_KILLED`; nil if it's none.
+func reap(_ processID: Int32) -> Int32? {
+    var information = siginfo_t()
+    return waitid(P_PID, id_t(processID), &information, WEXITED) == 0 ? information.si_code : nil
+}
+
+/// Runs a child whose first line of output is the number of a process that it has begun, and which ends with the body.
+func withGrandchild(
+    of spawner: ProcessSpawner = .shared,
+    _ specification: ProcessSpecification,
+    _ body: (_ child: ChildProcess, _ grandchild: ProcessIdentity, _ output: Transcript) async throws -> Void
+) async throws {
+    let output = Transcript()
+    try await withChild(of: spawner, specification.collecting(output)) { child in
+        let grandchild = try #require(ProcessIdentity(processID: try await output.processID()))
+        defer { try? grandchild.send(.kill) }
+        try await body(child, grandchild, output)
+    }
+}
+
 /// A close-on-exec pipe: (reading, writing).
 func makePipe() throws -> (Int32, Int32) {
     var ends: [Int32] = [-1, -1]

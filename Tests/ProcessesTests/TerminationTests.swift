@@ -20,9 +20,7 @@ extension ProcessesTests {
         }
 
         @Test func aStubbornChildIsKilledAfterTheGraceWithItsGroup() async throws {
-            let output = Transcript()
-            try await withChild(stubborn.collecting(output)) { child in
-                let grandchild = try #require(ProcessIdentity(processID: try await output.processID()))
+            try await withGrandchild(stubborn) { child, grandchild, _ in
                 let start = ContinuousClock.now
                 #expect(await child.terminate(grace: .milliseconds(200)) == .signaled(.kill, coreDumped: false))
                 #expect(start.duration(to: .now) >= .milliseconds(200))
@@ -62,9 +60,7 @@ extension ProcessesTests {
         }
 
         @Test func politeGroupsLeaveNobodyBehind() async throws {
-            let output = Transcript()
-            try await withChild(shell("sleep 100 & echo $!; exec sleep 100").collecting(output)) { child in
-                let grandchild = try #require(ProcessIdentity(processID: try await output.processID()))
+            try await withGrandchild(shell("sleep 100 & echo $!; exec sleep 100")) { child, grandchild, _ in
                 #expect(await child.terminate(grace: .seconds(60)) == .signaled(.terminate, coreDumped: false))
                 await grandchild.waitUntilGone()
             }
@@ -84,9 +80,7 @@ extension ProcessesTests {
         @Test(arguments: [false, true])
         func aRunningChildsGroupIsReached(onOldKernel: Bool) async throws {
             let spawner = onOldKernel ? ProcessSpawner(systemCalls: oldKernel) : .shared
-            let output = Transcript()
-            try await withChild(of: spawner, shell("sleep 100 & echo $!; exec sleep 100").collecting(output)) { child in
-                let grandchild = try #require(ProcessIdentity(processID: try await output.processID()))
+            try await withGrandchild(of: spawner, shell("sleep 100 & echo $!; exec sleep 100")) { child, grandchild, _ in
                 try child.sendToGroup(.kill)
                 #expect(await child.waitForExit() == .signaled(.kill, coreDumped: false))
                 await grandchild.waitUntilGone()
@@ -94,10 +88,7 @@ extension ProcessesTests {
         }
 
         @Test func theGroupIsReachedAfterTheChildsEnd() async throws {
-            let output = Transcript()
-            try await withChild(leaving.collecting(output)) { child in
-                let grandchild = try #require(ProcessIdentity(processID: try await output.processID()))
-                defer { try? grandchild.send(.kill) }
+            try await withGrandchild(leaving) { child, grandchild, _ in
                 #expect(await child.waitForExit() == .exited(code: 0))
                 #expect(grandchild.isAlive)
                 do {
@@ -117,10 +108,7 @@ extension ProcessesTests {
         }
 
         @Test func anOldKernelRefusesToGuess() async throws {
-            let output = Transcript()
-            try await withChild(of: ProcessSpawner(systemCalls: oldKernel), leaving.collecting(output)) { child in
-                let grandchild = try #require(ProcessIdentity(processID: try await output.processID()))
-                defer { try? grandchild.send(.kill) }
+            try await withGrandchild(of: ProcessSpawner(systemCalls: oldKernel), leaving) { child, grandchild, _ in
                 _ = await child.waitForExit()
                 let error = #expect(throws: ProcessError.self) { try child.sendToGroup(.kill) }
                 #expect(error?.code == .unsupported)

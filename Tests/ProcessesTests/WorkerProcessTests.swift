@@ -39,7 +39,7 @@ extension ProcessesTests {
                     await withTaskGroup(of: Void.self) { group in
                         for _ in 0..<20 { group.addTask { await Task.yield() } }
                     }
-                    for _ in 0..<10 { onThreadOfItsOwn {} }
+                    for _ in 0..<10 { try await blocking {} }
                     _ = try await run(ProcessSpecification(executable: "/bin/true"))
                 }
                 try child.send(.user1)
@@ -56,64 +56,49 @@ extension ProcessesTests {
                 armed,
                 descriptors: [.init(source: -1, target: 0), .init(source: writing, target: 1), .init(source: -1, target: 2)]
             )
-            let processID = Lock<Int32>(0)
-            onThreadOfItsOwn {
-                processID.withLock { $0 = SystemCalls.live.spawn(request) }
+            let child = try await blocking {
+                let child = SystemCalls.live.spawn(request)
                 close(writing)
                 var byte: UInt8 = 0
                 _ = read(reading, &byte, 1)
+                return child
             }
-            let child = processID.withLock { $0 }
             try #require(child > 0)
-            var information = siginfo_t()
-            #expect(waitid(P_PID, id_t(child), &information, WEXITED) == 0)
-            #expect(information.si_code == CLD_KILLED)
+            #expect(reap(child) == Int32(CLD_KILLED))
         }
 
         @Test(arguments: [true, false])
-        func aProgramThatKnowsNothingOfItDiesWithTheThreadThatSpawnedIt(_ diesWithParent: Bool) throws {
+        func aProgramThatKnowsNothingOfItDiesWithTheThreadThatSpawnedIt(_ diesWithParent: Bool) async throws {
             let specification = ProcessSpecification(
                 executable: "sleep",
                 arguments: [diesWithParent ? "100" : "2"],
                 diesWithParent: diesWithParent
             )
             let request = SpawnRequest(specification, descriptors: (0...2).map { InheritedDescriptor(source: -1, target: $0) })
-            let processID = Lock<Int32>(0)
-            onThreadOfItsOwn { processID.withLock { $0 = SystemCalls.live.spawn(request) } }
-            let child = processID.withLock { $0 }
+            let child = try await blocking { SystemCalls.live.spawn(request) }
             try #require(child > 0)
-            var information = siginfo_t()
-            #expect(waitid(P_PID, id_t(child), &information, WEXITED) == 0)
-            #expect(information.si_code == (diesWithParent ? CLD_KILLED : CLD_EXITED))
+            #expect(reap(child) == Int32(diesWithParent ? CLD_KILLED : CLD_EXITED))
         }
 
-        @Test func theSignalIsRefusedElsewhereThanOnTheMainThread() {
-            let code = Lock<ProcessError.Code?>(nil)
-            onThreadOfItsOwn {
-                do throws(ProcessError) {
-                    try WorkerProcess.armParentDeathSignal(expecting: getppid())
-                } catch {
-                    code.withLock { $0 = error.code }
-                }
+        @Test func theSignalIsRefusedElsewhereThanOnTheMainThread() async {
+            let error = await #expect(throws: ProcessError.self) {
+                try await blocking { try WorkerProcess.armParentDeathSignal(expecting: getppid()) }
             }
-            #expect(code.withLock { $0 } == .wrongThread)
+            #expect(error?.code == .wrongThread)
         }
 
-        @Test func theSignalIsArmedAndAParentThatIsGoneIsNoticed() {
+        @Test func theSignalIsArmedAndAParentThatIsGoneIsNoticed() async {
             let armed = Lock<Int32>(0)
-            let code = Lock<ProcessError.Code?>(nil)
-            // On a thread that ends, and with it the wish.
-            onThreadOfItsOwn {
-                do throws(ProcessError) {
+            let error = await #expect(throws: ProcessError.self) {
+                // On a thread that ends, and with it the wish.
+                try await blocking {
                     try WorkerProcess.armParentDeathSignal(expecting: getppid(), isMainThread: true)
                     armed.withLock { $0 = WorkerProcess.parentDeathSignal }
                     try WorkerProcess.armParentDeathSignal(expecting: -1, isMainThread: true)
-                } catch {
-                    code.withLock { $0 = error.code }
                 }
             }
             #expect(armed.withLock { $0 } == SIGKILL)
-            #expect(code.withLock { $0 } == .parentIsGone)
+            #expect(error?.code == .parentIsGone)
         }
 
         @Test func brokenPipesBecomeErrors() throws {
@@ -142,27 +127,6 @@ extension ProcessesTests {
             // Other modules' tests open and close theirs meanwhile.
             #expect((50...150).contains(ResourceLimits.openDescriptorCount - count))
             for descriptor in descriptors { close(descriptor) }
-        }
-
-        /// Runs a body on a thread that ends after it.
-        private func onThreadOfItsOwn(_ body: @escaping @Sendable () -> Void) {
-            final class Box: Sendable {
-                let body: @Sendable () -> Void
-                init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-            }
-            var thread = pthread_t()
-            let result = pthread_create(
-                &thread,
-                nil,
-                { context in
-                    guard let context else { return nil }
-                    Unmanaged<Box>.fromOpaque(context).takeRetainedValue().body()
-                    return nil
-                },
-                Unmanaged.passRetained(Box(body)).toOpaque()
-            )
-            #expect(result == 0)
-            pthread_join(thread, nil)
         }
     }
 }

@@ -3,7 +3,7 @@ import Testing
 
 /// OTP's significant and nonsignificant cases.
 @Suite struct AutoShutdownTests {
-    static let asking: [SupervisionPolicy.AutoShutdown] = [.anySignificant, .allSignificant]
+    static let asking: [AutoShutdown] = [.anySignificant, .allSignificant]
 
     private func significant(_ id: String, _ type: RestartType = .transient) -> Child {
         Child(id: id, restart: type, isSignificant: true)
@@ -11,35 +11,28 @@ import Testing
 
     // MARK: - Which ends count
 
-    @Test(arguments: SupervisionPolicy.AutoShutdown.allCases, [RestartType.transient, .temporary])
-    func theEndOfANonsignificantChildNeverCounts(autoShutdown: SupervisionPolicy.AutoShutdown, type: RestartType) {
-        var stage = Stage(autoShutdown: autoShutdown)
-        stage.run(Child(id: "a", restart: type))
+    @Test(arguments: AutoShutdown.allCases, [RestartType.transient, .temporary])
+    func theEndOfANonsignificantChildNeverCounts(autoShutdown: AutoShutdown, type: RestartType) {
+        var stage = Stage(autoShutdown: autoShutdown, running: Child(id: "a", restart: type))
         _ = stage.exit("a", .normal)
         #expect(!stage.supervisor.isEnding)
     }
 
     @Test(arguments: asking, RestartTests.normal + RestartTests.abnormal + RestartTests.permanentFailures)
-    func anyEndOfATemporaryChildCounts(autoShutdown: SupervisionPolicy.AutoShutdown, reason: ExitReason) {
-        var stage = Stage(intensity: 0, autoShutdown: autoShutdown)
-        stage.run(significant("a", .temporary))
+    func anyEndOfATemporaryChildCounts(autoShutdown: AutoShutdown, reason: ExitReason) {
+        var stage = Stage(intensity: 0, autoShutdown: autoShutdown, running: significant("a", .temporary))
         #expect(stage.exit("a", reason).last == .autoShutdown)
     }
 
-    @Test(arguments: asking, RestartTests.normal) func aNormalEndOfATransientChildCounts(
-        autoShutdown: SupervisionPolicy.AutoShutdown,
-        reason: ExitReason
-    ) {
-        var stage = Stage(intensity: 0, autoShutdown: autoShutdown)
-        stage.run(significant("a"))
+    @Test(arguments: asking, RestartTests.normal) func aNormalEndOfATransientChildCounts(autoShutdown: AutoShutdown, reason: ExitReason) {
+        var stage = Stage(intensity: 0, autoShutdown: autoShutdown, running: significant("a"))
         #expect(stage.exit("a", reason) == [.report("a", 1, .stopped(reason)), .autoShutdown])
         #expect(stage.send(.startRequested(Child(id: "b"))) == [], "given last of all")
     }
 
     @Test(arguments: asking, RestartTests.abnormal)
-    func anAbnormalEndOfATransientChildIsARestart(autoShutdown: SupervisionPolicy.AutoShutdown, reason: ExitReason) {
-        var stage = Stage(autoShutdown: autoShutdown)
-        stage.run(significant("a"))
+    func anAbnormalEndOfATransientChildIsARestart(autoShutdown: AutoShutdown, reason: ExitReason) {
+        var stage = Stage(autoShutdown: autoShutdown, running: significant("a"))
         #expect(stage.exit("a", reason).last == .start("a", 2, attempt: 1))
         #expect(stage.fail("a").last == .start("a", 3, attempt: 2))
         #expect(!stage.supervisor.isEnding)
@@ -47,25 +40,22 @@ import Testing
 
     /// The child has ended by itself and isn't started again; a group that waits for all would wait for ever.
     @Test(arguments: asking, RestartTests.permanentFailures)
-    func aPermanentFailureCounts(autoShutdown: SupervisionPolicy.AutoShutdown, reason: ExitReason) {
-        var stage = Stage(autoShutdown: autoShutdown)
-        stage.run(significant("a"))
+    func aPermanentFailureCounts(autoShutdown: AutoShutdown, reason: ExitReason) {
+        var stage = Stage(autoShutdown: autoShutdown, running: significant("a"))
         #expect(stage.exit("a", reason) == [.report("a", 1, .crashed(reason)), .report("a", 1, .gaveUp(reason)), .autoShutdown])
     }
 
     @Test(arguments: asking, [RestartType.transient, .temporary])
-    func whatWasAskedForDoesNotCount(autoShutdown: SupervisionPolicy.AutoShutdown, type: RestartType) {
+    func whatWasAskedForDoesNotCount(autoShutdown: AutoShutdown, type: RestartType) {
         for request: Event in [.stopRequested("a"), .removeRequested("a")] {
             for reason: ExitReason in [.shutdown, .normal, .failed("x")] {
-                var stage = Stage(autoShutdown: autoShutdown)
-                stage.run(significant("a", type))
+                var stage = Stage(autoShutdown: autoShutdown, running: significant("a", type))
                 _ = stage.send(request)
                 _ = stage.exit("a", reason)
                 #expect(!stage.supervisor.isEnding)
             }
         }
-        var stage = Stage(autoShutdown: autoShutdown)
-        stage.run(significant("a", type))
+        var stage = Stage(autoShutdown: autoShutdown, running: significant("a", type))
         _ = stage.send(.restartRequested("a"))
         _ = stage.exit("a", .shutdown)
         _ = stage.ready("a")
@@ -73,7 +63,7 @@ import Testing
         #expect(!stage.supervisor.isEnding)
     }
 
-    @Test(arguments: asking) func aFirstStartThatFailsDoesNotCount(autoShutdown: SupervisionPolicy.AutoShutdown) {
+    @Test(arguments: asking) func aFirstStartThatFailsDoesNotCount(autoShutdown: AutoShutdown) {
         var stage = Stage(autoShutdown: autoShutdown)
         _ = stage.send(.startRequested(significant("a", .temporary)))
         #expect(stage.fail("a").last == .removed("a"))
@@ -82,10 +72,10 @@ import Testing
 
     /// OTP's significant_bystander.
     @Test(arguments: asking, [RestartType.transient, .temporary]) func aBystanderDoesNotCount(
-        autoShutdown: SupervisionPolicy.AutoShutdown,
+        autoShutdown: AutoShutdown,
         type: RestartType
     ) {
-        for strategy in [SupervisionPolicy.Strategy.oneForAll, .restForOne] {
+        for strategy in [Strategy.oneForAll, .restForOne] {
             for reason: ExitReason in [.shutdown, .normal, .failed("x")] {
                 for isEarly in [false, true] {
                     var stage = Stage(strategy, autoShutdown: autoShutdown)
@@ -132,8 +122,7 @@ import Testing
     /// OTP counts a child that is being restarted as there, and one that was stopped as not there.
     @Test func allMeansThoseThatLiveOrAreAboutTo() {
         func stage(_ states: (inout Stage) -> Void) -> Stage {
-            var stage = Stage(backoff: Backoff(jitter: 0), autoShutdown: .allSignificant)
-            stage.run(significant("a"), significant("b"))
+            var stage = Stage(backoff: Backoff(jitter: 0), autoShutdown: .allSignificant, running: significant("a"), significant("b"))
             states(&stage)
             _ = stage.exit("b", .normal)
             return stage
@@ -162,20 +151,17 @@ import Testing
     }
 
     @Test func theLastToBeStoppedByRequestDoesNotEndTheGroup() {
-        var stage = Stage(autoShutdown: .allSignificant)
-        stage.run(significant("a"), significant("b"))
+        var stage = Stage(autoShutdown: .allSignificant, running: significant("a"), significant("b"))
         _ = stage.exit("a", .normal)
-        _ = stage.send(.stopRequested("b"))
-        _ = stage.exit("b", .shutdown)
+        stage.stop("b")
         #expect(!stage.supervisor.isEnding)
     }
 
     // MARK: - Finishing
 
     @Test(arguments: asking, [RestartType.transient, .temporary])
-    func aChildThatSaysItHasFinishedCountsWhenItHasEnded(autoShutdown: SupervisionPolicy.AutoShutdown, type: RestartType) {
-        var stage = Stage(autoShutdown: autoShutdown)
-        stage.run(significant("a", type))
+    func aChildThatSaysItHasFinishedCountsWhenItHasEnded(autoShutdown: AutoShutdown, type: RestartType) {
+        var stage = Stage(autoShutdown: autoShutdown, running: significant("a", type))
         #expect(stage.send(.finished("a", 7)) == [])
         #expect(stage.send(.finished("a", 1)) == [.stop("a", 1, .timeout(.seconds(5)))])
         #expect(!stage.supervisor.isEnding)
@@ -183,38 +169,33 @@ import Testing
     }
 
     @Test func afterARequestToStopItIsTooLateToFinish() {
-        var stage = Stage(autoShutdown: .anySignificant)
-        stage.run(significant("a"))
+        var stage = Stage(autoShutdown: .anySignificant, running: significant("a"))
         _ = stage.send(.stopRequested("a"))
         #expect(stage.send(.finished("a", 1)) == [])
         #expect(stage.exit("a", .shutdown) == [.report("a", 1, .stopped(.shutdown)), .removed("a")])
     }
 
     @Test func aChildThatIsWantedAgainWhileItFinishesDoesNotCount() {
-        var stage = Stage(autoShutdown: .anySignificant)
-        stage.run(significant("a"))
+        var stage = Stage(autoShutdown: .anySignificant, running: significant("a"))
         _ = stage.send(.finished("a", 1))
         _ = stage.send(.startRequested(significant("a")))
         #expect(stage.exit("a", .shutdown).last == .start("a", 2, attempt: 0))
         _ = stage.ready("a")
-        _ = stage.send(.stopRequested("a"))
-        _ = stage.exit("a", .shutdown)
+        stage.stop("a")
         #expect(!stage.supervisor.isEnding)
     }
 
     // MARK: - Meeting other ends
 
     @Test func aShutdownThatIsAskedForMeanwhileIsAnswered() {
-        var stage = Stage(autoShutdown: .anySignificant)
-        stage.run(Child(id: "a"), significant("b"))
+        var stage = Stage(autoShutdown: .anySignificant, running: Child(id: "a"), significant("b"))
         _ = stage.exit("b", .normal)
         #expect(stage.send(.shutdownRequested(.normal)) == [])
         #expect(stage.exit("a", .shutdown) == [.report("a", 1, .stopped(.shutdown)), .terminated(.normal)])
     }
 
     @Test func duringAnEscalationNothingCounts() {
-        var stage = Stage(intensity: 0, autoShutdown: .anySignificant)
-        stage.run(significant("a"), Child(id: "b"), Child(id: "c"))
+        var stage = Stage(intensity: 0, autoShutdown: .anySignificant, running: significant("a"), Child(id: "b"), Child(id: "c"))
         _ = stage.exit("b")
         _ = stage.exit("a", .normal)
         guard case .escalate = stage.exit("c", .shutdown).last else {
@@ -224,8 +205,7 @@ import Testing
     }
 
     @Test func itEndsARestartOfSiblings() {
-        var stage = Stage(.restForOne, autoShutdown: .anySignificant)
-        stage.run(significant("a"), Child(id: "b"), Child(id: "c"))
+        var stage = Stage(.restForOne, autoShutdown: .anySignificant, running: significant("a"), Child(id: "b"), Child(id: "c"))
         #expect(stage.exit("b").last == .stop("c", 1, .timeout(.seconds(5))))
         _ = stage.exit("a", .normal)
         #expect(stage.supervisor.isEnding)
@@ -248,8 +228,8 @@ import Testing
 
     // MARK: - Refusal
 
-    @Test(arguments: [(SupervisionPolicy.AutoShutdown.never, RestartType.transient), (.never, .temporary), (.anySignificant, .permanent)])
-    func whatCannotBeSignificantIsRefused(autoShutdown: SupervisionPolicy.AutoShutdown, type: RestartType) throws {
+    @Test(arguments: [(AutoShutdown.never, RestartType.transient), (.never, .temporary), (.anySignificant, .permanent)])
+    func whatCannotBeSignificantIsRefused(autoShutdown: AutoShutdown, type: RestartType) throws {
         var stage = Stage(autoShutdown: autoShutdown)
         let directives = stage.send(.startRequested(significant("a", type)))
         guard case .refused("a", let error)? = directives.first, directives.count == 1 else {

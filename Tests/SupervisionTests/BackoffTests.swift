@@ -27,9 +27,7 @@ import Testing
     }
 
     @Test(arguments: [UInt64(0), 1, 2, 3, 4]) func aCrashLoopIsHeldBackWithinTheJittersBounds(seed: UInt64) {
-        var stage = Stage()
-        stage.supervisor = Supervisor(policy: SupervisionPolicy(intensity: 1_000), seed: seed)
-        stage.run(Child(id: "a"))
+        var stage = Stage(backoff: Backoff(), seed: seed, running: Child(id: "a"))
         var reason: [Directive] = stage.exit("a")
         var delays: [Duration] = []
         for attempt in 1...14 {
@@ -55,9 +53,7 @@ import Testing
 
     @Test func theSameSeedGivesTheSameDelaysAndAnotherSeedOthers() {
         func delays(seed: UInt64) -> [Directive] {
-            var stage = Stage()
-            stage.supervisor = Supervisor(policy: SupervisionPolicy(intensity: 1_000), seed: seed)
-            stage.run(Child(id: "a"))
+            var stage = Stage(backoff: Backoff(), seed: seed, running: Child(id: "a"))
             var all = stage.exit("a")
             for _ in 0..<10 {
                 all += stage.fail("a")
@@ -71,10 +67,8 @@ import Testing
 
     @Test func failuresAreForgottenAfterLongEnoughAReadiness() {
         for (ready, attempt) in [(Duration.seconds(30), 1), (.seconds(30) - .nanoseconds(1), 3)] {
-            var stage = Stage(backoff: Backoff(jitter: 0))
-            stage.run(Child(id: "a"))
-            _ = stage.exit("a")
-            _ = stage.ready("a")
+            var stage = Stage(backoff: Backoff(jitter: 0), running: Child(id: "a"))
+            stage.crash("a")
             _ = stage.exit("a")
             _ = stage.pass(.milliseconds(100))
             _ = stage.ready("a")
@@ -87,19 +81,16 @@ import Testing
     }
 
     @Test func aLongStartIsNoReadiness() {
-        var stage = Stage(backoff: Backoff(jitter: 0))
-        stage.run(Child(id: "a"))
+        var stage = Stage(backoff: Backoff(jitter: 0), running: Child(id: "a"))
         _ = stage.exit("a")
         stage.now += .seconds(100)
         #expect(stage.fail("a")[1] == .report("a", 2, .restarting(attempt: 2, at: stage.now + .milliseconds(100))))
     }
 
     @Test func theWakeIsTheSoonestDeadlineAndIsSaidOnce() {
-        var stage = Stage(backoff: Backoff(jitter: 0))
-        stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"))
+        var stage = Stage(backoff: Backoff(jitter: 0), running: Child(id: "a"), Child(id: "b"), Child(id: "c"))
         for id in ["a", "b", "c"] {
-            _ = stage.exit(id)
-            _ = stage.ready(id)
+            stage.crash(id)
         }
         let start = stage.now
         #expect(stage.exit("a").last == .wake(at: start + .milliseconds(100)))
@@ -113,8 +104,7 @@ import Testing
     }
 
     @Test func aCancelledDeadlineWakesNobodyUp() {
-        var stage = Stage(backoff: Backoff(jitter: 0))
-        stage.run(Child(id: "a"))
+        var stage = Stage(backoff: Backoff(jitter: 0), running: Child(id: "a"))
         _ = stage.exit("a")
         _ = stage.fail("a")
         #expect(stage.send(.stopRequested("a")) == [.report("a", 2, .stopped(.shutdown))])
@@ -143,8 +133,7 @@ import Testing
 
     /// A child that waits again must not be started by the appointment that it had before.
     @Test func anOldAppointmentDoesNotCutANewOneShort() {
-        var stage = Stage(backoff: Backoff(minimum: .seconds(1), jitter: 0))
-        stage.run(Child(id: "a"), Child(id: "b"))
+        var stage = Stage(backoff: Backoff(minimum: .seconds(1), jitter: 0), running: Child(id: "a"), Child(id: "b"))
         let start = stage.now
         // b waits until 1 s, so that a's appointment for 1.1 s is not the next one when it is cancelled.
         _ = stage.exit("b")

@@ -3,10 +3,8 @@ import Testing
 
 @Suite struct IncarnationTests {
     @Test func signsOfAnOldLifeAreIgnored() {
-        var stage = Stage()
-        stage.run(Child(id: "a"))
-        _ = stage.exit("a")
-        _ = stage.ready("a")
+        var stage = Stage(running: Child(id: "a"))
+        stage.crash("a")
         let state = stage.state("a")
         let old: [Event] = [
             .started("a", 1), .startFailed("a", 1, .hung), .exited("a", 1, .hung), .exited("a", 3, .hung), .exited("a", 0, .hung),
@@ -19,20 +17,16 @@ import Testing
     }
 
     @Test func aLateExitDoesNotEndTheStopOfItsSuccessor() {
-        var stage = Stage()
-        stage.run(Child(id: "a"))
-        _ = stage.exit("a")
-        _ = stage.ready("a")
+        var stage = Stage(running: Child(id: "a"))
+        stage.crash("a")
         _ = stage.send(.stopRequested("a"))
         #expect(stage.send(.exited("a", 1, .shutdown)) == [])
         #expect(stage.state("a") == .stopping(2, then: .stop))
     }
 
     @Test func numbersAreNotUsedAgainAfterARemoval() {
-        var stage = Stage()
-        stage.run(Child(id: "a"))
-        _ = stage.exit("a")
-        _ = stage.ready("a")
+        var stage = Stage(running: Child(id: "a"))
+        stage.crash("a")
         _ = stage.send(.removeRequested("a"))
         #expect(stage.exit("a", .shutdown).last == .removed("a"))
         #expect(stage.send(.startRequested(Child(id: "a"))) == [.start("a", 3, attempt: 0)])

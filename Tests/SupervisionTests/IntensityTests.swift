@@ -2,18 +2,10 @@ import Supervision
 import Testing
 
 @Suite struct IntensityTests {
-    /// Lets a ready child crash and come back.
-    private func crash(_ id: String, _ stage: inout Stage) -> [Directive] {
-        let directives = stage.exit(id)
-        if case .starting = stage.state(id) { _ = stage.ready(id) }
-        return directives
-    }
-
     @Test func exactlyTheIntensityIsFineAndOneMoreIsNot() {
-        var stage = Stage(intensity: 5)
-        stage.run(Child(id: "a"))
+        var stage = Stage(intensity: 5, running: Child(id: "a"))
         for attempt in 1...5 {
-            #expect(crash("a", &stage).last == .start("a", Incarnation(attempt + 1), attempt: attempt))
+            #expect(stage.crash("a").last == .start("a", Incarnation(attempt + 1), attempt: attempt))
         }
         let last = stage.exit("a")
         #expect(last.prefix(2) == [.report("a", 6, .crashed(.failed("x"))), .report("a", 6, .gaveUp(.failed("x")))])
@@ -22,8 +14,7 @@ import Testing
     }
 
     @Test func anIntensityOfZeroAllowsNoRestart() {
-        var stage = Stage(intensity: 0)
-        stage.run(Child(id: "a"))
+        var stage = Stage(intensity: 0, running: Child(id: "a"))
         #expect(stage.exit("a").contains(.report("a", 1, .gaveUp(.failed("x")))))
         #expect(stage.supervisor.isEnding)
     }
@@ -31,40 +22,36 @@ import Testing
     @Test func theWindowSlides() {
         // A restart that is exactly one period old still counts; a nanosecond later it doesn't.
         for (pause, survives) in [(Duration.seconds(60), false), (.seconds(60) + .nanoseconds(1), true)] {
-            var stage = Stage(intensity: 2, period: .seconds(60))
-            stage.run(Child(id: "a"))
-            _ = crash("a", &stage)
+            var stage = Stage(intensity: 2, period: .seconds(60), running: Child(id: "a"))
+            stage.crash("a")
             stage.now += .seconds(10)
-            _ = crash("a", &stage)
+            stage.crash("a")
             stage.now += pause - .seconds(10)
-            _ = crash("a", &stage)
+            stage.crash("a")
             #expect(stage.supervisor.isEnding == !survives)
         }
     }
 
     @Test func manyRestartsBelowTheIntensityNeverTrip() {
-        var stage = Stage(intensity: 5, period: .seconds(60))
-        stage.run(Child(id: "a"), Child(id: "b"))
+        var stage = Stage(intensity: 5, period: .seconds(60), running: Child(id: "a"), Child(id: "b"))
         for step in 0..<10_000 {
             stage.now += .milliseconds(12_001)
-            _ = crash(step.isMultiple(of: 2) ? "a" : "b", &stage)
+            stage.crash(step.isMultiple(of: 2) ? "a" : "b")
         }
         #expect(!stage.supervisor.isEnding)
     }
 
     @Test func restartsOfAllChildrenAreCountedTogether() {
-        var stage = Stage(intensity: 2)
-        stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"))
-        _ = crash("a", &stage)
-        _ = crash("b", &stage)
+        var stage = Stage(intensity: 2, running: Child(id: "a"), Child(id: "b"), Child(id: "c"))
+        stage.crash("a")
+        stage.crash("b")
         #expect(!stage.supervisor.isEnding)
-        _ = crash("c", &stage)
+        stage.crash("c")
         #expect(stage.supervisor.isEnding)
     }
 
     @Test func failedStartsCount() {
-        var stage = Stage(intensity: 3)
-        stage.run(Child(id: "a"))
+        var stage = Stage(intensity: 3, running: Child(id: "a"))
         _ = stage.exit("a")
         _ = stage.fail("a")
         #expect(stage.fail("a").last == .start("a", 4, attempt: 3))
@@ -77,8 +64,7 @@ import Testing
     }
 
     @Test func whatIsNoFailureDoesNotCount() {
-        var stage = Stage(intensity: 0)
-        stage.run(Child(id: "a"), Child(id: "b", restart: .temporary), Child(id: "c", restart: .transient))
+        var stage = Stage(intensity: 0, running: Child(id: "a"), Child(id: "b", restart: .temporary), Child(id: "c", restart: .transient))
         for _ in 0..<10 {
             _ = stage.send(.restartRequested("a"))
             _ = stage.exit("a", .failed("while stopping"))
@@ -107,14 +93,13 @@ import Testing
     }
 
     @Test func aNewPolicyAppliesToTheNextFailure() {
-        var stage = Stage(intensity: 0)
-        stage.run(Child(id: "a"))
+        var stage = Stage(intensity: 0, running: Child(id: "a"))
         #expect(stage.send(.policyChanged(SupervisionPolicy(intensity: 1))) == [])
-        _ = crash("a", &stage)
+        stage.crash("a")
         #expect(stage.state("a")?.kind == .running)
         _ = stage.send(.policyChanged(SupervisionPolicy(intensity: 0)))
         #expect(!stage.supervisor.isEnding)
-        _ = crash("a", &stage)
+        stage.crash("a")
         #expect(stage.supervisor.isEnding)
     }
 }

@@ -3,14 +3,11 @@ import Testing
 
 /// OTP's significant_upgrade and code_change cases: what is changed while children live.
 @Suite struct LiveChangeTests {
-    private static let changes = SupervisionPolicy.AutoShutdown.allCases.flatMap { old in
-        SupervisionPolicy.AutoShutdown.allCases.filter { $0 != old }.map { (old, $0) }
+    private static let changes = AutoShutdown.allCases.flatMap { old in
+        AutoShutdown.allCases.filter { $0 != old }.map { (old, $0) }
     }
 
-    @Test(arguments: changes) func anotherAutoShutdownDecidesAboutTheNextEnd(
-        old: SupervisionPolicy.AutoShutdown,
-        new: SupervisionPolicy.AutoShutdown
-    ) {
+    @Test(arguments: changes) func anotherAutoShutdownDecidesAboutTheNextEnd(old: AutoShutdown, new: AutoShutdown) {
         var stage = Stage(autoShutdown: old)
         for id in ["a", "b"] {
             stage.run(Child(id: id, restart: .transient, isSignificant: old != .never))
@@ -39,8 +36,7 @@ import Testing
 
     @Test func aChildBecomesSignificantAndIsNoMore() {
         for isSignificant in [true, false] {
-            var stage = Stage(autoShutdown: .anySignificant)
-            stage.run(Child(id: "a", restart: .transient, isSignificant: !isSignificant))
+            var stage = Stage(autoShutdown: .anySignificant, running: Child(id: "a", restart: .transient, isSignificant: !isSignificant))
             let new = Child(id: "a", restart: .transient, shutdown: .brutalKill, isSignificant: isSignificant)
             #expect(stage.send(.specificationChanged(new)) == [])
             #expect(stage.supervisor.specification(of: "a") == new)
@@ -59,8 +55,7 @@ import Testing
     }
 
     @Test func whatIsRefusedChangesNothing() {
-        var stage = Stage(intensity: 3)
-        stage.run(Child(id: "a", restart: .transient))
+        var stage = Stage(intensity: 3, running: Child(id: "a", restart: .transient))
         for wrong in [
             Child(id: "a", restart: .transient, isSignificant: true), Child(id: "a", restart: .permanent, isSignificant: true),
             Child(id: "a", shutdown: .timeout(.seconds(-1))),
@@ -84,8 +79,7 @@ import Testing
     }
 
     @Test func aNewRestartTypeDecidesAboutTheNextEnd() {
-        var stage = Stage()
-        stage.run(Child(id: "a"), Child(id: "b", restart: .temporary))
+        var stage = Stage(running: Child(id: "a"), Child(id: "b", restart: .temporary))
         _ = stage.send(.specificationChanged(Child(id: "a", restart: .temporary)))
         _ = stage.send(.specificationChanged(Child(id: "b", restart: .permanent)))
         #expect(stage.exit("a").last == .removed("a"))
@@ -93,15 +87,13 @@ import Testing
     }
 
     @Test func aNewTimeToStopIsUsedByTheNextStop() {
-        var stage = Stage()
-        stage.run(Child(id: "a"))
+        var stage = Stage(running: Child(id: "a"))
         _ = stage.send(.specificationChanged(Child(id: "a", shutdown: .infinity)))
         #expect(stage.send(.stopRequested("a")) == [.stop("a", 1, .infinity)])
     }
 
     @Test func whatWasDecidedStaysDecided() {
-        var stage = Stage(backoff: Backoff(jitter: 0))
-        stage.run(Child(id: "a"))
+        var stage = Stage(backoff: Backoff(jitter: 0), running: Child(id: "a"))
         _ = stage.exit("a")
         _ = stage.fail("a")
         let waiting = stage.state("a")
@@ -113,10 +105,8 @@ import Testing
     /// As one that was temporary when it was stopped; it has no place to keep among its siblings.
     @Test func aStoppedChildThatBecomesTemporaryIsForgotten() {
         for restart in [RestartType.permanent, .transient] {
-            var stage = Stage(.oneForAll)
-            stage.run(Child(id: "a", restart: restart), Child(id: "b"))
-            _ = stage.send(.stopRequested("a"))
-            _ = stage.exit("a", .shutdown)
+            var stage = Stage(.oneForAll, running: Child(id: "a", restart: restart), Child(id: "b"))
+            stage.stop("a")
             #expect(stage.send(.specificationChanged(Child(id: "a", restart: .transient))) == [])
             #expect(stage.send(.specificationChanged(Child(id: "a", restart: .temporary))) == [.removed("a")])
             #expect(stage.supervisor.ids == ["b"])
@@ -126,8 +116,7 @@ import Testing
     }
 
     @Test func nothingChangesForStrangersAndAtTheEnd() {
-        var stage = Stage()
-        stage.run(Child(id: "a"))
+        var stage = Stage(running: Child(id: "a"))
         #expect(stage.send(.specificationChanged(Child(id: "b"))) == [])
         #expect(stage.supervisor.ids == ["a"])
         _ = stage.send(.shutdownRequested(.shutdown))

@@ -130,7 +130,7 @@ import Testing
     }
 
     @Test(arguments: Row.allCases) func everyPairKeepsTheInvariantsAndComesToAnEnd(row: Row) {
-        for strategy in SupervisionPolicy.Strategy.allCases {
+        for strategy in Strategy.allCases {
             for type in RestartType.allCases {
                 for column in Column.allCases {
                     // Among siblings one event more is enough; alone every pair of events is tried.

@@ -31,9 +31,9 @@ import Testing
         #expect(error?.message.contains("give") == true)
     }
 
-    @Test(arguments: RestartType.allCases, SupervisionPolicy.AutoShutdown.allCases) func aPermanentChildIsNeverSignificant(
+    @Test(arguments: RestartType.allCases, AutoShutdown.allCases) func aPermanentChildIsNeverSignificant(
         type: RestartType,
-        autoShutdown: SupervisionPolicy.AutoShutdown
+        autoShutdown: AutoShutdown
     ) throws {
         try Child(id: "a", restart: type).validate(under: autoShutdown)
         let significant = Child(id: "the-id", restart: type, isSignificant: true)

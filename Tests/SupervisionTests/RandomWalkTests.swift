@@ -13,8 +13,8 @@ import Testing
         [4_112_305_096_566_866_916, 8_526_029_023_486_289_838, .random(in: 1_000 ... .max)]
         + (0..<rounds(short: 1, all: 15, long: 150)).map { UInt64($0) + 1 }
 
-    @Test(arguments: SupervisionPolicy.Strategy.allCases, seeds)
-    func tenThousandEvents(strategy: SupervisionPolicy.Strategy, seed: UInt64) {
+    @Test(arguments: Strategy.allCases, seeds)
+    func tenThousandEvents(strategy: Strategy, seed: UInt64) {
         var dice = SeededGenerator(seed: seed, "RandomWalkTests: \(strategy)")
         var events = 0
         let kinds = ["start", "stop", "ready", "removed", "restarting", "gaveUp", "escalate", "terminated", "autoShutdown", "refused"]
@@ -26,7 +26,7 @@ import Testing
                 intensity: [0, 1, 3, 10, 60].randomElement(using: &dice) ?? 0,
                 period: .seconds(.random(in: 1...60, using: &dice)),
                 backoff: Backoff(resetAfter: .seconds(.random(in: 0...10, using: &dice))),
-                autoShutdown: SupervisionPolicy.AutoShutdown.allCases.randomElement(using: &dice) ?? .never
+                autoShutdown: AutoShutdown.allCases.randomElement(using: &dice) ?? .never
             )
             var world = FakeWorld(policy, seed: dice.next())
             for _ in 0..<500 where world.complaints.isEmpty && !world.isOver {

@@ -3,26 +3,12 @@ import Testing
 
 /// Limits that a child has for itself, and children that are counted apart from their siblings.
 @Suite struct RestartLimitsTests {
-    private static func isolating(intensity: Int = 2, backoff: Backoff = .none) -> Stage {
-        var stage = Stage()
-        let policy = SupervisionPolicy(intensity: intensity, period: .seconds(60), backoff: backoff)
-        stage.supervisor = Supervisor(policy: policy, isolatesFailures: true)
-        return stage
-    }
-
-    /// Lets a child crash, and come back if it's started again.
-    private func crash(_ id: String, _ stage: inout Stage) {
-        _ = stage.exit(id)
-        if case .starting = stage.state(id) { _ = stage.ready(id) }
-    }
-
     @Test func whereFailuresAreIsolatedNoChildTakesARestartFromAnother() {
-        var stage = Self.isolating()
-        stage.run(Child(id: "healthy"), Child(id: "looper"))
-        for _ in 0..<3 { crash("looper", &stage) }
+        var stage = Stage(intensity: 2, isolatesFailures: true, running: Child(id: "healthy"), Child(id: "looper"))
+        for _ in 0..<3 { stage.crash("looper") }
         #expect(stage.state("looper") == .stopped)
         for life in 2...3 {
-            crash("healthy", &stage)
+            stage.crash("healthy")
             #expect(stage.state("healthy") == .running(Incarnation(life), since: stage.now))
         }
         #expect(stage.exit("healthy").contains(.report("healthy", 3, .gaveUp(.failed("x")))))
@@ -30,18 +16,16 @@ import Testing
     }
 
     @Test func elsewhereTheIntensityIsSharedAsInOTP() {
-        var stage = Stage(intensity: 2)
-        stage.run(Child(id: "healthy"), Child(id: "looper"))
-        for _ in 0..<2 { crash("looper", &stage) }
-        crash("healthy", &stage)
+        var stage = Stage(intensity: 2, running: Child(id: "healthy"), Child(id: "looper"))
+        for _ in 0..<2 { stage.crash("looper") }
+        stage.crash("healthy")
         #expect(stage.supervisor.isEnding)
     }
 
     @Test func aChildWithAnIntensityOfItsOwnIsCountedByItselfEverywhere() {
-        var stage = Stage(intensity: 2)
-        stage.run(Child(id: "a"), Child(id: "b", restartLimits: RestartLimits(intensity: 3)))
-        for _ in 0..<3 { crash("b", &stage) }
-        for _ in 0..<2 { crash("a", &stage) }
+        var stage = Stage(intensity: 2, running: Child(id: "a"), Child(id: "b", restartLimits: RestartLimits(intensity: 3)))
+        for _ in 0..<3 { stage.crash("b") }
+        for _ in 0..<2 { stage.crash("a") }
         #expect(!stage.supervisor.isEnding)
         let last = stage.exit("b")
         #expect(last.contains(.report("b", 4, .gaveUp(.failed("x")))))
@@ -52,19 +36,17 @@ import Testing
     @Test func aPeriodOfItsOwnIsItsWindow() {
         let limits = RestartLimits(period: .seconds(1))
         for (pause, survives) in [(Duration.seconds(1), false), (.seconds(1) + .nanoseconds(1), true)] {
-            var stage = Self.isolating(intensity: 1)
-            stage.run(Child(id: "a", restartLimits: limits))
-            crash("a", &stage)
+            var stage = Stage(intensity: 1, isolatesFailures: true, running: Child(id: "a", restartLimits: limits))
+            stage.crash("a")
             stage.now += pause
-            crash("a", &stage)
+            stage.crash("a")
             #expect((stage.state("a")?.kind == .running) == survives)
         }
     }
 
     @Test func anUnlimitedChildIsNeverGivenUpAndWaitsLongerEachTime() {
         let backoff = Backoff(minimum: .seconds(1), maximum: .seconds(4), jitter: 0, resetAfter: .seconds(30))
-        var stage = Stage(intensity: 0)
-        stage.run(Child(id: "a", restartLimits: RestartLimits(intensity: .unlimited, backoff: backoff)))
+        var stage = Stage(intensity: 0, running: Child(id: "a", restartLimits: RestartLimits(intensity: .unlimited, backoff: backoff)))
         var waits: [Duration] = []
         for _ in 0..<1_000 {
             _ = stage.exit("a")
@@ -87,28 +69,27 @@ import Testing
     @Test func aBackoffAloneLeavesTheChildAmongItsSiblings() {
         var stage = Stage(intensity: 2)
         stage.run(Child(id: "a"), Child(id: "b", restartLimits: RestartLimits(backoff: Backoff(minimum: .seconds(9), jitter: 0))))
-        crash("a", &stage)
+        stage.crash("a")
         _ = stage.exit("b")
         _ = stage.fail("b")
         #expect(stage.supervisor.isEnding)
     }
 
     @Test func limitsMayChangeWhileAChildLives() {
-        var stage = Self.isolating(intensity: 0)
-        stage.run(Child(id: "a"))
+        var stage = Stage(intensity: 0, isolatesFailures: true, running: Child(id: "a"))
         #expect(stage.send(.specificationChanged(Child(id: "a", restartLimits: RestartLimits(intensity: 1)))) == [])
-        crash("a", &stage)
+        stage.crash("a")
         #expect(stage.state("a")?.kind == .running)
         _ = stage.send(.specificationChanged(Child(id: "a")))
-        crash("a", &stage)
+        stage.crash("a")
         #expect(stage.state("a") == .stopped)
     }
 
     @Test func aForgottenChildsRestartsAreForgotten() {
-        var stage = Self.isolating(intensity: 1)
+        var stage = Stage(intensity: 1, isolatesFailures: true)
         for _ in 0..<3 {
             stage.run(Child(id: "a"))
-            crash("a", &stage)
+            stage.crash("a")
             #expect(stage.state("a")?.kind == .running)
             _ = stage.send(.removeRequested("a"))
             _ = stage.exit("a", .shutdown)

@@ -4,9 +4,8 @@ import Testing
 /// OTP's hanging_restart_loop cases: a request is handled between any two attempts.
 @Suite struct RestartLoopTests {
     /// The second of three children has crashed, and its starts have failed a hundred times.
-    private func stage(_ strategy: SupervisionPolicy.Strategy, _ backoff: Backoff) -> Stage {
-        var stage = Stage(strategy, backoff: backoff)
-        stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"))
+    private func stage(_ strategy: Strategy, _ backoff: Backoff) -> Stage {
+        var stage = Stage(strategy, backoff: backoff, running: Child(id: "a"), Child(id: "b"), Child(id: "c"))
         var queue = stage.exit("b")
         var failures = 0
         while !queue.isEmpty {
@@ -34,10 +33,7 @@ import Testing
         if case .stopping = stage.state(id) { _ = stage.exit(id, .shutdown) }
     }
 
-    @Test(arguments: SupervisionPolicy.Strategy.allCases, backoffs) func aStopEndsTheLoop(
-        strategy: SupervisionPolicy.Strategy,
-        backoff: Backoff
-    ) {
+    @Test(arguments: Strategy.allCases, backoffs) func aStopEndsTheLoop(strategy: Strategy, backoff: Backoff) {
         var stage = stage(strategy, backoff)
         _ = stage.send(.stopRequested("b"))
         endStop(&stage, "b")
@@ -50,30 +46,21 @@ import Testing
         }
     }
 
-    @Test(arguments: SupervisionPolicy.Strategy.allCases, backoffs) func aRemovalEndsTheLoop(
-        strategy: SupervisionPolicy.Strategy,
-        backoff: Backoff
-    ) {
+    @Test(arguments: Strategy.allCases, backoffs) func aRemovalEndsTheLoop(strategy: Strategy, backoff: Backoff) {
         var stage = stage(strategy, backoff)
         _ = stage.send(.removeRequested("b"))
         endStop(&stage, "b")
         #expect(stage.supervisor.ids == ["a", "c"])
     }
 
-    @Test(arguments: SupervisionPolicy.Strategy.allCases, backoffs) func aStartIsNoSecondOne(
-        strategy: SupervisionPolicy.Strategy,
-        backoff: Backoff
-    ) {
+    @Test(arguments: Strategy.allCases, backoffs) func aStartIsNoSecondOne(strategy: Strategy, backoff: Backoff) {
         var stage = stage(strategy, backoff)
         let before = stage.state("b")
         #expect(stage.send(.startRequested(Child(id: "b"))) == [])
         #expect(stage.state("b") == before)
     }
 
-    @Test(arguments: SupervisionPolicy.Strategy.allCases, backoffs) func aShutdownEndsTheLoop(
-        strategy: SupervisionPolicy.Strategy,
-        backoff: Backoff
-    ) {
+    @Test(arguments: Strategy.allCases, backoffs) func aShutdownEndsTheLoop(strategy: Strategy, backoff: Backoff) {
         var stage = stage(strategy, backoff)
         var directives = stage.send(.shutdownRequested(.shutdown))
         var last: Directive?

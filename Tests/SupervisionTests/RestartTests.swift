@@ -9,67 +9,42 @@ import Testing
     static let normal: [ExitReason] = [.normal, .shutdown, .exited(code: 0)]
     static let permanentFailures: [ExitReason] = [.exited(code: 78), .exited(code: 125)]
 
-    @Test(arguments: normal) func aPermanentChildIsRestartedAfterANormalExit(reason: ExitReason) {
-        var stage = Stage()
-        stage.run(Child(id: "a"))
-        #expect(
-            stage.exit("a", reason) == [
-                .report("a", 1, .stopped(reason)), .report("a", 1, .restarting(attempt: 1, at: stage.now)), .start("a", 2, attempt: 1),
-            ]
-        )
-        #expect(stage.ready("a") == [.report("a", 2, .restarted)])
-    }
+    enum Sequel { case restarted, stopped, forgotten }
 
-    @Test(arguments: abnormal, [RestartType.permanent, .transient])
-    func anAbnormalExitIsFollowedByARestart(reason: ExitReason, type: RestartType) {
-        var stage = Stage()
-        stage.run(Child(id: "a", restart: type))
-        #expect(
-            stage.exit("a", reason) == [
-                .report("a", 1, .crashed(reason)), .report("a", 1, .restarting(attempt: 1, at: stage.now)), .start("a", 2, attempt: 1),
-            ]
-        )
-    }
+    typealias Row = (type: RestartType, reasons: [ExitReason], sequel: Sequel)
 
-    @Test(arguments: normal) func aTransientChildIsKeptAsStoppedAfterANormalExit(reason: ExitReason) {
-        var stage = Stage()
-        stage.run(Child(id: "a", restart: .transient))
-        #expect(stage.exit("a", reason) == [.report("a", 1, .stopped(reason))])
-        #expect(stage.state("a") == .stopped)
-    }
+    /// What becomes of a child that has ended by itself.
+    static let sequels: [Row] = [
+        (.permanent, normal + abnormal, .restarted), (.permanent, permanentFailures, .stopped),
+        (.transient, abnormal, .restarted), (.transient, normal + permanentFailures, .stopped),
+        (.temporary, normal + abnormal + permanentFailures, .forgotten),
+    ]
 
-    @Test(arguments: normal) func aTemporaryChildIsForgottenAfterANormalExit(reason: ExitReason) {
-        var stage = Stage()
-        stage.run(Child(id: "a", restart: .temporary))
-        #expect(stage.exit("a", reason) == [.report("a", 1, .stopped(reason)), .removed("a")])
-        #expect(stage.state("a") == nil)
-    }
-
-    @Test(arguments: abnormal) func aTemporaryChildIsForgottenAfterAnAbnormalExit(reason: ExitReason) {
-        var stage = Stage(intensity: 0)
-        stage.run(Child(id: "a", restart: .temporary))
-        #expect(stage.exit("a", reason) == [.report("a", 1, .crashed(reason)), .removed("a")])
-    }
-
-    @Test(arguments: permanentFailures, [RestartType.permanent, .transient])
-    func aPermanentFailureIsNotRestarted(reason: ExitReason, type: RestartType) {
-        var stage = Stage(intensity: 0)
-        stage.run(Child(id: "a", restart: type), Child(id: "b"))
-        #expect(stage.exit("a", reason) == [.report("a", 1, .crashed(reason)), .report("a", 1, .gaveUp(reason))])
-        #expect(stage.state("a") == .stopped)
-        #expect(stage.state("b")?.kind == .running)
-        #expect(stage.send(.startRequested(Child(id: "a"))) == [.start("a", 2, attempt: 0)])
-    }
-
-    @Test(arguments: permanentFailures) func aTemporaryChildIsForgottenAfterAPermanentFailure(reason: ExitReason) {
-        var stage = Stage()
-        stage.run(Child(id: "a", restart: .temporary))
-        #expect(stage.exit("a", reason) == [.report("a", 1, .crashed(reason)), .report("a", 1, .gaveUp(reason)), .removed("a")])
+    @Test(arguments: sequels) func aChildThatEndsIsRestartedOrKeptOrForgotten(row: Row) {
+        for reason in row.reasons {
+            // Only a restart counts.
+            var stage = Stage(intensity: row.sequel == .restarted ? 1 : 0, running: Child(id: "a", restart: row.type), Child(id: "b"))
+            var expected: [Directive] = [.report("a", 1, reason.isNormal ? .stopped(reason) : .crashed(reason))]
+            if reason.isPermanentFailure { expected.append(.report("a", 1, .gaveUp(reason))) }
+            switch row.sequel {
+            case .restarted: expected += [.report("a", 1, .restarting(attempt: 1, at: stage.now)), .start("a", 2, attempt: 1)]
+            case .stopped: break
+            case .forgotten: expected.append(.removed("a"))
+            }
+            #expect(stage.exit("a", reason) == expected)
+            switch row.sequel {
+            case .restarted: #expect(stage.ready("a") == [.report("a", 2, .restarted)])
+            case .stopped:
+                #expect(stage.state("a") == .stopped)
+                #expect(stage.send(.startRequested(Child(id: "a"))) == [.start("a", 2, attempt: 0)])
+            case .forgotten: #expect(stage.state("a") == nil)
+            }
+            #expect(stage.state("b")?.kind == .running)
+        }
     }
 
     @Test func aPermanentFailureOfARestartIsNotRetried() {
-        var stage = Stage()
-        stage.run(Child(id: "a"))
+        var stage = Stage(running: Child(id: "a"))
         _ = stage.exit("a")
         #expect(
             stage.fail("a", .exited(code: 78)) == [
@@ -81,8 +56,7 @@ import Testing
 
     @Test(arguments: [RestartType.permanent, .transient], [ExitReason.startTimedOut, .exited(code: 0)])
     func aRestartThatFailsIsRetried(type: RestartType, reason: ExitReason) {
-        var stage = Stage()
-        stage.run(Child(id: "a", restart: type))
+        var stage = Stage(running: Child(id: "a", restart: type))
         _ = stage.exit("a")
         for attempt in 2...10 {
             let life = Incarnation(attempt)
@@ -97,18 +71,15 @@ import Testing
     }
 
     @Test func oneForOneLeavesSiblingsAlone() {
-        var stage = Stage()
-        stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"))
+        var stage = Stage(running: Child(id: "a"), Child(id: "b"), Child(id: "c"))
         let before = [stage.state("a"), stage.state("c")]
-        _ = stage.exit("b")
-        _ = stage.ready("b")
+        stage.crash("b")
         #expect([stage.state("a"), stage.state("c")] == before)
         #expect(stage.supervisor.ids == ["a", "b", "c"])
     }
 
     @Test func aRequestedRestartIsAStopAndANewLife() {
-        var stage = Stage(intensity: 0)
-        stage.run(Child(id: "a", shutdown: .infinity))
+        var stage = Stage(intensity: 0, running: Child(id: "a", shutdown: .infinity))
         #expect(stage.send(.restartRequested("a")) == [.stop("a", 1, .infinity)])
         #expect(stage.send(.restartRequested("a")) == [])
         #expect(stage.exit("a", .shutdown) == [.report("a", 1, .stopped(.shutdown)), .start("a", 2, attempt: 0)])
@@ -123,16 +94,13 @@ import Testing
     }
 
     @Test func aRequestedRestartStartsAStoppedChildAtOnce() {
-        var stage = Stage()
-        stage.run(Child(id: "a"))
-        _ = stage.send(.stopRequested("a"))
-        _ = stage.exit("a", .shutdown)
+        var stage = Stage(running: Child(id: "a"))
+        stage.stop("a")
         #expect(stage.send(.restartRequested("a")) == [.start("a", 2, attempt: 0)])
     }
 
     @Test func aRequestedRestartCutsTheBackoffShort() {
-        var stage = Stage(backoff: Backoff(jitter: 0))
-        stage.run(Child(id: "a"))
+        var stage = Stage(backoff: Backoff(jitter: 0), running: Child(id: "a"))
         _ = stage.exit("a")
         _ = stage.fail("a")
         #expect(stage.state("a") == .waiting(nextAttempt: stage.now + .milliseconds(100), attempt: 2))
@@ -143,16 +111,14 @@ import Testing
     }
 
     @Test func aRequestedRestartOfATemporaryChildThatFailsForgetsIt() {
-        var stage = Stage()
-        stage.run(Child(id: "a", restart: .temporary))
+        var stage = Stage(running: Child(id: "a", restart: .temporary))
         _ = stage.send(.restartRequested("a"))
         _ = stage.exit("a", .shutdown)
         #expect(stage.fail("a") == [.report("a", 2, .startFailed(.startFailed("x"))), .removed("a")])
     }
 
     @Test func aRequestedRestartAfterAStopRequestWinsAsTheLaterWish() {
-        var stage = Stage()
-        stage.run(Child(id: "a"))
+        var stage = Stage(running: Child(id: "a"))
         _ = stage.send(.stopRequested("a"))
         #expect(stage.send(.restartRequested("a")) == [])
         #expect(stage.exit("a", .shutdown).last == .start("a", 2, attempt: 0))

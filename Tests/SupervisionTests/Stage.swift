@@ -4,22 +4,28 @@ typealias Event = Supervisor.Event
 typealias Directive = Supervisor.Directive
 typealias Change = Supervisor.Change
 typealias Child = ChildSpecification
+typealias Strategy = SupervisionPolicy.Strategy
+typealias AutoShutdown = SupervisionPolicy.AutoShutdown
 
 /// A supervisor with a clock that is moved by hand, for stories told step by step.
 struct Stage {
     var supervisor: Supervisor
     var now: Duration = .seconds(1_000)
 
-    /// Backoff and intensity are out of the way unless a test asks for them.
+    /// Starts children in this order, and lets them become ready; backoff and intensity are out of the way unless a test asks for them.
     init(
-        _ strategy: SupervisionPolicy.Strategy = .oneForOne,
+        _ strategy: Strategy = .oneForOne,
         intensity: Int = 1_000,
         period: Duration = .seconds(60),
         backoff: Backoff = .none,
-        autoShutdown: SupervisionPolicy.AutoShutdown = .never
+        autoShutdown: AutoShutdown = .never,
+        seed: UInt64 = 0,
+        isolatesFailures: Bool = false,
+        running children: Child...
     ) {
         let policy = SupervisionPolicy(strategy, intensity: intensity, period: period, backoff: backoff, autoShutdown: autoShutdown)
-        supervisor = Supervisor(policy: policy)
+        supervisor = Supervisor(policy: policy, seed: seed, isolatesFailures: isolatesFailures)
+        run(children)
     }
 
     mutating func send(_ event: Event) -> [Directive] {
@@ -27,7 +33,9 @@ struct Stage {
     }
 
     /// Starts children in this order and lets them become ready.
-    mutating func run(_ children: Child...) {
+    mutating func run(_ children: Child...) { run(children) }
+
+    private mutating func run(_ children: [Child]) {
         for child in children {
             for case .start(let id, let incarnation, _) in send(.startRequested(child)) {
                 _ = send(.started(id, incarnation))
@@ -52,6 +60,20 @@ struct Stage {
     /// The start that the supervisor waits for fails.
     mutating func fail(_ id: String, _ reason: ExitReason = .startFailed("x")) -> [Directive] {
         send(.startFailed(id, incarnation(id), reason))
+    }
+
+    /// A ready child crashes, and comes back if it's started again at once.
+    @discardableResult
+    mutating func crash(_ id: String) -> [Directive] {
+        let directives = exit(id)
+        if case .starting = state(id) { _ = ready(id) }
+        return directives
+    }
+
+    /// A child is told to stop, and does.
+    mutating func stop(_ id: String) {
+        _ = send(.stopRequested(id))
+        _ = exit(id, .shutdown)
     }
 
     mutating func pass(_ duration: Duration) -> [Directive] {

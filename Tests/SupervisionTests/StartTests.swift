@@ -61,10 +61,8 @@ import Testing
     }
 
     @Test func aStoppedChildIsStartedWithItsNewSpecification() {
-        var stage = Stage()
-        stage.run(Child(id: "a"))
-        _ = stage.send(.stopRequested("a"))
-        _ = stage.exit("a", .shutdown)
+        var stage = Stage(running: Child(id: "a"))
+        stage.stop("a")
         #expect(stage.send(.startRequested(Child(id: "a", shutdown: .brutalKill))) == [.start("a", 2, attempt: 0)])
         #expect(stage.ready("a") == [.report("a", 2, .started)])
         #expect(stage.send(.stopRequested("a")) == [.stop("a", 2, .brutalKill)])
@@ -72,18 +70,15 @@ import Testing
 
     /// OTP's restart_child: the error is returned, the specification stays.
     @Test func aStoppedChildThatFailsToStartStaysStopped() {
-        var stage = Stage()
-        stage.run(Child(id: "a"))
-        _ = stage.send(.stopRequested("a"))
-        _ = stage.exit("a", .shutdown)
+        var stage = Stage(running: Child(id: "a"))
+        stage.stop("a")
         _ = stage.send(.startRequested(Child(id: "a")))
         #expect(stage.fail("a") == [.report("a", 2, .startFailed(.startFailed("x")))])
         #expect(stage.state("a") == .stopped)
     }
 
     @Test func aChildThatIsStoppingIsStartedAfterItsEnd() {
-        var stage = Stage()
-        stage.run(Child(id: "a"))
+        var stage = Stage(running: Child(id: "a"))
         _ = stage.send(.stopRequested("a"))
         #expect(stage.send(.startRequested(Child(id: "a", restart: .transient))) == [])
         #expect(stage.state("a") == .stopping(1, then: .start))
@@ -93,8 +88,7 @@ import Testing
     }
 
     @Test func aChildThatIsWantedAgainDuringItsRemovalComesLast() {
-        var stage = Stage()
-        stage.run(Child(id: "a"), Child(id: "b"))
+        var stage = Stage(running: Child(id: "a"), Child(id: "b"))
         _ = stage.send(.removeRequested("a"))
         #expect(stage.send(.startRequested(Child(id: "a"))) == [])
         #expect(stage.exit("a", .shutdown) == [.report("a", 1, .stopped(.shutdown)), .start("a", 2, attempt: 0)])
@@ -112,11 +106,9 @@ import Testing
     }
 
     @Test func childrenAreCountedByState() {
-        var stage = Stage()
-        stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"))
+        var stage = Stage(running: Child(id: "a"), Child(id: "b"), Child(id: "c"))
         _ = stage.send(.startRequested(Child(id: "d")))
-        _ = stage.send(.stopRequested("a"))
-        _ = stage.exit("a", .shutdown)
+        stage.stop("a")
         _ = stage.send(.stopRequested("b"))
         let counts = ChildState.Kind.allCases.map { stage.supervisor.count(in: $0) }
         #expect(counts == [1, 1, 1, 0, 1])

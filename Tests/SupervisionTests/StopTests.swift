@@ -77,8 +77,7 @@ import Testing
     }
 
     @Test func atTheEndAllThatAreOnlyStartingAreStoppedAtOnceAndTheOthersInReverseOrder() {
-        var stage = Stage()
-        stage.run(Child(id: "a"))
+        var stage = Stage(running: Child(id: "a"))
         _ = stage.send(.startRequested(Child(id: "b")))
         stage.run(Child(id: "c"))
         _ = stage.send(.startRequested(Child(id: "d")))
@@ -92,8 +91,7 @@ import Testing
     }
 
     @Test func aStoppedTemporaryChildIsForgotten() {
-        var stage = Stage()
-        stage.run(Child(id: "a", restart: .temporary))
+        var stage = Stage(running: Child(id: "a", restart: .temporary))
         _ = stage.send(.stopRequested("a"))
         #expect(stage.exit("a", .shutdown) == [.report("a", 1, .stopped(.shutdown)), .removed("a")])
     }
@@ -101,8 +99,7 @@ import Testing
     @Test func anExitWhileStoppingIsTheStopsEndWhateverItsReason() {
         for reason in RestartTests.abnormal + RestartTests.normal + RestartTests.permanentFailures {
             for type in [RestartType.permanent, .transient] {
-                var stage = Stage(intensity: 0)
-                stage.run(Child(id: "a", restart: type))
+                var stage = Stage(intensity: 0, running: Child(id: "a", restart: type))
                 _ = stage.send(.stopRequested("a"))
                 #expect(stage.exit("a", reason) == [.report("a", 1, .stopped(reason))])
                 #expect(stage.state("a") == .stopped)
@@ -111,8 +108,7 @@ import Testing
     }
 
     @Test func stopsAreIdempotent() {
-        var stage = Stage()
-        stage.run(Child(id: "a"))
+        var stage = Stage(running: Child(id: "a"))
         #expect(stage.send(.stopRequested("a")) == [.stop("a", 1, .timeout(.seconds(5)))])
         #expect(stage.send(.stopRequested("a")) == [])
         _ = stage.exit("a", .shutdown)
@@ -122,8 +118,7 @@ import Testing
     }
 
     @Test func aRemovalIsNotTakenBackByAStopOrARestart() {
-        var stage = Stage()
-        stage.run(Child(id: "a"))
+        var stage = Stage(running: Child(id: "a"))
         _ = stage.send(.removeRequested("a"))
         #expect(stage.send(.stopRequested("a")) == [])
         #expect(stage.send(.restartRequested("a")) == [])
@@ -131,13 +126,10 @@ import Testing
     }
 
     @Test func aShutdownStopsInReverseStartOrderOneAtATime() {
-        var stage = Stage()
-        stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"), Child(id: "d"))
+        var stage = Stage(running: Child(id: "a"), Child(id: "b"), Child(id: "c"), Child(id: "d"))
         // A restart doesn't change the order.
-        _ = stage.exit("a")
-        _ = stage.ready("a")
-        _ = stage.send(.stopRequested("c"))
-        _ = stage.exit("c", .shutdown)
+        stage.crash("a")
+        stage.stop("c")
         #expect(stage.send(.shutdownRequested(.normal)) == [.stop("d", 1, .timeout(.seconds(5)))])
         #expect(stage.send(.shutdownRequested(.hung)) == [])
         #expect(stage.send(.stopRequested("a")) == [])
@@ -173,16 +165,14 @@ import Testing
     }
 
     @Test func aShutdownDuringAnEscalationIsAnswered() {
-        var stage = Stage(intensity: 0)
-        stage.run(Child(id: "a"), Child(id: "b"))
+        var stage = Stage(intensity: 0, running: Child(id: "a"), Child(id: "b"))
         _ = stage.exit("b")
         #expect(stage.send(.shutdownRequested(.shutdown)) == [])
         #expect(stage.exit("a", .shutdown) == [.report("a", 1, .stopped(.shutdown)), .terminated(.shutdown)])
     }
 
     @Test func aChildThatWasStoppingAlreadyIsWaitedForInItsTurn() {
-        var stage = Stage()
-        stage.run(Child(id: "a"), Child(id: "b"))
+        var stage = Stage(running: Child(id: "a"), Child(id: "b"))
         _ = stage.send(.restartRequested("b"))
         #expect(stage.send(.shutdownRequested(.shutdown)) == [])
         #expect(stage.exit("b", .shutdown) == [.report("b", 1, .stopped(.shutdown)), .stop("a", 1, .timeout(.seconds(5)))])

@@ -24,44 +24,38 @@ import Testing
     }
 
     @Test func oneForAllRestartsAll() {
-        var stage = Stage(.oneForAll, intensity: 1)
-        stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"))
+        var stage = Stage(.oneForAll, intensity: 1, running: Child(id: "a"), Child(id: "b"), Child(id: "c"))
         #expect(settle(stage.exit("b"), in: &stage) == ["stop c", "stop a", "start a", "start b", "start c"])
         #expect(stage.supervisor.children.map(\.state.incarnation) == [2, 2, 2])
         #expect(!stage.supervisor.isEnding, "one restart is counted, not three")
     }
 
     @Test func restForOneRestartsTheLaterOnes() {
-        var stage = Stage(.restForOne)
-        stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"), Child(id: "d"))
+        var stage = Stage(.restForOne, running: Child(id: "a"), Child(id: "b"), Child(id: "c"), Child(id: "d"))
         #expect(settle(stage.exit("b"), in: &stage) == ["stop d", "stop c", "start b", "start c", "start d"])
         #expect(stage.supervisor.children.map(\.state.incarnation) == [1, 2, 2, 2])
     }
 
     @Test func restForOneOfTheLastIsOneForOne() {
-        var stage = Stage(.restForOne)
-        stage.run(Child(id: "a"), Child(id: "b"))
+        var stage = Stage(.restForOne, running: Child(id: "a"), Child(id: "b"))
         #expect(settle(stage.exit("b"), in: &stage) == ["start b"])
     }
 
     @Test func temporarySiblingsAreStoppedAndForgotten() {
-        var stage = Stage(.oneForAll)
-        stage.run(Child(id: "a"), Child(id: "b", restart: .temporary), Child(id: "c"))
+        var stage = Stage(.oneForAll, running: Child(id: "a"), Child(id: "b", restart: .temporary), Child(id: "c"))
         #expect(settle(stage.exit("c"), in: &stage) == ["stop b", "removed b", "stop a", "start a", "start c"])
     }
 
     /// OTP's tree: a child that was terminated is there again after a restart of all.
     @Test func stoppedSiblingsAreBroughtBack() {
-        var stage = Stage(.oneForAll)
-        stage.run(Child(id: "a"), Child(id: "b", restart: .transient), Child(id: "c"))
+        var stage = Stage(.oneForAll, running: Child(id: "a"), Child(id: "b", restart: .transient), Child(id: "c"))
         _ = settle(stage.send(.stopRequested("a")), in: &stage)
         _ = stage.exit("b", .normal)
         #expect(settle(stage.exit("c"), in: &stage) == ["start a", "start b", "start c"])
     }
 
     @Test func restForOneBringsBackOnlyTheLaterOnes() {
-        var stage = Stage(.restForOne)
-        stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"))
+        var stage = Stage(.restForOne, running: Child(id: "a"), Child(id: "b"), Child(id: "c"))
         for id in ["a", "c"] {
             _ = settle(stage.send(.stopRequested(id)), in: &stage)
         }
@@ -71,8 +65,7 @@ import Testing
 
     @Test func aSiblingWhoseStopIsUnderWayIsBroughtBackAndAnotherStopWins() {
         for isStoppedAgain in [false, true] {
-            var stage = Stage(.oneForAll)
-            stage.run(Child(id: "a"), Child(id: "b"))
+            var stage = Stage(.oneForAll, running: Child(id: "a"), Child(id: "b"))
             _ = stage.send(.stopRequested("b"))
             _ = stage.exit("a")
             if isStoppedAgain { _ = stage.send(.stopRequested("b")) }
@@ -82,8 +75,7 @@ import Testing
 
     /// A restart that takes in an earlier one brings back only those that it concerns itself.
     @Test func aStopDuringARestartWinsOverTheRestartThatTakesItIn() {
-        var stage = Stage(.restForOne)
-        stage.run(Child(id: "a"), Child(id: "b"))
+        var stage = Stage(.restForOne, running: Child(id: "a"), Child(id: "b"))
         let directives = stage.exit("a")
         _ = stage.send(.stopRequested("a"))
         stage.run(Child(id: "new"))
@@ -94,8 +86,7 @@ import Testing
 
     /// A child that was forgotten and has come again is another one: the restart doesn't concern it.
     @Test func aNewChildOfAnOldIdHasNoPartInARestart() {
-        var stage = Stage(.oneForAll)
-        stage.run(Child(id: "a"), Child(id: "b", restart: .transient), Child(id: "c"))
+        var stage = Stage(.oneForAll, running: Child(id: "a"), Child(id: "b", restart: .transient), Child(id: "c"))
         let directives = stage.exit("a")
         _ = stage.send(.removeRequested("b"))
         _ = stage.exit("b", .shutdown)
@@ -107,8 +98,7 @@ import Testing
 
     @Test func aChildThatIsForgottenAsARestartBeginsHasNoPartInIt() {
         let backoff = Backoff(minimum: .seconds(10), maximum: .seconds(10), jitter: 0)
-        var stage = Stage(.oneForAll, backoff: backoff)
-        stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"))
+        var stage = Stage(.oneForAll, backoff: backoff, running: Child(id: "a"), Child(id: "b"), Child(id: "c"))
         _ = stage.exit("a")
         _ = stage.exit("c", .shutdown)
         // Made temporary while it stops for the others, it's to be started with them.
@@ -126,8 +116,7 @@ import Testing
     }
 
     @Test func aStopBetweenTwoAttemptsWinsOverTheNext() {
-        var stage = Stage(.restForOne)
-        stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"), Child(id: "d"))
+        var stage = Stage(.restForOne, running: Child(id: "a"), Child(id: "b"), Child(id: "c"), Child(id: "d"))
         _ = stage.exit("a")
         _ = stage.send(.stopRequested("a"))
         _ = stage.exit("d", .shutdown)
@@ -139,8 +128,7 @@ import Testing
     }
 
     @Test func aSiblingThatFailedForGoodIsNotBroughtBack() {
-        var stage = Stage(.oneForAll)
-        stage.run(Child(id: "a"), Child(id: "b"))
+        var stage = Stage(.oneForAll, running: Child(id: "a"), Child(id: "b"))
         _ = stage.exit("a", .exited(code: 78))
         #expect(settle(stage.exit("b"), in: &stage) == ["start b"])
         #expect(stage.state("a") == .stopped)
@@ -152,17 +140,14 @@ import Testing
 
     /// OTP's terminate_children: a child that ended before its turn to be stopped is started with the others, whatever its reason.
     @Test func aSiblingThatEndsNormallyBeforeItsTurnIsStartedWithTheOthers() {
-        var stage = Stage(.oneForAll)
-        stage.run(Child(id: "a", restart: .transient), Child(id: "b"), Child(id: "c"))
+        var stage = Stage(.oneForAll, running: Child(id: "a", restart: .transient), Child(id: "b"), Child(id: "c"))
         let directives = stage.exit("b")
         #expect(stage.exit("a", .normal) == [.report("a", 1, .stopped(.normal))])
         #expect(settle(directives, in: &stage) == ["stop c", "start a", "start b", "start c"])
     }
 
     /// OTP's temporary_bystander.
-    @Test(arguments: [SupervisionPolicy.Strategy.oneForAll, .restForOne]) func aTemporaryBystanderIsNotStartedAgain(
-        strategy: SupervisionPolicy.Strategy
-    ) {
+    @Test(arguments: [Strategy.oneForAll, .restForOne]) func aTemporaryBystanderIsNotStartedAgain(strategy: Strategy) {
         for isFirst in [true, false] {
             var stage = Stage(strategy)
             let temporary = Child(id: "t", restart: .temporary)
@@ -176,11 +161,8 @@ import Testing
     }
 
     /// OTP's one_for_all_escalation and rest_for_one_escalation: the one whose starts fail takes the others with it.
-    @Test(arguments: [SupervisionPolicy.Strategy.oneForAll, .restForOne]) func aSiblingThatCannotBeStartedEscalates(
-        strategy: SupervisionPolicy.Strategy
-    ) {
-        var stage = Stage(strategy, intensity: 4)
-        stage.run(Child(id: "a"), Child(id: "b"))
+    @Test(arguments: [Strategy.oneForAll, .restForOne]) func aSiblingThatCannotBeStartedEscalates(strategy: Strategy) {
+        var stage = Stage(strategy, intensity: 4, running: Child(id: "a"), Child(id: "b"))
         var queue = stage.exit("a")
         var last: [Directive] = []
         while !queue.isEmpty {
@@ -202,8 +184,7 @@ import Testing
 
     /// OTP's one_for_all_other_child_fails_restart.
     @Test func whenASiblingFailsToStartTheOthersAreStoppedAgainBeforeTheNextAttempt() {
-        var stage = Stage(.oneForAll)
-        stage.run(Child(id: "a"), Child(id: "b"))
+        var stage = Stage(.oneForAll, running: Child(id: "a"), Child(id: "b"))
         _ = stage.exit("a")
         _ = stage.exit("b", .shutdown)
         _ = stage.ready("a")
@@ -214,8 +195,7 @@ import Testing
 
     /// OTP's rest_for_one_other_child_fails_restart: those before the one that failed stay.
     @Test func restForOneRetriesFromTheOneThatFailed() {
-        var stage = Stage(.restForOne)
-        stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"))
+        var stage = Stage(.restForOne, running: Child(id: "a"), Child(id: "b"), Child(id: "c"))
         _ = stage.exit("a")
         _ = stage.exit("c", .shutdown)
         _ = stage.exit("b", .shutdown)
@@ -225,8 +205,7 @@ import Testing
     }
 
     @Test func siblingsWaitForTheBackoffAndAreStoppedAtOnce() {
-        var stage = Stage(.oneForAll, backoff: Backoff(jitter: 0))
-        stage.run(Child(id: "a"), Child(id: "b"))
+        var stage = Stage(.oneForAll, backoff: Backoff(jitter: 0), running: Child(id: "a"), Child(id: "b"))
         _ = settle(stage.exit("a"), in: &stage)
         #expect(settle(stage.exit("a"), in: &stage) == ["stop b"])
         #expect(stage.state("b") == .waiting(nextAttempt: stage.now + .milliseconds(100), attempt: 0))
@@ -235,8 +214,7 @@ import Testing
     }
 
     @Test func aStopWinsWhileSiblingsAreRestarted() {
-        var stage = Stage(.oneForAll)
-        stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"))
+        var stage = Stage(.oneForAll, running: Child(id: "a"), Child(id: "b"), Child(id: "c"))
         let directives = stage.exit("a")
         #expect(directives.last == .stop("c", 1, .timeout(.seconds(5))))
         #expect(stage.send(.stopRequested("a")) == [.report("a", 1, .stopped(.shutdown))])
@@ -246,8 +224,7 @@ import Testing
     }
 
     @Test func aShutdownWinsWhileSiblingsAreRestarted() {
-        var stage = Stage(.oneForAll)
-        stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"))
+        var stage = Stage(.oneForAll, running: Child(id: "a"), Child(id: "b"), Child(id: "c"))
         let directives = stage.exit("a")
         _ = stage.send(.shutdownRequested(.shutdown))
         #expect(settle(directives, in: &stage) == ["stop c", "stop b"])
@@ -256,16 +233,14 @@ import Testing
     }
 
     @Test func asiblingThatCrashesBeforeItsTurnCountsNothing() {
-        var stage = Stage(.oneForAll, intensity: 1)
-        stage.run(Child(id: "a"), Child(id: "b"), Child(id: "c"))
+        var stage = Stage(.oneForAll, intensity: 1, running: Child(id: "a"), Child(id: "b"), Child(id: "c"))
         let directives = stage.exit("a")
         #expect(stage.exit("b") == [.report("b", 1, .crashed(.failed("x")))])
         #expect(settle(directives, in: &stage) == ["stop c", "start a", "start b", "start c"])
     }
 
     @Test func escalationStopsTheSiblings() {
-        var stage = Stage(.oneForAll, intensity: 0)
-        stage.run(Child(id: "a"), Child(id: "b"))
+        var stage = Stage(.oneForAll, intensity: 0, running: Child(id: "a"), Child(id: "b"))
         #expect(settle(stage.exit("a"), in: &stage) == ["stop b"])
         #expect(stage.supervisor.isEnding)
     }

@@ -162,25 +162,8 @@ import WireProtocol
 
     @Test("A tree of any depth that a path can have is shown, and its names can't move the cursor")
     func deepTree() async throws {
-        var node = TreeNode(
-            key: "leaf\u{9B}2J\u{202E}",
-            path: "/leaf",
-            type: "A",
-            kind: .coordinator,
-            state: "active",
-            placement: .inProcess
-        )
-        for level in 0..<200 {
-            node = TreeNode(
-                key: "\(level)",
-                path: "/\(level)",
-                type: "A",
-                kind: .coordinator,
-                state: "active",
-                placement: .inProcess,
-                children: [node]
-            )
-        }
+        var node = TreeNode("/leaf\u{9B}2J\u{202E}")
+        for level in 0..<200 { node = TreeNode("/\(level)", [node]) }
         let json = try ControlJSON.value(of: node)
         try await withServer(FakeHandler { _ in .success(json) }) { directory, _ in
             let text = try await Self.coordinatorctl.run(["--runtime-dir", directory.path, "tree"])

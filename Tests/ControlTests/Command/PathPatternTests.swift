@@ -23,12 +23,7 @@ import WireProtocol
         #expect(paths.filter { pattern.matches($0) } == expected)
     }
 
-    private static func node(_ path: String, _ children: [TreeNode] = []) -> TreeNode {
-        let key = path.split(separator: "/").last.map(String.init) ?? "/"
-        return TreeNode(key: key, path: path, type: "A", kind: .coordinator, state: "active", placement: .worker, children: children)
-    }
-
-    private static let tree = node("/", [node("/web", [node("/web/a"), node("/web/b")]), node("/job")])
+    private static let tree = TreeNode("/", [TreeNode("/web", [TreeNode("/web/a"), TreeNode("/web/b")]), TreeNode("/job")])
 
     /// A daemon in which `/job` can't be changed.
     private static func daemon() throws -> FakeHandler {
@@ -79,5 +74,13 @@ import WireProtocol
                     )
             )
         }
+    }
+}
+
+extension TreeNode {
+    /// A coordinator that is active.
+    init(_ path: String, _ children: [TreeNode] = []) {
+        let key = path.split(separator: "/").last.map(String.init) ?? "/"
+        self.init(key: key, path: path, type: "A", kind: .coordinator, state: "active", placement: .worker, children: children)
     }
 }

@@ -10,29 +10,13 @@ import WireProtocol
 struct NodeRenewalTests {
     private let status = ControlOperation.status(path: "/")
 
-    private func identity(
-        _ name: String,
-        _ certificates: Certificates,
-        authority: Certificates? = nil,
-        key: String? = nil
-    ) throws -> NodeIdentity {
-        NodeIdentity(
-            cluster: "tests",
-            name: name,
-            token: TestCluster.token,
-            authority: try (authority ?? certificates).text("ca.crt"),
-            certificate: try certificates.text("\(name).crt"),
-            key: try certificates.text("\(key ?? name).key")
-        )
-    }
-
     @Test func newConnectionsUseThemAndOthersStay() async throws {
         let (certificates, others) = (try await Certificates("a", "b"), try await Certificates("a", "b"))
         try await TestCluster.with { cluster in
             let (a, b) = (try cluster.node("a", certificates), try cluster.node("b", certificates))
             #expect(await a.failure(status, of: b) == nil)
-            try b.listener.use(try identity("b", others))
-            b.links.use(try identity("b", others))
+            try b.listener.use(try TestCluster.identity("b", others))
+            b.links.use(try TestCluster.identity("b", others))
             // The link that there is goes on; a stream dials, and the two don't trust each other.
             #expect(await a.failure(status, of: b) == nil)
             let logs = ControlOperation.logs(LogQuery(paths: ["/shop"]))
@@ -49,8 +33,8 @@ struct NodeRenewalTests {
                 return
             }
             #expect(await b.failure(status, of: a) != nil)
-            try a.listener.use(try identity("a", others))
-            a.links.use(try identity("a", others))
+            try a.listener.use(try TestCluster.identity("a", others))
+            a.links.use(try TestCluster.identity("a", others))
             #expect(await stream() == nil)
             let isConnected = await eventually { await b.failure(status, of: a) == nil }
             #expect(isConnected)
@@ -61,24 +45,17 @@ struct NodeRenewalTests {
 
     @Test func whatNoNodeWouldBelieveIsKnownBefore() async throws {
         let (certificates, others) = (try await Certificates("a", "b"), try await Certificates("a"))
-        try await identity("a", certificates).tryOut()
-        let another = NodeIdentity(
-            cluster: "tests",
-            name: "c",
-            token: TestCluster.token,
-            authority: try certificates.text("ca.crt"),
-            certificate: try certificates.text("a.crt"),
-            key: try certificates.text("a.key")
-        )
+        try await TestCluster.identity("a", certificates).tryOut()
+        let another = try TestCluster.identity("c", certificates, certificate: "a")
         let unreadable = NodeIdentity(cluster: "tests", name: "a", token: TestCluster.token, authority: "", certificate: "x", key: "y")
         for (what, identity) in [
             ("another name", another), ("no certificate", unreadable),
-            ("another key", try identity("a", certificates, key: "b")),
-            ("another authority", try identity("a", others, authority: certificates)),
+            ("another key", try TestCluster.identity("a", certificates, key: "b")),
+            ("another authority", try TestCluster.identity("a", others, authority: certificates)),
         ] {
             await #expect(throws: ControlError.self, "\(what)") { try await identity.tryOut() }
         }
         try await certificates.expire("a")
-        await #expect(throws: ControlError.self, "expired") { try await identity("a", certificates).tryOut() }
+        await #expect(throws: ControlError.self, "expired") { try await TestCluster.identity("a", certificates).tryOut() }
     }
 }

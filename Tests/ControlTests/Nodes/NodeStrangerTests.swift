@@ -89,11 +89,7 @@ struct NodeStrangerTests {
         let certificates = try await Certificates("a", "b", "m")
         try await TestCluster.with { cluster in
             let (a, b) = (try cluster.node("a", certificates), try cluster.node("b", certificates))
-            let security = TLSConfiguration(
-                authority: try certificates.text("ca.crt"),
-                certificate: try certificates.text("m.crt"),
-                key: try certificates.text("m.key")
-            )
+            let security = try TestCluster.identity("m", certificates).security
             let listener = try StreamListener("tls+tcp://127.0.0.1:0", security: security)
             let place = NodeAddress(host: "127.0.0.1", port: UInt16(try #require(listener.port)))
             let call = Task { try await a.links.call(status, of: "m", at: place, requestID: nil, origin: TestCluster.origin) }
@@ -120,11 +116,7 @@ struct NodeStrangerTests {
         let certificates = try await Certificates("a", "b")
         try await TestCluster.with { cluster in
             let b = try cluster.node("b", certificates)
-            let security = TLSConfiguration(
-                authority: try certificates.text("ca.crt"),
-                certificate: try certificates.text("a.crt"),
-                key: try certificates.text("a.key")
-            )
+            let security = try TestCluster.identity("a", certificates).security
             let identity = b.identity
             var later = NodeGreeting(.hello, by: identity, number: "1")
             later.version = NodeGreeting.currentVersion + 1

@@ -30,6 +30,26 @@ final class TestCluster: Sendable {
         await cluster.group.end()
     }
 
+    /// An identity whose certificate, and the key of it, are by default those of its name.
+    static func identity(
+        _ name: String,
+        _ certificates: Certificates,
+        certificate: String? = nil,
+        key: String? = nil,
+        authority: Certificates? = nil,
+        cluster: String = "tests",
+        token: String = TestCluster.token
+    ) throws -> NodeIdentity {
+        NodeIdentity(
+            cluster: cluster,
+            name: name,
+            token: token,
+            authority: try (authority ?? certificates).text("ca.crt"),
+            certificate: try certificates.text("\(certificate ?? name).crt"),
+            key: try certificates.text("\(key ?? certificate ?? name).key")
+        )
+    }
+
     /// Begins a node, whose address is registered under its name.
     func node(
         _ name: String,
@@ -42,14 +62,7 @@ final class TestCluster: Sendable {
         times: NodeLinks.Times = NodeLinks.Times(),
         isRegistered: Bool = true
     ) throws -> TestNode {
-        let identity = NodeIdentity(
-            cluster: cluster,
-            name: name,
-            token: token,
-            authority: try (authority ?? certificates).text("ca.crt"),
-            certificate: try certificates.text("\(certificate ?? name).crt"),
-            key: try certificates.text("\(certificate ?? name).key")
-        )
+        let identity = try Self.identity(name, certificates, certificate: certificate, authority: authority, cluster: cluster, token: token)
         let socket = directory.file("\(UInt32.random(in: .min ... .max))/control.sock")
         let node = try TestNode(identity, socket, limits, times) { [self] name in addresses.withLock { $0[name] } }
         if isRegistered { addresses.withLock { $0[name] = node.listener.address } }

@@ -2,13 +2,9 @@ public import Coordinators
 
 /// Sees every message of the basket pass, and answers one of them itself, further down in the same table.
 public actor AuditCoordinator: Coordinator {
-    public struct Configuration: CoordinatorConfiguration {
-        public var notebook = Notebook()
-        public init() {}
-    }
+    public typealias Configuration = NotebookConfiguration
 
     public nonisolated let context: Context
-    private nonisolated var configuration: Configuration { context.configuration }
 
     public init(_ context: Context) { self.context = context }
 
@@ -24,8 +20,6 @@ public actor AuditCoordinator: Coordinator {
         .respond(to: Basketball.Throw.self) { _, _ in "in the basket" },
         .respond(to: Flow.StartStep.self) { me, start in try await me.context.startStep(start) },
     ]
-
-    private func note(_ words: String) { configuration.notebook.note(context.path, words) }
 
     public func paused() async { note("pause") }
     public func resumed() async { note("resume") }

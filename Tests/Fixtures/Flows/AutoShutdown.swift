@@ -2,32 +2,27 @@ public import Coordinators
 
 /// Ends by itself when the notebook says so.
 public actor EndingCoordinator: Coordinator {
-    public struct Configuration: CoordinatorConfiguration {
-        public var notebook = Notebook()
-        public init() {}
-    }
+    public typealias Configuration = NotebookConfiguration
 
     public static let line = "the significant one ends"
 
     public nonisolated let context: Context
-    private nonisolated var configuration: Configuration { context.configuration }
 
     public init(_ context: Context) { self.context = context }
 
-    public func run() async throws { try await configuration.notebook.wait(for: Self.line) }
-    public func stopped() async { configuration.notebook.note(context.path, "stop") }
+    public func run() async throws { try await notebook.wait(for: Self.line) }
+    public func stopped() async { note("stop") }
 }
 
 /// Has nothing left to do when its significant child has ended.
 public actor AutoShutdownCoordinator: Coordinator {
-    public struct Configuration: CoordinatorConfiguration {
+    public struct Configuration: NotingConfiguration {
         public var notebook = Notebook()
         public var childInWorker = false
         public init() {}
     }
 
     public nonisolated let context: Context
-    private nonisolated var configuration: Configuration { context.configuration }
 
     public init(_ context: Context) { self.context = context }
 
@@ -35,7 +30,7 @@ public actor AutoShutdownCoordinator: Coordinator {
 
     public func start() async throws {
         let configuration = configuration
-        configuration.notebook.note(context.path, "start")
+        note("start")
         try await context.start(StepCoordinator.self, as: "other", with: StepCoordinator.Configuration(configuration.notebook))
         try await context.start(
             EndingCoordinator.self,
@@ -46,5 +41,5 @@ public actor AutoShutdownCoordinator: Coordinator {
         ) { $0.notebook = configuration.notebook }
     }
 
-    public func stopped() async { configuration.notebook.note(context.path, "stop") }
+    public func stopped() async { note("stop") }
 }

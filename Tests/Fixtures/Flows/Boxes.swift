@@ -1,17 +1,10 @@
 public import Coordinators
 
 /// A coordinator with room for four messages; what happens to the fifth is its type's policy.
-public protocol RoomForFour: Coordinator where Configuration == BoxConfiguration {}
-
-public struct BoxConfiguration: CoordinatorConfiguration {
-    public var notebook = Notebook()
-    public init() {}
-}
+public protocol RoomForFour: Coordinator where Configuration == NotebookConfiguration {}
 
 extension RoomForFour {
-    static var rows: Responders {
-        [.respond(to: Flow.Load.self) { me, load in me.context.configuration.notebook.note(me.context.path, "load \(load.number)") }]
-    }
+    static var rows: Responders { [.respond(to: Flow.Load.self) { me, load in me.note("load \(load.number)") }] }
 }
 
 public actor WaitingBox: RoomForFour {

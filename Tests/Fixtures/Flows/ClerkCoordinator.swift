@@ -43,28 +43,17 @@ extension Flow {
         public var greeting: String
         public init(_ greeting: String) { self.greeting = greeting }
     }
-
-    public struct StartClerk: ResponderMessage {
-        public var key: String
-        public var inWorker: Bool
-        public init(_ key: String, inWorker: Bool) { (self.key, self.inWorker) = (key, inWorker) }
-    }
 }
 
 /// Answers with what it depends on.
 public actor ClerkCoordinator: Coordinator {
-    public struct Configuration: CoordinatorConfiguration {
-        public var notebook = Notebook()
-        public init() {}
-    }
+    public typealias Configuration = NotebookConfiguration
 
     public nonisolated let context: Context
-    private let configuration: Configuration
     private let firstGreeting: String?
 
     public init(_ context: Context) {
         self.context = context
-        configuration = context.configuration
         firstGreeting = context.dependencies.greeting
     }
 
@@ -72,7 +61,7 @@ public actor ClerkCoordinator: Coordinator {
 
     public static let responders: Responders = [
         .respond(to: Flow.Greet.self, needs: \.greeting) { me, greet, greeting in
-            me.configuration.notebook.note(me.context.path, "greeted \(greet.name)")
+            me.note("greeted \(greet.name)")
             return "\(greeting), \(greet.name)"
         },
         .respond(to: Flow.GreetingBelow.self, needs: \.greeting) { me, below, _ in
@@ -85,11 +74,7 @@ public actor ClerkCoordinator: Coordinator {
         .respond(to: Flow.ReadCashBook.self) { me, _ in me.context.dependencies.cashBook?.name ?? "none" },
         .respond(to: Fixture.WhereAmI.self) { me, _ in .here(me.context) },
         .respond(to: Flow.ProvideGreeting.self) { me, provide in await me.context.provide(\.greeting, provide.greeting) },
-        .respond(to: Flow.StartClerk.self) { me, start in
-            try await me.context.start(ClerkCoordinator.self, as: start.key, in: start.inWorker ? .worker : .inProcess) {
-                $0.notebook = me.configuration.notebook
-            }
-        },
+        .respond(to: Flow.StartAlike.self) { me, start in try await me.context.startAlike(start) },
         .respond(to: Fixture.Fail.self) { me, _ in me.context.fail(Fixture.Refusal("told to fail")) },
     ]
 }

@@ -2,14 +2,13 @@ public import Coordinators
 
 /// Listens, from its own process, to a coordinator somewhere else in the tree.
 public actor EventListener: Coordinator {
-    public struct Configuration: CoordinatorConfiguration {
+    public struct Configuration: NotingConfiguration {
         public var notebook = Notebook()
         public var subject = "/"
         public init() {}
     }
 
     public nonisolated let context: Context
-    private nonisolated var configuration: Configuration { context.configuration }
 
     public init(_ context: Context) { self.context = context }
 
@@ -20,10 +19,10 @@ public actor EventListener: Coordinator {
     public func start() async throws {
         guard let subject = CoordinatorPath(configuration.subject) else { throw Fixture.Refusal("'\(configuration.subject)' is no path") }
         let events = try await context.events(of: StepCoordinator.self, at: subject)
-        context.task { [context, configuration] in
+        context.task { [context, notebook] in
             // However it ends.
-            defer { configuration.notebook.note(context.path, "heard the end") }
-            for try await event in events { configuration.notebook.note(context.path, "heard \(event)") }
+            defer { notebook.note(context.path, "heard the end") }
+            for try await event in events { notebook.note(context.path, "heard \(event)") }
         }
     }
 }

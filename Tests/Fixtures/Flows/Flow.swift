@@ -21,6 +21,13 @@ public enum Flow {
         }
     }
 
+    /// Starts a coordinator of the responder's type as its child, with the same notebook.
+    public struct StartAlike: ResponderMessage {
+        public var key: String
+        public var inWorker: Bool
+        public init(_ key: String, inWorker: Bool) { (self.key, self.inWorker) = (key, inWorker) }
+    }
+
     /// A parent's decision about the dismissal of its children.
     public enum Decision: String, Codable, Sendable {
         case dismiss, refuse, forward
@@ -37,5 +44,12 @@ public enum Flow {
             try? await Fixture.untilCancelled()
             return .dismiss
         }
+    }
+}
+
+extension CoordinatorContext where C.Configuration: NotingConfiguration, C.ChildKey == String {
+    func startAlike(_ start: Flow.StartAlike) async throws {
+        let notebook = configuration.notebook
+        try await self.start(C.self, as: start.key, in: start.inWorker ? .worker : .inProcess) { $0.notebook = notebook }
     }
 }

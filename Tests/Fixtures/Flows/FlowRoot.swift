@@ -5,7 +5,7 @@ public import Coordinators
 public actor FlowRoot: Coordinator {
     public typealias Page = StepCoordinator.Page
 
-    public struct Configuration: CoordinatorConfiguration {
+    public struct Configuration: NotingConfiguration {
         public var notebook = Notebook()
         public var decision = Flow.Decision.dismiss
         /// The sections that a deep link may have it start, and whether in a worker.
@@ -14,14 +14,12 @@ public actor FlowRoot: Coordinator {
     }
 
     public nonisolated let context: Context
-    private let configuration: Configuration
     private var basket: [String] = []
     private var sent = 0
     private var endedStreams: [String] = []
 
     public init(_ context: Context) {
         self.context = context
-        configuration = context.configuration
         HandedContexts.put(context, for: context.configuration.notebook)
     }
 
@@ -61,6 +59,10 @@ public actor FlowRoot: Coordinator {
         },
         .respond(to: Flow.SentSoFar.self) { me, _ in me.sent },
         .respond(to: Flow.EndedStreams.self) { me, _ in me.endedStreams },
+        .stream(Traces.Stream.self) { _, stream, replies in
+            for number in 0..<stream.count { try await replies.send(number) }
+        },
+        .respond(to: Traces.Living.self) { _, _ in Traces.Tracer.count },
         .observe(StepCoordinator.self) { me, child, event in me.note("\(child.path.key) told \(event)") },
         .observe(LoginFlow.self) { me, child, event in me.note("\(child.path.key) told \(event)") },
         .lifecycle { me, child, change in me.note("\(child.path.key) \(Fixture.word(for: change))") },
@@ -69,8 +71,6 @@ public actor FlowRoot: Coordinator {
             return await Flow.decide(me.configuration.decision)
         },
     ]
-
-    private func note(_ words: String) { configuration.notebook.note(context.path, words) }
 
     public func popped(to page: Page?) async { note("popped \(page.map { "\($0)" } ?? "nil")") }
 

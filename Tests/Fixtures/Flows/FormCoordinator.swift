@@ -18,7 +18,7 @@ public enum Form {
 public actor FormCoordinator: Coordinator {
     public typealias Output = String
 
-    public struct Configuration: CoordinatorConfiguration {
+    public struct Configuration: NotingConfiguration {
         public var notebook = Notebook()
         public var title = "form"
         /// A field that the coordinator can't take while it lives.
@@ -31,7 +31,7 @@ public actor FormCoordinator: Coordinator {
     public init(_ context: Context) { self.context = context }
 
     public static let responders: Responders = [
-        .respond(to: Form.Submit.self) { me, submit in me.context.finish("\(me.context.configuration.title): \(submit.text)") },
+        .respond(to: Form.Submit.self) { me, submit in me.context.finish("\(me.configuration.title): \(submit.text)") },
         .respond(to: Form.Title.self) { me, _ in
             let configuration = me.context.configuration
             return "\(configuration.title) \(configuration.width.map { "\($0)" } ?? "-") \(me.context.incarnation)"
@@ -47,6 +47,4 @@ public actor FormCoordinator: Coordinator {
         if new.title.isEmpty { throw Fixture.Refusal("a form needs a title") }
         return former.width == new.width ? .taken : .restart
     }
-
-    private func note(_ words: String) { context.configuration.notebook.note(context.path, words) }
 }

@@ -60,7 +60,6 @@ public actor LastWordsCoordinator: Coordinator {
     }
 
     public nonisolated let context: Context
-    private nonisolated var configuration: Configuration { context.configuration }
     private var held = 0
     private nonisolated let mustReturn = OneShot<Void>()
 

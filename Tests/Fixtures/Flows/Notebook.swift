@@ -57,3 +57,25 @@ public struct Notebook: Codable, Sendable, Hashable {
 
     public func remove() { unlink(file) }
 }
+
+/// A configuration with the notebook of a test.
+public protocol NotingConfiguration: CoordinatorConfiguration {
+    var notebook: Notebook { get set }
+}
+
+/// The configuration of a coordinator that needs a notebook and nothing else.
+public struct NotebookConfiguration: NotingConfiguration {
+    public var notebook = Notebook()
+    public init() {}
+}
+
+extension Coordinator {
+    nonisolated var configuration: Configuration { context.configuration }
+}
+
+extension Coordinator where Configuration: NotingConfiguration {
+    nonisolated var notebook: Notebook { context.configuration.notebook }
+
+    /// Notes words down as those of the coordinator at this path.
+    nonisolated func note(_ words: String) { notebook.note(context.path, words) }
+}

@@ -55,26 +55,21 @@ public enum Press {
 
 /// A member of a pool; it handles two messages at a time.
 public actor PressCoordinator: Coordinator {
-    public struct Configuration: CoordinatorConfiguration {
-        public var notebook = Notebook()
-        public init() {}
-    }
+    public typealias Configuration = NotebookConfiguration
 
     public nonisolated let context: Context
     public init(_ context: Context) { self.context = context }
 
     public static let mailbox = MailboxPolicy(running: 2)
 
-    private nonisolated var notebook: Notebook { context.configuration.notebook }
-
     public static let responders: Responders = [
         .respond(to: Press.Print.self) { me, print in
-            me.notebook.note(me.context.path, "prints \(print.number)")
+            me.note("prints \(print.number)")
             if print.milliseconds > 0 { try await me.context.clock.sleep(for: .milliseconds(print.milliseconds)) }
             return .here(me.context)
         },
         .respond(to: Press.Hold.self) { me, hold in
-            me.notebook.note(me.context.path, "holds")
+            me.note("holds")
             try await me.notebook.wait(for: hold.line)
             return .here(me.context)
         },
@@ -89,7 +84,7 @@ public actor PressCoordinator: Coordinator {
 
 /// Hands messages for presses on to its pool.
 public actor PressHall: Coordinator {
-    public struct Configuration: CoordinatorConfiguration {
+    public struct Configuration: NotingConfiguration {
         public var notebook = Notebook()
         public var hasWorkers = false
         public init() {}

@@ -69,7 +69,6 @@ public actor QuoteCoordinator: Coordinator {
     private nonisolated let prices = Lock(Prices())
     /// Is posted for each price that is set; a handler that blocks takes what others have left.
     private nonisolated let priceSet = Semaphore()
-    private nonisolated var configuration: Configuration { context.configuration }
 
     public init(_ context: Context) { self.context = context }
 

@@ -63,25 +63,15 @@ extension Flow {
         public typealias Reply = Int
         public init() {}
     }
-
-    public struct StartReader: ResponderMessage {
-        public var key: String
-        public var inWorker: Bool
-        public init(_ key: String, inWorker: Bool) { (self.key, self.inWorker) = (key, inWorker) }
-    }
 }
 
 /// Reads what those above it stream.
 public actor ReaderCoordinator: Coordinator {
-    public struct Configuration: CoordinatorConfiguration {
-        public var notebook = Notebook()
-        public init() {}
-    }
+    public typealias Configuration = NotebookConfiguration
 
     public static let readOn = "read on"
 
     public nonisolated let context: Context
-    private nonisolated var configuration: Configuration { context.configuration }
 
     public init(_ context: Context) { self.context = context }
 
@@ -90,11 +80,7 @@ public actor ReaderCoordinator: Coordinator {
         .respond(to: Flow.ReadFirst.self) { me, _ in
             try await me.context.ask(Flow.Count(to: 5, holdsAt: 5), timeout: .seconds(15)).number
         },
-        .respond(to: Flow.StartReader.self) { me, start in
-            try await me.context.start(ReaderCoordinator.self, as: start.key, in: start.inWorker ? .worker : .inProcess) {
-                $0.notebook = me.configuration.notebook
-            }
-        },
+        .respond(to: Flow.StartAlike.self) { me, start in try await me.context.startAlike(start) },
         .respond(to: Fixture.WhereAmI.self) { me, _ in .here(me.context) },
     ]
 
@@ -104,11 +90,11 @@ public actor ReaderCoordinator: Coordinator {
             let timeout = request.milliseconds.map { Duration.milliseconds($0) }
             for try await counted in context.stream(request.count, timeout: timeout) {
                 numbers.append(counted.number)
-                if counted.number == 1 { configuration.notebook.note(context.path, "first") }
+                if counted.number == 1 { note("first") }
                 if numbers.count == request.stopsAfter { return Flow.WasRead(numbers: numbers, end: "stopped") }
                 if numbers.count == request.holdsAfter {
-                    configuration.notebook.note(context.path, "holding")
-                    try await configuration.notebook.wait(for: Self.readOn)
+                    note("holding")
+                    try await notebook.wait(for: Self.readOn)
                 }
             }
         } catch is CancellationError {

@@ -2,7 +2,7 @@ public import Coordinators
 
 /// Owns exactly one lamp.
 public actor ResourceCoordinator: SceneCoordinator {
-    public struct Configuration: CoordinatorConfiguration {
+    public struct Configuration: NotingConfiguration {
         public var notebook = Notebook()
         public var refuses = false
         public init() {}
@@ -19,11 +19,9 @@ public actor ResourceCoordinator: SceneCoordinator {
 
     public nonisolated let context: Context
     public nonisolated let scene: Lamp
-    private let configuration: Configuration
 
     public init(_ context: Context) {
         self.context = context
-        configuration = context.configuration
         scene = Lamp(context.configuration.notebook, context.path)
     }
 
@@ -35,8 +33,8 @@ public actor ResourceCoordinator: SceneCoordinator {
 
     public func start() async throws {
         if configuration.refuses { throw Fixture.Refusal("won't start") }
-        configuration.notebook.note(context.path, "start")
+        note("start")
     }
 
-    public func stopped() async { configuration.notebook.note(context.path, "stop") }
+    public func stopped() async { note("stop") }
 }

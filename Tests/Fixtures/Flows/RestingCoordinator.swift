@@ -37,10 +37,7 @@ public enum Resting {
 
 /// Ends when it has had nothing to do for a while.
 public actor RestingCoordinator: Coordinator {
-    public struct Configuration: CoordinatorConfiguration {
-        public var notebook = Notebook()
-        public init() {}
-    }
+    public typealias Configuration = NotebookConfiguration
 
     public static let idleTimeout: Duration? = .milliseconds(40)
 
@@ -48,12 +45,10 @@ public actor RestingCoordinator: Coordinator {
 
     public init(_ context: Context) { self.context = context }
 
-    private nonisolated var notebook: Notebook { context.configuration.notebook }
-
     public static let responders: Responders = [
-        .respond(to: Resting.Note.self) { me, note in me.notebook.note(me.context.path, "note \(note.number)") },
+        .respond(to: Resting.Note.self) { me, note in me.note("note \(note.number)") },
         .respond(to: Resting.Await.self) { me, wait in
-            me.notebook.note(me.context.path, "waits for \(wait.line)")
+            me.note("waits for \(wait.line)")
             try await me.notebook.wait(for: wait.line)
         },
         .respond(to: Resting.Tick.self) { me, _ in me.context.every(.milliseconds(5)) { _ in } },
@@ -65,12 +60,12 @@ public actor RestingCoordinator: Coordinator {
         .inline(Resting.Peek.self) { me, _ in me.context.incarnation },
     ]
 
-    public func stopped() async { notebook.note(context.path, "stopped") }
+    public func stopped() async { note("stopped") }
 }
 
 /// Hands messages on to a coordinator that rests, and opens it when it has gone.
 public actor WakingCoordinator: Coordinator {
-    public struct Configuration: CoordinatorConfiguration {
+    public struct Configuration: NotingConfiguration {
         public var notebook = Notebook()
         public var inWorker = false
         public init() {}
@@ -84,7 +79,7 @@ public actor WakingCoordinator: Coordinator {
 
     public func open(section: String) async throws {
         let configuration = context.configuration
-        configuration.notebook.note(context.path, "open")
+        note("open")
         try await context.start(RestingCoordinator.self, as: section, in: configuration.inWorker ? .worker : .inProcess) {
             $0.notebook = configuration.notebook
         }

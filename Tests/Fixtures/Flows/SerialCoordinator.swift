@@ -89,7 +89,7 @@ public enum Serial {
 
 /// A coordinator that handles one message at a time, with a chain of helpers below.
 public actor SerialCoordinator: Coordinator {
-    public struct Configuration: CoordinatorConfiguration {
+    public struct Configuration: NotingConfiguration {
         public var notebook = Notebook()
         public var helpersInWorkers = false
         /// The number of levels of helpers; the lowest asks back.
@@ -100,7 +100,6 @@ public actor SerialCoordinator: Coordinator {
     public static let mailbox = MailboxPolicy(running: 1)
 
     public nonisolated let context: Context
-    private nonisolated var configuration: Configuration { context.configuration }
     private var notes: [String] = []
     private var holders: [CheckedContinuation<Void, Never>] = []
 
@@ -175,7 +174,7 @@ public actor SerialHelper: Coordinator {
         case whenTold, atStart, whileRunning, atStop
     }
 
-    public struct Configuration: CoordinatorConfiguration {
+    public struct Configuration: NotingConfiguration {
         public var notebook = Notebook()
         /// The number of levels from this one down.
         public var levels = 1
@@ -187,7 +186,6 @@ public actor SerialHelper: Coordinator {
     public typealias Event = String
 
     public nonisolated let context: Context
-    private nonisolated var configuration: Configuration { context.configuration }
     private var telling: Task<Void, any Error>?
     private var ticks: ReplyStream<Int>.Iterator?
 
@@ -231,7 +229,7 @@ public actor SerialHelper: Coordinator {
 
     public func stopped() async {
         guard configuration.asks == .atStop, (try? await tell("asked back")) != nil else { return }
-        configuration.notebook.note(context.path, "was answered")
+        note("was answered")
     }
 
     private func tell(_ name: String) async throws { try await context.ask(Serial.LateNote(name), timeout: .seconds(20)) }

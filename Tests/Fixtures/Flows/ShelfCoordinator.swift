@@ -7,8 +7,9 @@ public actor ShelfCoordinator: Coordinator {
         case product(String)
     }
 
-    public struct Badge: ResponderMessage {
-        public typealias Reply = Int
+    /// The badges so far: the replies that the interceptor has got.
+    public struct Badges: ResponderMessage {
+        public typealias Reply = [Int]
         public init() {}
     }
 
@@ -17,6 +18,13 @@ public actor ShelfCoordinator: Coordinator {
         public typealias Reply = Int
         public var sku: String
         public init(_ sku: String) { self.sku = sku }
+    }
+
+    /// Adds so many times, one way; answered with how many were taken.
+    public struct Fill: ResponderMessage {
+        public typealias Reply = Int
+        public var count: Int
+        public init(_ count: Int) { self.count = count }
     }
 
     public struct ToggleBasket: ResponderMessage {
@@ -32,20 +40,27 @@ public actor ShelfCoordinator: Coordinator {
     }
 
     public nonisolated let context: Context
-    private var badge = 0
+    private var badges: [Int] = []
 
     public init(_ context: Context) { self.context = context }
 
     public static let responders: Responders = [
         .intercept(Basket.Add.self) { me, add, chain in
             let count = try await chain.next(add)
-            me.badge = count
+            me.badges.append(count)
             return count
         },
-        .respond(to: Badge.self) { me, _ in me.badge },
+        .respond(to: Badges.self) { me, _ in me.badges },
         .respond(to: Tap.self) { me, tap in
             me.context.show(.product(tap.sku))
             return try await me.context.ask(Basket.Add(sku: tap.sku), timeout: .seconds(15))
+        },
+        .respond(to: Fill.self) { me, fill in
+            var taken = 0
+            for _ in 0..<fill.count {
+                if try await me.context.send(Basket.Add(sku: "many")) { taken += 1 }
+            }
+            return taken
         },
         .respond(to: ToggleBasket.self) { me, _ in try await me.context.ask(Basket.Toggle(), timeout: .seconds(15)) },
         .respond(to: BuyNow.self) { me, buy in
@@ -68,7 +83,6 @@ public actor PaymentFlow: Coordinator {
     }
 
     public nonisolated let context: Context
-    private nonisolated var configuration: Configuration { context.configuration }
 
     public init(_ context: Context) { self.context = context }
 

@@ -35,7 +35,7 @@ extension Flow {
 
 /// Handles one message after the other, each in its time, runs 4,096 at once, and has room for as many more, or sixteen mebibytes.
 public actor SlowCoordinator: Coordinator {
-    public struct Configuration: CoordinatorConfiguration {
+    public struct Configuration: NotingConfiguration {
         public var notebook = Notebook()
         /// The time that each message takes.
         public var milliseconds = 1_000
@@ -49,14 +49,13 @@ public actor SlowCoordinator: Coordinator {
     public static let mailbox = MailboxPolicy(running: 4_096, waiting: 4_096, bytes: 16 << 20, whenFull: .wait)
 
     public nonisolated let context: Context
-    private nonisolated var configuration: Configuration { context.configuration }
     private var turn: CoordinatorClock.Instant?
 
     public init(_ context: Context) { self.context = context }
 
     public static let responders: Responders = [
         .respond(to: Flow.Load.self) { me, load in
-            me.configuration.notebook.note(me.context.path, "load")
+            me.note("load")
             try await me.takeTime()
         }
     ]

@@ -4,7 +4,7 @@ public import Coordinators
 public actor StackCoordinator: NavigationCoordinator {
     public typealias Page = StepCoordinator.Page
 
-    public struct Configuration: CoordinatorConfiguration {
+    public struct Configuration: NotingConfiguration {
         public var notebook = Notebook()
         public var pagesAtStart: [Page] = []
         public init() {}
@@ -17,7 +17,6 @@ public actor StackCoordinator: NavigationCoordinator {
     }
 
     public nonisolated let context: Context
-    private nonisolated var configuration: Configuration { context.configuration }
 
     public init(_ context: Context) { self.context = context }
 
@@ -31,7 +30,5 @@ public actor StackCoordinator: NavigationCoordinator {
         for page in configuration.pagesAtStart { context.show(page) }
     }
 
-    public func popped(to page: Page?) async {
-        configuration.notebook.note(context.path, "popped \(page.map { "\($0)" } ?? "nil")")
-    }
+    public func popped(to page: Page?) async { note("popped \(page.map { "\($0)" } ?? "nil")") }
 }

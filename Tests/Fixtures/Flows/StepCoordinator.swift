@@ -16,7 +16,7 @@ public actor StepCoordinator: Coordinator {
         case count(Int)
     }
 
-    public struct Configuration: CoordinatorConfiguration {
+    public struct Configuration: NotingConfiguration {
         public var notebook = Notebook()
         public var pagesAtStart: [Page] = []
         public var eventsAtStart: [Event] = []
@@ -32,7 +32,6 @@ public actor StepCoordinator: Coordinator {
     }
 
     public nonisolated let context: Context
-    nonisolated var configuration: Configuration { context.configuration }
 
     public init(_ context: Context) { self.context = context }
 
@@ -47,14 +46,12 @@ public actor StepCoordinator: Coordinator {
         .dismissal { me, _ in await Flow.decide(me.configuration.decision) },
     ]
 
-    func note(_ words: String) { configuration.notebook.note(context.path, words) }
-
     public func start() async throws {
         note("start")
         if configuration.livesOnce, context.incarnation > 1 { throw Fixture.Refusal("one life was enough") }
         for event in configuration.eventsAtStart { context.delegates => event }
         for page in configuration.pagesAtStart { context.show(page) }
-        if let line = configuration.startsAt { try await configuration.notebook.wait(for: line) }
+        if let line = configuration.startsAt { try await notebook.wait(for: line) }
     }
 
     public func stopped() async { note("stop") }

@@ -63,7 +63,7 @@ public enum Switchboard {
 
 /// Starts a caller and a desk where its configuration says, and hands on what is for the desk; it handles one message at a time.
 public actor SwitchboardCoordinator: Coordinator {
-    public struct Configuration: CoordinatorConfiguration {
+    public struct Configuration: NotingConfiguration {
         public var notebook = Notebook()
         public var hasCallerInWorker = false
         public var hasDeskInWorker = false
@@ -80,15 +80,13 @@ public actor SwitchboardCoordinator: Coordinator {
 
     public static let responders: Responders = [
         .respond(to: Switchboard.Await.self) { me, wait in
-            me.notebook.note(me.context.path, "busy")
+            me.note("busy")
             try await me.notebook.wait(for: wait.line)
         },
         .forward(DeskBell.self, to: "desk"),
         .forward(prefix: "Desk.", to: "desk"),
         .forward(prefix: "AnyDesk.", to: DeskCoordinator.self),
     ]
-
-    private nonisolated var notebook: Notebook { context.configuration.notebook }
 
     public func start() async throws {
         let inWorker = context.configuration.hasCallerInWorker
@@ -97,7 +95,7 @@ public actor SwitchboardCoordinator: Coordinator {
     }
 
     public func open(section: String) async throws {
-        notebook.note(context.path, "open \(section)")
+        note("open \(section)")
         try await notebook.wait(for: "opening ends")
         if notebook.reads("there is no desk") { throw Fixture.Refusal("no desk") }
         try await startDesk()
@@ -113,10 +111,7 @@ public actor SwitchboardCoordinator: Coordinator {
 
 /// Answers what is handed on to it.
 public actor DeskCoordinator: Coordinator {
-    public struct Configuration: CoordinatorConfiguration {
-        public var notebook = Notebook()
-        public init() {}
-    }
+    public typealias Configuration = NotebookConfiguration
 
     public nonisolated let context: Context
     private var numbers: [Int] = []
@@ -130,12 +125,11 @@ public actor DeskCoordinator: Coordinator {
         .stream(Desk.Ticks.self) { me, ticks, replies in for number in 1...ticks.last { try await replies.send(number) } },
         .respond(to: Desk.Refuse.self) { _, _ in throw Fixture.Refusal("not at this desk") },
         .respond(to: Desk.Hold.self) { me, _ in
-            let notebook = me.context.configuration.notebook
-            notebook.note(me.context.path, "holds")
+            me.note("holds")
             do {
                 try await Fixture.untilCancelled()
             } catch {
-                notebook.note(me.context.path, "cancelled")
+                me.note("cancelled")
                 throw error
             }
         },

@@ -2,7 +2,7 @@ public import Coordinators
 
 /// Exactly one of its tabs is active.
 public actor TabsCoordinator: TabCoordinator {
-    public struct Configuration: CoordinatorConfiguration {
+    public struct Configuration: NotingConfiguration {
         public var notebook = Notebook()
         public var inWorker = false
         public init() {}
@@ -20,7 +20,6 @@ public actor TabsCoordinator: TabCoordinator {
     }
 
     public nonisolated let context: Context
-    private nonisolated var configuration: Configuration { context.configuration }
 
     public init(_ context: Context) { self.context = context }
 
@@ -32,7 +31,7 @@ public actor TabsCoordinator: TabCoordinator {
     ]
 
     public func open(section key: String) async throws {
-        configuration.notebook.note(context.path, "startTab \(key)")
+        note("startTab \(key)")
         guard key != "missing" else { throw Fixture.Refusal("there is no such tab") }
         let inner = StepCoordinator.Configuration(configuration.notebook)
         _ = try await context.startStep(Flow.StartStep(key, inWorker: configuration.inWorker, inner))

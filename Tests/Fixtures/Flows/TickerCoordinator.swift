@@ -42,10 +42,7 @@ public enum Ticker {
 
 /// Calls itself at its times.
 public actor TickerCoordinator: Coordinator {
-    public struct Configuration: CoordinatorConfiguration {
-        public var notebook = Notebook()
-        public init() {}
-    }
+    public typealias Configuration = NotebookConfiguration
 
     public nonisolated let context: Context
     private var timers: [CoordinatorTimer] = []
@@ -78,6 +75,4 @@ public actor TickerCoordinator: Coordinator {
         if every.lastsMilliseconds > 0 { try await context.clock.sleep(for: .milliseconds(every.lastsMilliseconds)) }
         if every.fails { throw Fixture.Refusal("this call fails") }
     }
-
-    private func note(_ word: String) { context.configuration.notebook.note(context.path, word) }
 }

@@ -51,30 +51,7 @@ public enum Traces {
     }
 }
 
-/// Streams to the reader below it.
-public actor TraceSource: Coordinator {
-    public struct Configuration: CoordinatorConfiguration {
-        public var readsInWorker = false
-        public init() {}
-    }
-
-    public nonisolated let context: Context
-    private nonisolated var configuration: Configuration { context.configuration }
-
-    public init(_ context: Context) { self.context = context }
-
-    public static let responders: Responders = [
-        .stream(Traces.Stream.self) { _, stream, replies in
-            for number in 0..<stream.count { try await replies.send(number) }
-        },
-        .respond(to: Traces.Living.self) { _, _ in Traces.Tracer.count },
-    ]
-
-    public func start() async throws {
-        try await context.start(TraceReader.self, as: "reader", in: configuration.readsInWorker ? .worker : .inProcess)
-    }
-}
-
+/// Reads what the root streams.
 public actor TraceReader: Coordinator {
     public nonisolated let context: Context
     public init(_ context: Context) { self.context = context }

@@ -17,13 +17,9 @@ public enum Watching {
 
 /// Watches others.
 public actor WatcherCoordinator: Coordinator {
-    public struct Configuration: CoordinatorConfiguration {
-        public var notebook = Notebook()
-        public init() {}
-    }
+    public typealias Configuration = NotebookConfiguration
 
     public nonisolated let context: Context
-    private nonisolated var configuration: Configuration { context.configuration }
 
     public init(_ context: Context) { self.context = context }
 
@@ -34,16 +30,15 @@ public actor WatcherCoordinator: Coordinator {
     ]
 
     private func begin(_ path: CoordinatorPath) {
-        let (context, configuration) = (context, configuration)
-        configuration.notebook.note(context.path, "watches")
-        Task {
+        note("watches")
+        Task { [context, notebook] in
             for word in ["first", "second"] {
                 do {
                     let termination = try await context.watch(path)
-                    configuration.notebook.note(context.path, "\(word): \(termination.reason)")
+                    notebook.note(context.path, "\(word): \(termination.reason)")
                 } catch {
                     let code = (error as? CoordinatorError).map { "\($0.code)" } ?? "\(error)"
-                    configuration.notebook.note(context.path, "\(word) threw \(code)")
+                    notebook.note(context.path, "\(word) threw \(code)")
                 }
             }
         }

@@ -8,7 +8,6 @@ public actor LifeChooser: Coordinator {
     }
 
     public nonisolated let context: Context
-    private nonisolated var configuration: Configuration { context.configuration }
 
     public init(_ context: Context) { self.context = context }
 

@@ -4,7 +4,6 @@ public import Coordinators
 public actor Supervising<Choice: PolicyChoice>: Coordinator {
     public typealias Configuration = Plan
     public nonisolated let context: Context
-    private nonisolated var configuration: Plan { context.configuration }
 
     public init(_ context: Context) { self.context = context }
 

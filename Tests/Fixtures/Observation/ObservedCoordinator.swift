@@ -88,10 +88,7 @@ public enum Observed {
 public actor ObservedCoordinator: Coordinator {
     public typealias Event = Int
 
-    public struct Configuration: CoordinatorConfiguration {
-        public var notebook = Notebook()
-        public init() {}
-    }
+    public typealias Configuration = NotebookConfiguration
 
     public nonisolated let context: Context
     private var notes: [Int] = []
@@ -128,11 +125,10 @@ public actor ObservedCoordinator: Coordinator {
             await Task.yield()
         },
         .respond(to: Fixture.Notes.self) { me, _ in me.notes },
-        .respond(to: Observed.Hold.self) { me, hold in try await me.context.configuration.notebook.wait(for: hold.line) },
+        .respond(to: Observed.Hold.self) { me, hold in try await me.notebook.wait(for: hold.line) },
         .respond(to: Observed.Block.self) { me, block in
-            let notebook = me.context.configuration.notebook
-            notebook.note("blocks")
-            notebook.block(until: block.line)
+            me.notebook.note("blocks")
+            me.notebook.block(until: block.line)
         },
         .respond(to: Observed.Lines.self) { _, _ in Recorder.ofProcess.all },
         .respond(to: Fixture.Fail.self) { me, _ in me.context.fail(Fixture.Refusal("broken")) },
@@ -142,7 +138,7 @@ public actor ObservedCoordinator: Coordinator {
 
 /// The same coordinator, which handles one message at a time.
 public actor ObservedSerially: Coordinator {
-    public typealias Configuration = ObservedCoordinator.Configuration
+    public typealias Configuration = NotebookConfiguration
 
     public nonisolated let context: Context
 
@@ -151,7 +147,7 @@ public actor ObservedSerially: Coordinator {
     public static let mailbox = MailboxPolicy(running: 1)
 
     public static let responders: Responders = [
-        .respond(to: Observed.Hold.self) { me, hold in try await me.context.configuration.notebook.wait(for: hold.line) },
+        .respond(to: Observed.Hold.self) { me, hold in try await me.notebook.wait(for: hold.line) },
         .respond(to: Fixture.Fail.self, interleaves: true) { me, _ in
             await Task.yield()
             me.context.fail(Fixture.Refusal("broken"))

@@ -12,7 +12,6 @@ public actor BrokenCoordinator: Coordinator {
     }
 
     public nonisolated let context: Context
-    private nonisolated var configuration: Configuration { context.configuration }
 
     public init(_ context: Context) { self.context = context }
 

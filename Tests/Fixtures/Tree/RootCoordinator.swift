@@ -14,7 +14,6 @@ public actor RootCoordinator: Coordinator {
     }
 
     public nonisolated let context: Context
-    private nonisolated var configuration: Configuration { context.configuration }
     private var notes: [Int] = []
     private var total = 0
     private var echoes = 0

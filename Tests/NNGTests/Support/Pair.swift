@@ -1,22 +1,24 @@
 import ConcurrencySupport
 import NNG
 import TestSupport
+import Testing
 
 /// Two ends of one connection in this process, and the listener that they met at.
-struct Pair {
-    /// A size beyond any kernel's buffers: a send stays under way until the peer reads.
-    static let unholdable = 32 << 20
-
+///
+/// The last reference closes them.
+final class Ends<End: Closable>: Sendable {
     let directory: TemporaryDirectory
     let listener: StreamListener
-    let dialled: PairConnection
-    let accepted: PairConnection
+    let dialled: End
+    let accepted: End
 
-    init(maximumMessageSize: Int = PairConnection.defaultMaximumMessageSize, dialledMaximum: Int? = nil) async throws {
-        let directory = try TemporaryDirectory()
-        let listener = try StreamListener(directory.url())
-        async let other = PairConnection.dial(directory.url(), maximumMessageSize: dialledMaximum ?? maximumMessageSize)
-        accepted = try await PairConnection.negotiate(listener.accept(), maximumMessageSize: maximumMessageSize)
+    private init(
+        dial: @escaping @Sendable (_ url: String) async throws -> End,
+        accept: (StreamListener) async throws -> End
+    ) async throws {
+        let (directory, listener) = try TemporaryDirectory.withListener()
+        async let other = dial(directory.url())
+        accepted = try await accept(listener)
         dialled = try await other
         self.directory = directory
         self.listener = listener
@@ -29,27 +31,39 @@ struct Pair {
     }
 }
 
-/// Two ends of a byte stream in this process.
-struct StreamPair {
-    let directory: TemporaryDirectory
-    let listener: StreamListener
-    let dialled: ByteStream
-    let accepted: ByteStream
+protocol Closable: Sendable {
+    func close()
+}
 
-    init() async throws {
-        let directory = try TemporaryDirectory()
-        let listener = try StreamListener(directory.url())
-        async let other = ByteStream.dial(directory.url())
-        accepted = try await listener.accept()
-        dialled = try await other
-        self.directory = directory
-        self.listener = listener
+extension ByteStream: Closable {}
+extension PairConnection: Closable {}
+
+typealias StreamPair = Ends<ByteStream>
+typealias Pair = Ends<PairConnection>
+
+extension StreamPair {
+    convenience init() async throws {
+        try await self.init(dial: { url in try await ByteStream.dial(url) }, accept: { listener in try await listener.accept() })
+    }
+}
+
+extension Pair {
+    /// A size beyond any kernel's buffers: a send stays under way until the peer reads.
+    static var unholdable: Int { 32 << 20 }
+
+    convenience init(maximumMessageSize: Int = PairConnection.defaultMaximumMessageSize) async throws {
+        try await self.init { url in
+            try await PairConnection.dial(url, maximumMessageSize: maximumMessageSize)
+        } accept: { listener in
+            try await PairConnection.negotiate(listener.accept(), maximumMessageSize: maximumMessageSize)
+        }
     }
 
-    func close() {
-        dialled.close()
-        accepted.close()
-        listener.close()
+    /// Whether a message of the dialler's is under way.
+    var dialledIsBusy: Bool {
+        let answer = Lock<NNGError.Code?>(nil)
+        dialled.transmit([2]) { error in answer.withLock { $0 = error?.code } }
+        return answer.withLock { $0 } == .busy
     }
 }
 
@@ -126,6 +140,31 @@ final class Recorder: Sendable {
             state.running += 1
             if state.running > 1 { state.overlapped = true }
         }
+    }
+}
+
+/// A connection of ours, and the raw socket at its other end, greetings exchanged.
+///
+/// The last reference closes them.
+final class RawPair: Sendable {
+    let peer: RawSocket
+    let connection: PairConnection
+    private let directory: TemporaryDirectory
+    private let listener: StreamListener
+
+    init(maximumMessageSize: Int = PairConnection.defaultMaximumMessageSize) async throws {
+        let (directory, listener) = try TemporaryDirectory.withListener()
+        async let accepted = PairConnection.negotiate(listener.accept(), maximumMessageSize: maximumMessageSize)
+        let peer = try RawSocket(directory.file("s"))
+        try await peer.write(RawSocket.greeting)
+        connection = try await accepted
+        (self.directory, self.listener, self.peer) = (directory, listener, peer)
+        #expect(try await peer.read(8) == RawSocket.greeting)
+    }
+
+    func close() {
+        connection.close()
+        listener.close()
     }
 }
 

@@ -1,7 +1,14 @@
 import Glibc
+import NNG
 import TestSupport
 
 extension TemporaryDirectory {
+    /// A directory, and a listener at its `url()`.
+    static func withListener() throws -> (TemporaryDirectory, StreamListener) {
+        let directory = try TemporaryDirectory()
+        return (directory, try StreamListener(directory.url()))
+    }
+
     func url(_ name: String = "s") -> String { "ipc://\(path)/\(name)" }
 
     /// The sockets of this process that were bound in this directory or are connected to one that was.

@@ -87,7 +87,7 @@ struct RawClient {
     let connection: PairConnection
 
     init(_ directory: RuntimeDirectory) async throws {
-        connection = try await PairConnection.dial("ipc://" + directory.controlSocket)
+        connection = try await PairConnection.dial("ipc://" + directory.controlSocket, timeout: .seconds(60))
     }
 
     func say(_ text: String) async throws {

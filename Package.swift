@@ -138,10 +138,8 @@ let package = Package(
         .systemLibrary(name: "CYAML", providers: [.apt(["libyaml-dev"])]),
         .target(name: "DaemonConfiguration", dependencies: ["CYAML", "ConcurrencySupport", "Processes", "Supervision", "WireProtocol"]),
         // What those find who come from other supervisors: their files are read, and supervisord's clients answered.
-        .target(
-            name: "Migration",
-            dependencies: ["ConcurrencySupport", "Control", "DaemonConfiguration", "Processes", "WireProtocol"]
-        ),
+        .target(name: "Migration", dependencies: ["DaemonConfiguration", "WireProtocol"]),
+        .target(name: "Supervisord", dependencies: ["ConcurrencySupport", "Control", "Processes", "WireProtocol"]),
         .target(
             name: "CoordinatorDaemon",
             dependencies: [
@@ -169,10 +167,8 @@ let package = Package(
         .target(
             name: "CoordinatorConsole",
             dependencies: [
-                "CConsoleAssets", "ConcurrencySupport", "Control", "Migration", "Processes", "WireProtocol", httpTypes, hummingbird,
-                hummingbirdCore,
-                logging,
-                nioCore, serviceLifecycle,
+                "CConsoleAssets", "ConcurrencySupport", "Control", "Processes", "Supervisord", "WireProtocol", httpTypes, hummingbird,
+                hummingbirdCore, logging, nioCore, serviceLifecycle,
             ]
         ),
         .executableTarget(
@@ -338,8 +334,9 @@ let package = Package(
         ),
         .testTarget(
             name: "MigrationTests",
-            dependencies: ["Control", "DaemonConfiguration", "Migration", "Processes", "Supervision", "TestSupport"]
+            dependencies: ["DaemonConfiguration", "Migration", "Processes", "Supervision", "TestSupport"]
         ),
+        .testTarget(name: "SupervisordTests", dependencies: ["Control", "Supervisord"]),
         .testTarget(
             name: "ControlTests",
             dependencies: [
@@ -370,6 +367,19 @@ for target in package.targets where target.type != .system && !["CConsoleAssets"
             // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0335-existential-any.md
             .enableUpcomingFeature("ExistentialAny"),
         ]
+}
+
+// Set by `Deploy/build`, which builds for size: what messages pass, and programs of users, are built for speed. A package that others depend on
+// may not say so.
+if Context.environment["COORDINATORS_SHIPPED"] != nil {
+    let shells: Set = [
+        "Control", "CoordinatorConsole", "CoordinatorDaemon", "CoordinatorsCluster", "CoordinatorsObservability", "DaemonConfiguration",
+        "Migration", "Ownership", "Placement", "Processes", "Supervision", "Supervisord", "WorkerLifecycle", "coordinator-console",
+        "coordinatorctl", "coordinatord",
+    ]
+    for target in package.targets where target.type != .system && !shells.contains(target.name) {
+        target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(["-Xfrontend", "-O"])]
+    }
 }
 
 // Set by `Tests/Fuzz/run`, whose package can depend on products alone.

@@ -1,7 +1,7 @@
 import Control
 import HTTPTypes
 import Hummingbird
-import Migration
+import Supervisord
 
 /// Answers the requests of browsers and of Prometheus.
 struct ConsoleResponder: HTTPResponder {

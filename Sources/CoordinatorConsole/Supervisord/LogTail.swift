@@ -2,9 +2,9 @@ import ConcurrencySupport
 import Control
 import HTTPTypes
 import Hummingbird
-import Migration
 import NIOCore
 import ServiceLifecycle
+import Supervisord
 
 /// What a process writes, sent to a client of supervisord as it's written: `GET /logtail/NAME` and `GET /logtail/NAME/stderr`.
 struct LogTail: Sendable {

@@ -1,8 +1,8 @@
 import FoundationEssentials
 import HTTPTypes
 import Hummingbird
-import Migration
 import NIOCore
+import Supervisord
 
 /// Answers the clients of supervisord over HTTP: its XML-RPC at `/RPC2`.
 struct SupervisordInterface: Sendable {

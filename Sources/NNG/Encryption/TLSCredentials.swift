@@ -9,7 +9,8 @@ final class TLSCredentials {
     let certificate = UnsafeMutablePointer<mbedtls_x509_crt>.allocate(capacity: 1)
     let key = UnsafeMutablePointer<mbedtls_pk_context>.allocate(capacity: 1)
     let random = UnsafeMutablePointer<mbedtls_ctr_drbg_context>.allocate(capacity: 1)
-    private let entropy = UnsafeMutablePointer<mbedtls_entropy_context>.allocate(capacity: 1)
+    /// The source of the random numbers; nil when there was no memory.
+    private let entropy = coordinators_new_entropy()
 
     /// Reads the texts of a configuration.
     ///
@@ -19,7 +20,7 @@ final class TLSCredentials {
         mbedtls_x509_crt_init(certificate)
         mbedtls_pk_init(key)
         mbedtls_ctr_drbg_init(random)
-        mbedtls_entropy_init(entropy)
+        guard let entropy else { throw NNGError(.outOfMemory, operation: operation, address: address) }
         var result = mbedtls_ctr_drbg_seed(random, mbedtls_entropy_func, entropy, nil, 0)
         if result == 0 { result = Self.withPEM(configuration.authority) { mbedtls_x509_crt_parse(authority, $0, $1) } }
         if result == 0 { result = Self.withPEM(configuration.certificate) { mbedtls_x509_crt_parse(certificate, $0, $1) } }
@@ -32,12 +33,11 @@ final class TLSCredentials {
         mbedtls_x509_crt_free(certificate)
         mbedtls_pk_free(key)
         mbedtls_ctr_drbg_free(random)
-        mbedtls_entropy_free(entropy)
         authority.deallocate()
         certificate.deallocate()
         key.deallocate()
         random.deallocate()
-        entropy.deallocate()
+        coordinators_free_entropy(entropy)
     }
 
     /// Calls a function with a text and its length, as Mbed TLS expects them: the length counts the NUL at the end.

@@ -1,7 +1,7 @@
 import Control
 import Testing
 
-@testable import Migration
+@testable import Supervisord
 
 @Suite("XML-RPC, as clients of supervisord write and read it")
 struct XMLRPCTests {

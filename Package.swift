@@ -5,15 +5,11 @@ let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: 
 let coreMetrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics")
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
-let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
-let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
-let hummingbirdCore = Target.Dependency.product(name: "HummingbirdCore", package: "hummingbird")
 let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
 let inMemoryTracing = Target.Dependency.product(name: "InMemoryTracing", package: "swift-distributed-tracing")
 let instrumentation = Target.Dependency.product(name: "Instrumentation", package: "swift-distributed-tracing")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metricsTestKit = Target.Dependency.product(name: "MetricsTestKit", package: "swift-metrics")
-let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let serviceLifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let tracing = Target.Dependency.product(name: "Tracing", package: "swift-distributed-tracing")
 let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
@@ -50,11 +46,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
-        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
-        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
-        // Without its traits, which need the whole of Foundation.
-        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
@@ -163,12 +155,13 @@ let package = Package(
             ]
         ),
         // The web page and the metrics, in a process of their own: the only targets with an HTTP server.
+        .systemLibrary(name: "CMicroHTTPD", providers: [.apt(["libmicrohttpd-dev"])]),
         .target(name: "CConsoleAssets", exclude: ["page"]),
         .target(
             name: "CoordinatorConsole",
             dependencies: [
-                "CConsoleAssets", "ConcurrencySupport", "Control", "Processes", "Supervisord", "WireProtocol", httpTypes, hummingbird,
-                hummingbirdCore, logging, nioCore, serviceLifecycle,
+                "CConsoleAssets", "CMicroHTTPD", "ConcurrencySupport", "Control", "Processes", "Supervisord", "WireProtocol",
+                serviceLifecycle,
             ]
         ),
         .executableTarget(

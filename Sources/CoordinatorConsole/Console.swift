@@ -1,8 +1,5 @@
 import Control
-import Hummingbird
-import HummingbirdCore
-public import Logging
-import NIOCore
+import Processes
 public import ServiceLifecycle
 
 /// The web page, the JSON API and the metrics of a running daemon, as a service.
@@ -10,22 +7,18 @@ public import ServiceLifecycle
 /// A console is a process of its own and a client of the daemon's control socket: what goes wrong in it can't harm the tree.
 public struct Console: Service {
     private let configuration: ConsoleConfiguration
-    private let logger: Logger
     private let onReady: @Sendable (ListenAddress) async -> Void
 
     /// Creates a console.
     ///
     /// - Parameters:
     ///   - configuration: the settings.
-    ///   - logger: the log of the console.
     ///   - onReady: a function that is called with the address once the console listens.
     public init(
         _ configuration: ConsoleConfiguration,
-        logger: Logger,
         onReady: @escaping @Sendable (ListenAddress) async -> Void = { _ in }
     ) {
         self.configuration = configuration
-        self.logger = logger
         self.onReady = onReady
     }
 
@@ -36,43 +29,30 @@ public struct Console: Service {
         let daemon = DaemonConnection(configuration.runtimeDirectory)
         let feed = Feed(daemon, maximumViewers: configuration.maximumStreams)
         let responder = ConsoleResponder(configuration, daemon: daemon, feed: feed)
-        var quiet = logger
-        quiet.logLevel = max(logger.logLevel, .warning)
-        let application = Application(
-            responder: responder,
-            server: .http1(
-                configuration: .init(
-                    idleTimeout: .nanoseconds(configuration.idleTimeout.nanoseconds),
-                    httpDecoderConfiguration: .init(maxHeaderFieldSize: 8 << 10, maxHeaderListSize: 16 << 10, maxHeaderFieldCount: 64)
-                )
-            ),
-            configuration: .init(
-                address: configuration.address.bindAddress,
-                backlog: 256,
-                availableConnectionsDelegate: MaximumAvailableConnections(configuration.maximumConnections, logger: quiet)
-            ),
-            services: [feed],
-            onServerRunning: { channel in await onReady(configuration.address.bound(to: channel.localAddress?.port)) },
-            logger: quiet
+        let socket = ListeningSocket.at(configuration.address.place)
+        let server = try HTTPServer(
+            socket,
+            .init(connections: configuration.maximumConnections, idleTime: configuration.idleTimeout, memory: 32 << 10)
         )
-        try await application.run()
+        await onReady(configuration.address.bound(to: try socket.listen().address))
+        try await withThrowingTaskGroup { group in
+            group.addTask { try await feed.run() }
+            group.addTask { try await server.run(responder.respond) }
+            try await group.waitForAll()
+        }
     }
 }
 
 extension ListenAddress {
-    fileprivate var bindAddress: BindAddress {
+    fileprivate var place: SocketSpecification.Address {
         switch self {
-        case .loopback(let host, let port): .hostname(host, port: port)
-        case .unix(let path): .unixDomainSocket(path: path)
+        case .loopback(let host, let port): .tcp(host: host == "localhost" ? "127.0.0.1" : host, port: UInt16(port))
+        case .unix(let path): .path(path, mode: 0o600)
         }
     }
 
     /// Returns the address with the port that the kernel has chosen.
-    fileprivate func bound(to chosen: Int?) -> ListenAddress {
-        if case .loopback(let host, _) = self, let chosen { .loopback(host: host, port: chosen) } else { self }
+    fileprivate func bound(to place: SocketSpecification.Address) -> ListenAddress {
+        if case (.loopback(let host, _), .tcp(_, let port)) = (self, place) { .loopback(host: host, port: Int(port)) } else { self }
     }
-}
-
-extension Duration {
-    fileprivate var nanoseconds: Int64 { components.seconds * 1_000_000_000 + components.attoseconds / 1_000_000_000 }
 }

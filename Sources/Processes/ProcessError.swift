@@ -68,7 +68,7 @@ extension ProcessError: CustomStringConvertible {
 
 extension ProcessError {
     /// Creates the error of a failed system call; `action` continues "could not", as in "open a pipe".
-    init(_ errno: Int32, action: String) {
+    package init(_ errno: Int32, action: String) {
         let explanation = Self.explanation(of: errno)
         switch errno {
         case EMFILE, ENFILE:

@@ -63,7 +63,6 @@ struct CoordinatorConsoleCommand: AsyncParsableCommand {
             configuration.answersSupervisorctl = supervisord
             // A browser that goes away while it is written to is no reason to end.
             signal(SIGPIPE, SIG_IGN)
-            if case .unix = configuration.address { umask(0o077) }
             try await Self.serve(configuration)
         } catch let error as ControlError {
             throw Self.failure(error.message)
@@ -75,7 +74,7 @@ struct CoordinatorConsoleCommand: AsyncParsableCommand {
     private static func serve(_ configuration: ConsoleConfiguration) async throws {
         var logger = Logger(label: "coordinator-console") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = .error
-        let console = Console(configuration, logger: logger) { address in
+        let console = Console(configuration) { address in
             print("coordinator-console listens at \(address.url)")
             fflush(nil)
             Readiness.tell("READY=1")

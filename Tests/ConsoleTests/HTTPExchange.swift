@@ -66,7 +66,9 @@ final class LoopbackConnection: Sendable {
     /// Whether the other end has closed.
     var isClosed: Bool {
         var byte: UInt8 = 0
-        return recv(descriptor, &byte, 1, Int32(MSG_DONTWAIT) | Int32(MSG_PEEK)) == 0
+        let count = recv(descriptor, &byte, 1, Int32(MSG_DONTWAIT) | Int32(MSG_PEEK))
+        // What was sent after the end has the other end refuse it.
+        return count == 0 || (count < 0 && errno == ECONNRESET)
     }
 
     /// Returns what has come so far.

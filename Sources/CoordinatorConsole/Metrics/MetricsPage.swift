@@ -1,5 +1,4 @@
 import Control
-import Hummingbird
 import Processes
 
 /// The metrics of the daemon's tree and of the console itself, written once a second however many ask.
@@ -9,17 +8,17 @@ actor MetricsPage {
 
     private let daemon: DaemonConnection
     private let feed: Feed
-    private var kept: (body: ByteBuffer, at: ContinuousClock.Instant)?
-    private var writing: Task<ByteBuffer, Never>?
+    private var kept: (body: [UInt8], at: ContinuousClock.Instant)?
+    private var writing: Task<[UInt8], Never>?
 
     init(daemon: DaemonConnection, feed: Feed) {
         self.daemon = daemon
         self.feed = feed
     }
 
-    func response() async -> Response { .text(.ok, PrometheusText.mediaType, ResponseBody(byteBuffer: await body())) }
+    func response() async -> HTTPResponse { .text(.ok, PrometheusText.mediaType, .bytes(await body())) }
 
-    private func body() async -> ByteBuffer {
+    private func body() async -> [UInt8] {
         if let kept, kept.at.duration(to: .now) < Self.age { return kept.body }
         if let writing { return await writing.value }
         // Not the requester's task, which may be cancelled while others wait for the same page.
@@ -30,7 +29,7 @@ actor MetricsPage {
         return body
     }
 
-    private func write() async -> ByteBuffer {
+    private func write() async -> [UInt8] {
         var page = PrometheusText()
         page.begin("coordinator_console_daemon_up", "gauge", help: "Whether the daemon answers the console.")
         do throws(ControlError) {
@@ -50,7 +49,7 @@ actor MetricsPage {
         }
         page.begin("coordinator_console_streams", "gauge", help: "Browsers that follow the tree.")
         page.add("coordinator_console_streams", Double(await feed.viewerCount))
-        return ByteBuffer(string: page.text)
+        return Array(page.text.utf8)
     }
 }
 

@@ -1,6 +1,3 @@
-import HTTPTypes
-import Hummingbird
-
 /// Decides whether a request may be answered, from its head alone.
 struct RequestGuard: Sendable {
     private let allowedHosts: Set<String>
@@ -14,11 +11,25 @@ struct RequestGuard: Sendable {
     /// Whether no request can change anything.
     var isReadOnly: Bool { token == nil }
 
+    /// Refuses a head that no browser and no proxy sends: one that is too large, and one whose end or name is said in two ways.
+    func checkForm(_ head: HTTPRequest) throws(Refusal) {
+        let sizes = head.fields.map { $0.name.utf8.count + $0.value.utf8.count }
+        guard sizes.count <= 64, sizes.reduce(0, +) <= 16 << 10, sizes.max() ?? 0 <= 8 << 10 else {
+            throw Refusal(.requestHeaderFieldsTooLarge, "tooLarge", "the head has more than 64 fields, 8 KiB in one or 16 KiB in all")
+        }
+        for field in [HTTPField.contentLength, .host, .transferEncoding] where head.values(of: field).count > 1 {
+            throw Refusal(.badRequest, "invalidRequest", "the head has several fields \(field.rawValue)")
+        }
+        if let coding = head[.transferEncoding], coding.lowercased() != "chunked" || head[.contentLength] != nil {
+            throw Refusal(.badRequest, "invalidRequest", "the length of the body is unclear")
+        }
+    }
+
     /// Refuses a request whose `Host` is none of the console's names.
     ///
     /// The page of another site that has had its name lead here can send requests, but not under one of these names.
     func checkHost(_ head: HTTPRequest) throws(Refusal) {
-        guard let host = head.authority.map(Self.name(of:)), allowedHosts.contains(host) else {
+        guard let host = head[.host].map(Self.name(of:)), allowedHosts.contains(host) else {
             throw Refusal(.misdirectedRequest, "wrongHost", "the console doesn't answer under this name; see --allowed-host")
         }
     }
@@ -26,24 +37,24 @@ struct RequestGuard: Sendable {
     /// Refuses a change that another site's page may have sent, and one without the token.
     func checkChange(_ head: HTTPRequest) throws(Refusal) {
         try checkOrigin(head)
-        let words = Array((head.headerFields[.authorization] ?? "").utf8)
+        let words = Array((head[.authorization] ?? "").utf8)
         let scheme = Array("Bearer ".utf8)
         let given = words.starts(with: scheme) ? Array(words.dropFirst(scheme.count)) : []
         try checkToken(given, missing: "the header `Authorization: Bearer TOKEN` is missing, or its token is wrong", scheme: "Bearer")
-        guard let type = head.headerFields[.contentType], type.split(separator: ";").first == "application/json" else {
+        guard let type = head[.contentType], type.split(separator: ";").first == "application/json" else {
             throw Refusal(.unsupportedMediaType, "wrongMediaType", "expected a body of the type application/json")
         }
     }
 
     /// Refuses a request that another site's page may have sent.
     func checkOrigin(_ head: HTTPRequest) throws(Refusal) {
-        if let origin = head.headerFields[.origin] {
+        if let origin = head[.origin] {
             // The console's own page; a proxy with TLS before it is https.
-            guard let authority = head.authority, ["http://\(authority)", "https://\(authority)"].contains(origin) else {
+            guard let authority = head[.host], ["http://\(authority)", "https://\(authority)"].contains(origin) else {
                 throw Refusal(.forbidden, "wrongOrigin", "the request comes from another site's page")
             }
         }
-        if let site = head.headerFields[.secFetchSite], site != "same-origin", site != "none" {
+        if let site = head[.secFetchSite], site != "same-origin", site != "none" {
             throw Refusal(.forbidden, "wrongOrigin", "the request comes from another site's page")
         }
     }
@@ -92,8 +103,4 @@ struct Refusal: Error {
         self.allowed = allowed
         self.scheme = scheme
     }
-}
-
-extension HTTPField.Name {
-    static let secFetchSite = HTTPField.Name("Sec-Fetch-Site")!
 }

@@ -1,8 +1,5 @@
 import ConcurrencySupport
 import Control
-import HTTPTypes
-import Hummingbird
-import NIOCore
 import ServiceLifecycle
 import Supervisord
 
@@ -24,9 +21,9 @@ struct LogTail: Sendable {
         self.gate = gate
     }
 
-    func respond(to request: Request, _ context: ConsoleRequestContext) async throws -> Response {
-        try gate.checkOrigin(request.head)
-        let (name, stream) = try Self.parts(of: request.uri.path)
+    func respond(to request: HTTPRequest) async throws -> HTTPResponse {
+        try gate.checkOrigin(request)
+        let (name, stream) = try Self.parts(of: request.path)
         guard let place = clients.enter(atMost: Self.maximumClients) else {
             throw Refusal(.tooManyRequests, "tooManyStreams", "too many clients follow logs; end one")
         }
@@ -38,29 +35,24 @@ struct LogTail: Sendable {
         }
         // A client that reads slowly has the daemon wait: the console's own connection stays free.
         let client = try await methods.daemon.another()
-        // Also for a process that writes nothing more.
-        context.channel.closeFuture.whenComplete { _ in client.close() }
         let lines = try await client.items(of: .logs(LogQuery(paths: [process.path], lines: Self.linesBefore, follows: true)))
-        let body = ResponseBody { writer in
+        let body = HTTPResponse.Body.stream { write in
             defer {
                 client.close()
                 place.leave()
             }
-            // The head goes with the first bytes.
-            try await writer.write(ByteBuffer())
             // The end of the log is also that of the daemon or the console: the client sees the end of the stream.
             try await withGracefulShutdownHandler {
                 while case .items(let items)? = try? await lines.next() {
                     for item in items {
                         let line = try ControlJSON.decode(LogLine.self, from: item)
                         guard line.path == process.path, line.stream == stream, line.gap == nil else { continue }
-                        try await writer.write(ByteBuffer(string: line.line + (line.partial == true ? "" : "\n")))
+                        try await write(Array((line.line + (line.partial == true ? "" : "\n")).utf8))
                     }
                 }
             } onGracefulShutdown: {
                 client.close()
             }
-            try await writer.finish(nil)
         }
         return .text(.ok, "text/plain; charset=utf-8", body)
     }

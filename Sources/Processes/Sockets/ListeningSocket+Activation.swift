@@ -43,6 +43,15 @@ extension ListeningSocket {
         return copy < 0 ? nil : copy
     }
 
+    /// Opens the socket if it isn't open yet.
+    ///
+    /// - Returns: its descriptor, which belongs to this object, and its place, with the port that the kernel has chosen where that is 0.
+    /// - Throws: an error when the address can't be had.
+    package func listen() throws(ProcessError) -> (descriptor: Int32, address: SocketSpecification.Address) {
+        let descriptor = try open()
+        return (descriptor, Self.address(of: descriptor) ?? address)
+    }
+
     static func isListening(_ descriptor: Int32) -> Bool {
         var (isListening, length) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
         return getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &isListening, &length) == 0 && isListening != 0

@@ -1,10 +1,8 @@
 import Control
-import HTTPTypes
-import Hummingbird
 import Supervisord
 
 /// Answers the requests of browsers and of Prometheus.
-struct ConsoleResponder: HTTPResponder {
+struct ConsoleResponder: Sendable {
     let configuration: ConsoleConfiguration
     let gate: RequestGuard
     let questions: Questions
@@ -26,54 +24,56 @@ struct ConsoleResponder: HTTPResponder {
         logTail = methods.map { [gate] in LogTail(methods: $0, gate: gate) }
     }
 
-    func respond(to request: Request, context: ConsoleRequestContext) async throws -> Response {
+    func respond(to request: HTTPRequest) async -> HTTPResponse {
         do {
-            try gate.checkHost(request.head)
-            return try await answer(request, context)
+            try gate.checkForm(request)
+            try gate.checkHost(request)
+            return try await answer(request)
         } catch let refusal as Refusal {
             return .refusal(refusal)
         } catch let error as ControlError {
             return .refusal(Refusal(error))
+        } catch {
+            return .refusal(Refusal(.internalServerError, "internalError", "\(error)"))
         }
     }
 
-    private func answer(_ request: Request, _ context: ConsoleRequestContext) async throws -> Response {
-        let path = request.uri.path
+    private func answer(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let path = request.path
         if let supervisord, path == SupervisordInterface.path {
-            guard request.method == .post else {
+            guard request.method == "POST" else {
                 throw Refusal(.methodNotAllowed, "methodNotAllowed", "this address answers to POST alone", allowed: "POST")
             }
-            return try await supervisord.respond(to: request, context)
+            return try await supervisord.respond(to: request)
         }
         if let logTail, path.hasPrefix(LogTail.path) {
-            guard request.method == .get else {
+            guard request.method == "GET" else {
                 throw Refusal(.methodNotAllowed, "methodNotAllowed", "this address answers to GET alone", allowed: "GET")
             }
-            return try await logTail.respond(to: request, context)
+            return try await logTail.respond(to: request)
         }
         let isChange = Changes.operations.contains(path)
         guard isChange || Questions.paths.contains(path) || Asset.all[path] != nil else {
             throw Refusal(.notFound, "noSuchPage", "there is no such page; see /openapi.json")
         }
         switch request.method {
-        case .get where !isChange: return try await show(path, request, context)
-        case .head where !isChange: return try await show(path, request, context).createHeadResponse()
-        case .post where isChange:
-            try gate.checkChange(request.head)
-            return try await changes.carryOut(path, request, context)
+        case "GET" where !isChange, "HEAD" where !isChange: return try await show(path, request)
+        case "POST" where isChange:
+            try gate.checkChange(request)
+            return try await changes.carryOut(path, request)
         default:
             let allowed = isChange ? "POST" : "GET, HEAD"
             throw Refusal(.methodNotAllowed, "methodNotAllowed", "this address answers to \(allowed) alone", allowed: allowed)
         }
     }
 
-    private func show(_ path: String, _ request: Request, _ context: ConsoleRequestContext) async throws -> Response {
-        if let asset = Asset.all[path] { return .asset(asset, known: request.headers[.ifNoneMatch]) }
+    private func show(_ path: String, _ request: HTTPRequest) async throws -> HTTPResponse {
+        if let asset = Asset.all[path] { return .asset(asset, known: request[.ifNoneMatch]) }
         // The head of a stream would open it.
         if path == "/api/v1/stream" {
-            guard request.method == .get else { return .text(.ok, "text/event-stream", ResponseBody()) }
-            return try await stream.response(to: request, context)
+            guard request.method == "GET" else { return .text(.ok, "text/event-stream", .bytes([])) }
+            return try await stream.response(to: request)
         }
-        return try await questions.answer(path, Parameters(request.uri))
+        return try await questions.answer(path, Parameters(request))
     }
 }

@@ -1,6 +1,4 @@
 import Control
-import HTTPTypes
-import Hummingbird
 import WireProtocol
 
 /// The part of the API that shows and changes nothing: it mirrors the questions of the control protocol.
@@ -33,7 +31,7 @@ struct Questions: Sendable {
     }
 
     /// Returns the answer of one of the addresses.
-    func answer(_ address: String, _ parameters: Parameters) async throws -> Response {
+    func answer(_ address: String, _ parameters: Parameters) async throws -> HTTPResponse {
         switch address {
         case "/healthz": return .text("text/plain; charset=utf-8", "ok\n")
         case "/readyz": return try await readiness()
@@ -63,21 +61,21 @@ struct Questions: Sendable {
         }
     }
 
-    private func readiness() async throws -> Response {
+    private func readiness() async throws -> HTTPResponse {
         guard await feed.isConnected else {
             throw Refusal(.serviceUnavailable, "unreachable", await feed.problem?.message ?? "the daemon hasn't answered yet")
         }
         return .text("text/plain; charset=utf-8", "ready\n")
     }
 
-    private func events(_ parameters: Parameters) async throws -> Response {
+    private func events(_ parameters: Parameters) async throws -> HTTPResponse {
         let limit = try parameters.number("limit", in: 1...1000, default: 200)
         let after = try parameters.number("after", in: 0...1 << 53, default: 0)
         let (entries, _) = await feed.ring.after(UInt64(after), limit: limit, path: try parameters.optionalPath())
         return try .json(["events": entries])
     }
 
-    private func logs(_ parameters: Parameters) async throws -> Response {
+    private func logs(_ parameters: Parameters) async throws -> HTTPResponse {
         let lines = try parameters.number("lines", in: 1...1000, default: 200)
         var path = try parameters.path()
         let isKnown = await feed.table.rows[path] != nil
@@ -96,8 +94,8 @@ struct Questions: Sendable {
     }
 }
 
-extension Response {
-    fileprivate static func text(_ mediaType: String, _ text: String) -> Response {
-        .text(.ok, mediaType, ResponseBody(byteBuffer: ByteBuffer(string: text)))
+extension HTTPResponse {
+    fileprivate static func text(_ mediaType: String, _ text: String) -> HTTPResponse {
+        .text(.ok, mediaType, .bytes(Array(text.utf8)))
     }
 }

@@ -1,7 +1,4 @@
 import Control
-import HTTPTypes
-import Hummingbird
-import NIOCore
 import WireProtocol
 
 /// The part of the API that changes something: the operations on a lifecycle, and an ask that is traced.
@@ -20,8 +17,8 @@ struct Changes: Sendable {
     let daemon: DaemonConnection
     let traces: TraceShelf
 
-    func carryOut(_ address: String, _ request: Request, _ context: ConsoleRequestContext) async throws -> Response {
-        let body = try await members(of: request, context)
+    func carryOut(_ address: String, _ request: HTTPRequest) async throws -> HTTPResponse {
+        let body = try await members(of: request)
         guard let path = body["path"]?.stringValue, path.hasPrefix("/") else {
             throw Refusal(
                 .badRequest,
@@ -46,7 +43,7 @@ struct Changes: Sendable {
         }
     }
 
-    private func trace(_ path: String, _ body: JSONValue) async throws -> Response {
+    private func trace(_ path: String, _ body: JSONValue) async throws -> HTTPResponse {
         guard let message = body["message"]?.stringValue, !message.isEmpty else {
             throw Refusal(.badRequest, "invalidRequest", "`message` is missing; expected the name of a message")
         }
@@ -55,28 +52,23 @@ struct Changes: Sendable {
         return .json(bytes: try ControlJSON.bytes(of: answer))
     }
 
-    private func members(of request: Request, _ context: ConsoleRequestContext) async throws -> JSONValue {
-        let buffer = try await request.collectBody(upTo: Self.maximumBody, context)
-        let value = try ControlJSON.parse(Array(buffer.readableBytesView))
+    private func members(of request: HTTPRequest) async throws -> JSONValue {
+        let value = try ControlJSON.parse(try await request.collectBody(upTo: Self.maximumBody))
         guard value.objectValue != nil else { throw Refusal(.badRequest, "invalidRequest", "the body isn't a JSON object") }
         return value
     }
 }
 
-extension Request {
+extension HTTPRequest {
     /// The time in which a body must come whole.
-    private static let bodyTimeout = TimeAmount.seconds(10)
+    private static let bodyTimeout = Duration.seconds(10)
 
     /// Returns the body.
     ///
     /// - Throws: the refusal of a body that is too large.
-    func collectBody(upTo maximum: Int, _ context: ConsoleRequestContext) async throws -> ByteBuffer {
-        let channel = context.channel
-        // A body that comes byte by byte isn't waited for.
-        let limit = channel.eventLoop.scheduleTask(in: Self.bodyTimeout) { channel.close(promise: nil) }
-        defer { limit.cancel() }
+    func collectBody(upTo maximum: Int) async throws(Refusal) -> [UInt8] {
         do {
-            return try await body.collect(upTo: maximum)
+            return try await body(upTo: maximum, within: Self.bodyTimeout)
         } catch {
             throw Refusal(.contentTooLarge, "tooLarge", "the body has more than \(maximum) bytes")
         }

@@ -1,12 +1,9 @@
-import HTTPTypes
-import HummingbirdCore
-
 /// The parameters in the address of a request.
 struct Parameters {
-    private let values: [Substring: Substring]
+    private let values: [String: String]
 
-    init(_ uri: URI) {
-        values = Dictionary(uri.queryParameters.map { ($0.key, $0.value) }) { first, _ in first }
+    init(_ request: HTTPRequest) {
+        values = Dictionary(request.parameters.map { ($0.name, $0.value) }) { first, _ in first }
     }
 
     /// Returns the path of a coordinator.
@@ -21,11 +18,11 @@ struct Parameters {
         guard path.hasPrefix("/"), path.utf8.count <= 4096 else {
             throw Refusal(.badRequest, "invalidRequest", "`path` doesn't begin with a slash; expected a path such as /shop/cart")
         }
-        return String(path)
+        return path
     }
 
     /// Returns a number within bounds.
-    func number(_ name: Substring, in bounds: ClosedRange<Int>, default fallback: Int) throws(Refusal) -> Int {
+    func number(_ name: String, in bounds: ClosedRange<Int>, default fallback: Int) throws(Refusal) -> Int {
         guard let text = values[name] else { return fallback }
         guard let number = Int(text), bounds.contains(number) else {
             throw Refusal(
@@ -38,5 +35,5 @@ struct Parameters {
     }
 
     /// Returns a text that isn't empty, if there is one.
-    func text(_ name: Substring) -> String? { values[name].flatMap { $0.isEmpty ? nil : String($0) } }
+    func text(_ name: String) -> String? { values[name].flatMap { $0.isEmpty ? nil : $0 } }
 }

@@ -1,10 +1,9 @@
 import CConsoleAssets
-import Hummingbird
 
 /// A file of the page.
 struct Asset: Sendable {
     let mediaType: String
-    let body: ByteBuffer
+    let body: [UInt8]
     /// The name of this content, for browsers that have it already.
     let tag: String
 
@@ -22,7 +21,7 @@ struct Asset: Sendable {
 
     private init(mediaType: String, bytes: [UInt8]) {
         self.mediaType = mediaType
-        body = ByteBuffer(bytes: bytes)
+        body = bytes
         // FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/: two versions of a file differ, and no one gains by making them collide.
         tag = "\"\(String(bytes.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }, radix: 16))\""
     }

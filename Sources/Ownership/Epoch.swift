@@ -14,6 +14,9 @@ public struct Epoch: Hashable, Comparable, Sendable, RawRepresentable {
         self.rawValue = rawValue
     }
 
+    /// The lowest epoch that can come after this one; the highest number itself, which is no store's epoch.
+    var next: Epoch { Epoch(rawValue: rawValue == .max ? .max : rawValue + 1) }
+
     /// Compares the numbers.
     public static func < (left: Epoch, right: Epoch) -> Bool {
         left.rawValue < right.rawValue

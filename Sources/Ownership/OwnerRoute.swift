@@ -93,7 +93,7 @@ public struct OwnerRoute: Sendable {
     /// - Returns: The step of that message, which wasn't handled.
     public mutating func notHere(sent: Epoch, known: Epoch?) -> Step {
         // The owner with the refused epoch isn't the owner any more, so the next one has a higher one.
-        lowest = max(lowest, known ?? lowest, Epoch(rawValue: sent.rawValue + 1))
+        lowest = max(lowest, known ?? lowest, sent.next)
         if case .known(let owner) = state, owner.epoch < lowest { state = .unknown }
         return nextStep()
     }

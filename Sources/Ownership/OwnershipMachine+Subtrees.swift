@@ -145,7 +145,7 @@ extension OwnershipMachine {
     private mutating func lose(_ index: Int, _ epoch: Epoch) {
         guard let lease else { return }
         let path = subtrees[index].path
-        note(path, goneBefore: epoch.rawValue + 1)
+        note(path, goneBefore: epoch.next.rawValue)
         subtrees[index].standing = .ending(epoch, lease: lease.id)
         directives += [.fence(path, epoch), .stop(path, epoch, drains: false)]
     }
@@ -182,7 +182,7 @@ extension OwnershipMachine {
     /// Takes note that a key isn't the node's any more.
     private mutating func release(_ index: Int) {
         guard case .releasing(let epoch, let reason, _) = subtrees[index].standing else { return }
-        note(subtrees[index].path, goneBefore: epoch.rawValue + 1)
+        note(subtrees[index].path, goneBefore: epoch.next.rawValue)
         switch reason {
         case .handedOver: subtrees[index].standing = .waiting(until: now)
         // The assignment goes with the key. If it stays, the key had been deleted by another hand, and the failure wasn't told: the subtree

@@ -124,7 +124,7 @@ private struct Rooms {
     }
 
     mutating func put(_ subtree: PlacedSubtree, on name: NodeName) {
-        taken[name, default: 0] += subtree.weight
+        taken[name] = load(of: name, with: subtree)
         if let group = subtree.group { groups[name, default: []].insert(group) }
     }
 
@@ -135,8 +135,14 @@ private struct Rooms {
         if !subtree.labels.isSubset(of: node.labels) { return .labels }
         if subtree.failedOn.contains(name) { return .failed }
         if let group = subtree.group, groups[name]?.contains(group) == true { return .group }
-        if let capacity = node.capacity, taken[name, default: 0] + subtree.weight > capacity { return .capacity }
+        if let capacity = node.capacity, load(of: name, with: subtree) > capacity { return .capacity }
         return nil
+    }
+
+    /// Returns the sum of the weights on a node with a further subtree, or the highest number when the sum is higher.
+    private func load(of name: NodeName, with subtree: PlacedSubtree) -> Int {
+        let (sum, isOverflow) = taken[name, default: 0].addingReportingOverflow(subtree.weight)
+        return isOverflow ? .max : sum
     }
 
     /// Returns why no node may have a subtree: the reason of the node that came nearest.

@@ -93,6 +93,27 @@ import Testing
         }
     }
 
+    /// An idle watch doesn't have etcd look through all that other programs have written, again and again.
+    @Test func aWatchThatIsFarBehindListsAgain() async throws {
+        try await EtcdMembers.shared.withStore {
+            $0.watchLimit = .milliseconds(300)
+            $0.mostLookedThrough = 3
+        } _: { store in
+            let alpha = try await store.joined("alpha")
+            var watch = store.watch(.everything, after: try await store.list(.everything, until: soon).revision).makeAsyncIterator()
+            for number in 0..<4 { try await EtcdMembers.shared.etcdctl("put", "\(store.keys.prefix.dropLast())-other", "\(number)") }
+            // It has looked once, and doesn't look again.
+            guard case .outdated = await watch.next() else {
+                Issue.record("the watch goes on at its last own revision")
+                return
+            }
+            // Where it lists, it goes on, and misses nothing.
+            watch = store.watch(.everything, after: try await store.list(.everything, until: soon).revision).makeAsyncIterator()
+            _ = try await store.owned("/shop", by: alpha)
+            #expect(await watch.changes(1).map(\.key) == [.owner("/shop")])
+        }
+    }
+
     private func compact(_ etcd: EtcdMembers, _ store: EtcdStore) async throws {
         let first = try await store.list(.everything, until: soon).revision
         var last: StoreRevision?

@@ -109,6 +109,18 @@ struct PlacementTests {
         #expect(smaller.moves.map(\.reason) == [.capacity])
     }
 
+    @Test("Weights of any size have a sum", arguments: [0, 1, 1_000_000, Int.max])
+    func extremeWeights(weight: Int) throws {
+        let nodes = [try Self.node("a", capacity: 1_000_000), try Self.node("b", capacity: Int.max), try Self.node("c", capacity: nil)]
+        let subtrees = (0..<6).map { PlacedSubtree("/\($0)", weight: weight) }
+        for rebalances in [false, true] {
+            let plan = Placer(rebalances: rebalances).plan(subtrees, on: nodes, from: ["/0": nodes[2].name, "/1": nodes[2].name])
+            #expect(plan.assignments.count == 6)
+            let onA = plan.assignments.values.count { $0 == nodes[0].name }
+            #expect(weight == 0 || onA <= 1_000_000 / weight)
+        }
+    }
+
     @Test("A pin moves a subtree to a node that may have it, and no pin moves it back")
     func pins() throws {
         let nodes = [try Self.node("a"), try Self.node("b", capacity: 0)]

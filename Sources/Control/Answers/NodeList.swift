@@ -55,8 +55,12 @@ public struct NodeList: Codable, Hashable, Sendable {
     /// The paths of the subtrees that no node owns.
     public var homeless: [String]
 
+    /// The entries of the cluster's store that can't be read and are ignored, twenty at most; nil: none.
+    public var unreadable: [String]?
+
     /// Creates a list.
-    public init(cluster: String, membership: String, nodes: [Entry], homeless: [String] = []) {
+    public init(cluster: String, membership: String, nodes: [Entry], homeless: [String] = [], unreadable: [String]? = nil) {
+        self.unreadable = unreadable
         self.cluster = cluster
         self.membership = membership
         self.nodes = nodes

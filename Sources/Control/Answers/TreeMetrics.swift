@@ -35,8 +35,12 @@ public struct TreeMetrics: Codable, Hashable, Sendable {
     /// The asks since the daemon started.
     public var asks: [Asks]
 
+    /// The number of entries of the cluster's store that can't be read and are ignored; nil: the daemon is no node of a cluster.
+    public var unreadableEntries: Int?
+
     /// Creates the description of a tree's asks.
-    public init(isCounting: Bool, boundsSeconds: [Double], asks: [Asks]) {
+    public init(isCounting: Bool, boundsSeconds: [Double], asks: [Asks], unreadableEntries: Int? = nil) {
+        self.unreadableEntries = unreadableEntries
         (self.isCounting, self.boundsSeconds, self.asks) = (isCounting, boundsSeconds, asks)
     }
 
@@ -44,5 +48,6 @@ public struct TreeMetrics: Codable, Hashable, Sendable {
         case asks
         case isCounting = "counting"
         case boundsSeconds = "bounds_seconds"
+        case unreadableEntries = "unreadable_entries"
     }
 }

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Control
 import Processes
 
@@ -108,6 +109,11 @@ extension PrometheusText {
 
     /// Adds the times of asks, if they are counted.
     fileprivate mutating func add(_ metrics: TreeMetrics) {
+        if let count = metrics.unreadableEntries {
+            let name = "coordinator_cluster_unreadable_entries"
+            begin(name, "gauge", help: "Entries of the cluster's store that can't be read and are ignored.")
+            add(name, Double(count))
+        }
         guard metrics.isCounting else { return }
         let name = "coordinator_ask_duration_seconds"
         begin(name, "histogram", help: "The time from the arrival of an ask in the coordinator's process to its answer.")
@@ -115,7 +121,7 @@ extension PrometheusText {
             let labels = [("path", asks.path), ("message", asks.message), ("outcome", asks.hasFailed ? "failure" : "success")]
             var sum: UInt64 = 0
             for (bound, count) in zip(metrics.boundsSeconds + [.infinity], asks.buckets) {
-                sum += count
+                sum = sum.addingSaturating(count)
                 add("\(name)_bucket", Double(sum), labels + [("le", Self.number(bound))])
             }
             add("\(name)_sum", asks.sumSeconds, labels)

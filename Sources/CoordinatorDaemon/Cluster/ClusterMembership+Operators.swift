@@ -27,8 +27,14 @@ extension ClusterMembership {
             cluster: configuration.name,
             membership: await node.membership,
             nodes: entries,
-            homeless: homeless
+            homeless: homeless,
+            unreadable: view.unreadable.isEmpty ? nil : Array(view.unreadable.keys.map(\.description).sorted().prefix(20))
         )
+    }
+
+    /// The number of entries of the store that can't be read.
+    var unreadableCount: Int? {
+        get async { await node?.clusterView.unreadable.count }
     }
 
     /// Tells where the subtree is to which a path belongs.

@@ -171,7 +171,7 @@ struct ControlRequestHandler: ControlHandler {
         case .deadLetters:
             try ControlJSON.value(of: DeadLetterList(runtime.deadLetters))
         case .metrics:
-            try ControlJSON.value(of: TreeMetrics(runtime.askDurations))
+            try ControlJSON.value(of: TreeMetrics(runtime.askDurations, unreadableEntries: await cluster?.unreadableCount))
         case .ping:
             [:]
         case .shutdown(let now):

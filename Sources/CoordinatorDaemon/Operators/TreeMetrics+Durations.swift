@@ -3,8 +3,10 @@ import Control
 import Coordinators
 
 extension TreeMetrics {
-    /// - Parameter asks: The times of the asks; nil: they aren't counted.
-    init(_ asks: AskDurations?) {
+    /// - Parameters:
+    ///   - asks: The times of the asks; nil: they aren't counted.
+    ///   - unreadableEntries: The number of entries of the cluster's store that can't be read; nil: there is no cluster.
+    init(_ asks: AskDurations?, unreadableEntries: Int?) {
         let counted = (asks?.histograms ?? [:]).map { key, histogram in
             Asks(
                 path: key.path,
@@ -18,7 +20,8 @@ extension TreeMetrics {
         self.init(
             isCounting: asks != nil,
             boundsSeconds: Histogram.bounds.map { Double($0.nanosecondsClamped) / 1e9 },
-            asks: counted.sorted { ($0.path, $0.message, $0.hasFailed ? 1 : 0) < ($1.path, $1.message, $1.hasFailed ? 1 : 0) }
+            asks: counted.sorted { ($0.path, $0.message, $0.hasFailed ? 1 : 0) < ($1.path, $1.message, $1.hasFailed ? 1 : 0) },
+            unreadableEntries: unreadableEntries
         )
     }
 }

@@ -212,13 +212,15 @@ extension EtcdForms {
     }
 
     struct WatchMessage: Decodable, Sendable {
+        let header: Header?
+        let created: Bool?
         let canceled: Bool?
         let reason: String?
         let compacted: EtcdNumber?
         let events: [Event]?
 
         enum CodingKeys: String, CodingKey {
-            case canceled, events
+            case header, created, canceled, events
             case reason = "cancel_reason"
             case compacted = "compact_revision"
         }

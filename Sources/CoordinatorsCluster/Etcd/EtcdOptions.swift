@@ -53,6 +53,9 @@ public struct EtcdOptions: Sendable {
     /// The time without a change after which a watch makes its connection anew: one that is cut without a word looks like one on which
     /// nothing happens.
     public var watchLimit: Duration
+    /// The number of revisions, those of other programs' keys, through which etcd is made to look when a watch is made anew; after more the keys
+    /// are listed, which costs what the cluster itself has.
+    package var mostLookedThrough: UInt64 = 1_000
 
     /// Creates options.
     ///

@@ -13,6 +13,7 @@ public final class EtcdStore: RevisionedStore {
     let client: EtcdClient
     package let keys: EtcdKeys
     let watchLimit: Duration
+    private let mostLookedThrough: UInt64
 
     /// Creates a store; nothing is sent before the first call.
     ///
@@ -26,6 +27,7 @@ public final class EtcdStore: RevisionedStore {
         keys = EtcdKeys(cluster: options.cluster)
         client = try EtcdClient(options)
         (tryLimit, watchLimit) = (options.tryLimit, options.watchLimit)
+        mostLookedThrough = options.mostLookedThrough
     }
 
     /// The number of requests that were sent to etcd, those of watches included.
@@ -36,8 +38,16 @@ public final class EtcdStore: RevisionedStore {
 
     /// Returns the changes after a revision, by as many connections as it takes, one after the other.
     public func watch(_ range: StoreRange, after revision: StoreRevision) -> StoreWatch {
-        StoreWatch { [client, keys, tryLimit, watchLimit] in
-            EtcdWatch(client: client, keys: keys, range: range, after: revision, openLimit: tryLimit, idleLimit: watchLimit)
+        StoreWatch { [client, keys, tryLimit, watchLimit, mostLookedThrough] in
+            EtcdWatch(
+                client: client,
+                keys: keys,
+                range: range,
+                after: revision,
+                openLimit: tryLimit,
+                idleLimit: watchLimit,
+                mostLookedThrough: mostLookedThrough
+            )
         }
     }
 }

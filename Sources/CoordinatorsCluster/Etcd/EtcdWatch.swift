@@ -24,8 +24,11 @@ final class EtcdWatch: WatchReader {
     private let range: StoreRange
     private let openLimit: Duration
     private let idleLimit: Duration
+    private let mostLookedThrough: UInt64
     /// The revision of the last change that was delivered, or of those of other programs' keys after it.
     private var seen: StoreRevision
+    /// The revision that the store had when it began the present watch.
+    private var present: StoreRevision
     private var connection: Connection?
     private var pause = Duration.zero
     private var isInterrupted = false
@@ -37,9 +40,11 @@ final class EtcdWatch: WatchReader {
         range: StoreRange,
         after revision: StoreRevision,
         openLimit: Duration,
-        idleLimit: Duration
+        idleLimit: Duration,
+        mostLookedThrough: UInt64
     ) {
-        (self.client, self.keys, self.range, seen) = (client, keys, range, revision)
+        self.mostLookedThrough = mostLookedThrough
+        (self.client, self.keys, self.range, seen, present) = (client, keys, range, revision, revision)
         (self.openLimit, self.idleLimit) = (openLimit, idleLimit)
     }
 
@@ -51,7 +56,15 @@ final class EtcdWatch: WatchReader {
             }
             switch await step(connection) {
             case .line(let bytes): if let event = read(bytes) { return event }
-            case .silence, .cut: self.connection = nil
+            case .silence:
+                self.connection = nil
+                // The next watch would have etcd look through all that other programs have written since, again and again. A listing costs
+                // what the cluster itself has.
+                if present.rawValue > seen.rawValue, present.rawValue - seen.rawValue > mostLookedThrough {
+                    isOver = true
+                    return .outdated
+                }
+            case .cut: self.connection = nil
             case .end: if let event = lose(.refused(code: 14, message: "the watch was closed")) { return event }
             case .fault(let fault):
                 if fault.isOfTheMember { client.endpoints.fail(connection.endpoint) }
@@ -67,7 +80,7 @@ final class EtcdWatch: WatchReader {
         let creation = EtcdForms.Watch.Creation(
             key: form.key,
             end: form.end,
-            start: EtcdNumber(Int64(clamping: seen.rawValue) + 1)
+            start: EtcdNumber(Int64(clamping: seen.rawValue).addingSaturating(1))
         )
         do throws(EtcdFault) {
             let limit = ContinuousClock.now + openLimit
@@ -120,6 +133,7 @@ final class EtcdWatch: WatchReader {
             return lose(fault)
         }
         (pause, isInterrupted) = (.zero, false)
+        if message.created == true, let revision = message.header?.revision?.value { present = StoreRevision(revision) }
         guard let events = message.events, !events.isEmpty else { return nil }
         for event in events { if let number = event.kv?.modified?.value { seen = max(seen, StoreRevision(number)) } }
         let changes = events.compactMap(keys.change)

@@ -9,6 +9,8 @@ import Processes
 final class EpochFile: Sendable {
     private static let title = "coordinators-epochs 1"
     private static let step: UInt64 = 1000
+    /// The highest number that a file can have: no cluster comes near it.
+    private static let highest = UInt64(Int64.max)
 
     /// The number below the first one that is new.
     let first: UInt64
@@ -51,7 +53,8 @@ final class EpochFile: Sendable {
         let count = read(descriptor, &bytes, bytes.count)
         guard count >= 0 else { throw .file(path, "read") }
         let lines = String(decoding: bytes[..<count], as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
-        guard lines.count == 3, lines[0] == title, let number = UInt64(lines[1]), lines[2].isEmpty else {
+        guard lines.count == 3, lines[0] == title, let number = UInt64(lines[1]), number <= highest, lines[2].isEmpty
+        else {
             throw StoreError(
                 code: .unusable,
                 message: "\(path) isn't a file of epochs. Restore it: epochs that begin again would let earlier owners write."

@@ -110,7 +110,13 @@ extension ClusterNode {
                 metadata: ["coordinator.path": "\(unplaced.path)", "reason": "\(unplaced.reason)"]
             )
         }
-        for path in view.assignments.keys where view.wishes[path] == nil { changes.append((path, nil)) }
+        for path in view.assignments.keys where view.wishes[path] == nil && view.unreadable[.desired(path)] == nil {
+            changes.append((path, nil))
+        }
+        // The leader's own entries are written anew when they can't be read.
+        for (path, node) in plan.assignments where view.unreadable[.assignment(path)] != nil && present[path] == node {
+            changes.append((path, SubtreeAssignment(node: node, failures: view.assignments[path]?.value.failures ?? [])))
+        }
         return changes
     }
 
@@ -125,7 +131,7 @@ extension ClusterNode {
     private func write(_ changes: [(path: String, assignment: SubtreeAssignment?)], _ epoch: Epoch) async throws(StoreError) {
         for (path, assignment) in changes {
             let key = StoreKey.assignment(path)
-            let since = view.assignments[path]?.modified
+            let since = view.assignmentRevision(of: path)
             let revision = try await store.put(assignment?.json, for: key, guardedBy: .placement(by: epoch, since: since), until: tryEnd)
             let entry = assignment.map {
                 StoreEntry(key: key, value: $0.json, created: since ?? revision, modified: revision, lease: nil)
@@ -167,6 +173,7 @@ extension ClusterNode {
 
     private func publishAll() async {
         defer { isPublishing = false }
+        var isFailing = false
         while let (path, wish) = wishes.first, !Task.isCancelled {
             wishes[path] = nil
             do throws(StoreError) {
@@ -175,7 +182,16 @@ extension ClusterNode {
                     wish.pin = known?.pin
                     return wish
                 }
+                isFailing = false
             } catch {
+                // Once, and not with each try.
+                if !isFailing, !Task.isCancelled {
+                    options.logger.warning(
+                        "what a subtree wants can't be made known yet",
+                        metadata: ["coordinator.path": "\(path)", "error": "\(error)"]
+                    )
+                }
+                isFailing = true
                 if wishes[path] == nil { wishes[path] = .some(wish) }
                 try? await TimeSource.monotonic.sleep(until: .now + options.terms.pause)
             }
@@ -194,9 +210,15 @@ extension ClusterNode {
             (assignment.failures, assignment.isGivenUp) = ([], false)
             try await store.put(assignment.json, for: entry.key, guardedBy: .unchanged(since: entry.modified), until: tryEnd)
         }
-        try await change(path) { wish in
-            var wish = wish
-            wish?.pin = node
+        try await change(path) { wish throws(StoreError) in
+            guard var wish = wish ?? view.wishes[path]?.value else {
+                if view.unreadable[.desired(path)] == nil { return nil }
+                throw StoreError(
+                    code: .unintelligible,
+                    message: "Could not pin \(path): the entry \(StoreKey.desired(path)) can't be read. Reload a configuration that has it."
+                )
+            }
+            wish.pin = node
             return wish
         }
     }
@@ -224,12 +246,12 @@ extension ClusterNode {
         }
     }
 
-    private func change(_ path: String, _ body: (SubtreeWish?) -> SubtreeWish?) async throws(StoreError) {
+    private func change(_ path: String, _ body: (SubtreeWish?) throws(StoreError) -> SubtreeWish?) async throws(StoreError) {
         let key = StoreKey.desired(path)
         while true {
             let entry = try await store.list(.key(key), until: tryEnd).entries.first
             let known = entry.flatMap { SubtreeWish(json: $0.value) }
-            let next = body(known)
+            let next = try body(known)
             if next == known, entry == nil || known != nil { return }
             do throws(StoreError) {
                 try await store.put(next?.json, for: key, guardedBy: .unchanged(since: entry?.modified), until: tryEnd)

@@ -86,9 +86,12 @@ extension ClusterNode {
 
     /// Lists the cluster's keys and follows their changes, until the task is cancelled.
     func watch() async {
+        var isBlind = false
         while !Task.isCancelled {
             do throws(StoreError) {
                 let listing = try await store.list(.everything, until: tryEnd)
+                if isBlind { options.logger.notice("the node sees the cluster's keys again") }
+                isBlind = false
                 see(listing)
                 for await event in store.watch(.everything, after: listing.revision) {
                     switch event {
@@ -99,7 +102,11 @@ extension ClusterNode {
                     }
                 }
             } catch {
-                options.logger.debug("the cluster's keys can't be listed", metadata: ["error": "\(error)"])
+                // Once, and not with each try.
+                if !isBlind, !Task.isCancelled {
+                    options.logger.warning("the node can't list the cluster's keys", metadata: ["error": "\(error)"])
+                }
+                isBlind = true
                 try? await TimeSource.monotonic.sleep(until: .now + options.terms.pause)
             }
         }
@@ -107,7 +114,7 @@ extension ClusterNode {
 
     private func see(_ listing: StoreListing) {
         let former = view
-        view = ClusterView(listing)
+        view = ClusterView(listing, after: former)
         for path in Set(former.assignments.keys).union(view.assignments.keys).union(machine.subtrees.map(\.path)) { seeAssignment(path) }
         for (path, owner) in view.owners { tell(.ownerSeen(path, owner.epoch, lease: owner.lease?.rawValue)) }
         for path in Set(former.owners.keys).union(machine.subtrees.map(\.path)) where view.owners[path] == nil {
@@ -133,6 +140,21 @@ extension ClusterNode {
         lookAround()
     }
 
+    /// Logs the entries that can't be read, each once.
+    private func nameUnreadable() {
+        let present = Set(view.unreadable.keys)
+        for key in present.subtracting(unreadable).sorted(by: { $0.description < $1.description }).prefix(Self.mostUnreadableLogged) {
+            options.logger.warning(
+                "an entry of the cluster's store can't be read and is ignored",
+                metadata: ["entry": "\(key)", "entries": "\(present.count)"]
+            )
+        }
+        unreadable = present
+    }
+
+    /// The number of entries that are logged at once: whoever writes to the store can make any number.
+    private static let mostUnreadableLogged = 20
+
     private func seeAssignment(_ path: String) {
         if let assignment = view.assignments[path]?.value, assignment.node == record.name {
             tell(.assigned(path, moves: assignment.failures.count))
@@ -144,6 +166,7 @@ extension ClusterNode {
     /// Does what follows from a new view.
     private func lookAround() {
         isViewNew = true
+        nameUnreadable()
         host.viewChanged(view)
         if let own = view.nodes[record.name], own.lease == lease?.id { record.isDraining = own.value.isDraining }
         considerElection()

@@ -66,6 +66,8 @@ public actor ClusterNode {
     var isPlacing = false
     /// The subtrees that got no node in the last plan, so that each is logged once.
     var unplaced: Set<PlacementPlan.Unplaced> = []
+    /// The entries that can't be read and were logged.
+    var unreadable: Set<StoreKey> = []
     /// Whether the view has changed since the last plan was made.
     var isViewNew = false
     /// The subtrees that this node is to make known; `nil` for those that aren't to run any more.

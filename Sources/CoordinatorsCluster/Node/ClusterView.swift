@@ -22,6 +22,11 @@ public struct ClusterView: Sendable {
     public private(set) var owners: [String: Owner] = [:]
     /// The leader.
     public private(set) var leader: Owner?
+    /// The entries that can't be read, with the revisions of their last changes.
+    ///
+    /// A node or an owner whose entry can't be read counts as none. What a subtree wants, and the node that was chosen for it, stay as they were
+    /// read last: nothing is stopped or moved by an entry that says nothing.
+    public private(set) var unreadable: [StoreKey: StoreRevision] = [:]
     /// The revision that the view has reached.
     public private(set) var revision = StoreRevision(rawValue: 0)
 
@@ -34,6 +39,22 @@ public struct ClusterView: Sendable {
     public init(_ listing: StoreListing) {
         for entry in listing.entries { apply(StoreChange(key: entry.key, revision: entry.modified, entry: entry)) }
         revision = listing.revision
+    }
+
+    /// Creates a view of a listing that follows an earlier view.
+    ///
+    /// - Parameters:
+    ///   - listing: All entries of the cluster.
+    ///   - former: The view so far, from which values stay whose entries can't be read any more.
+    init(_ listing: StoreListing, after former: ClusterView) {
+        self.init(listing)
+        for key in unreadable.keys {
+            switch key {
+            case .desired(let path): wishes[path] = former.wishes[path]
+            case .assignment(let path): assignments[path] = former.assignments[path]
+            case .node, .owner, .leader, .checkpoint: break
+            }
+        }
     }
 
     /// Takes note of a change.
@@ -49,19 +70,41 @@ public struct ClusterView: Sendable {
     /// - Parameter change: The change.
     mutating func note(_ change: StoreChange) {
         switch change.key {
-        case .node(let name): Self.set(&nodes[name], change) { NodeRecord(json: $0) }
-        case .desired(let path): Self.set(&wishes[path], change) { SubtreeWish(json: $0) }
-        case .assignment(let path): Self.set(&assignments[path], change) { SubtreeAssignment(json: $0) }
-        case .owner(let path): owners[path] = change.entry.map(Owner.init)
-        case .leader: leader = change.entry.map(Owner.init)
+        case .node(let name): set(\.nodes[name], change, staysWhenUnreadable: false) { $0.name == name }
+        case .desired(let path): set(\.wishes[path], change, staysWhenUnreadable: true)
+        case .assignment(let path): set(\.assignments[path], change, staysWhenUnreadable: true)
+        case .owner(let path): set(\.owners[path], change)
+        case .leader: set(\.leader, change)
         case .checkpoint: break
         }
     }
 
-    private static func set<Value>(_ place: inout Known<Value>?, _ change: StoreChange, _ read: ([UInt8]) -> Value?) {
-        if let place, place.modified > change.revision { return }
-        place = change.entry.flatMap { entry in
-            read(entry.value).map { Known(value: $0, modified: change.revision, lease: entry.lease) }
+    /// Returns the revision of the last change of a path's assignment; `nil` when there is none.
+    func assignmentRevision(of path: String) -> StoreRevision? {
+        unreadable[.assignment(path)] ?? assignments[path]?.modified
+    }
+
+    private mutating func set(_ place: WritableKeyPath<ClusterView, Owner?>, _ change: StoreChange) {
+        let owner = change.entry.map(Owner.init)
+        self[keyPath: place] = owner
+        unreadable[change.key] = owner.map { $0.record == nil } == true ? change.revision : nil
+    }
+
+    private mutating func set<Value: StoreValue>(
+        _ place: WritableKeyPath<ClusterView, Known<Value>?>,
+        _ change: StoreChange,
+        staysWhenUnreadable: Bool,
+        _ isValid: (Value) -> Bool = { _ in true }
+    ) {
+        let latest = max(self[keyPath: place]?.modified ?? change.revision, unreadable[change.key] ?? change.revision)
+        if latest > change.revision { return }
+        if let entry = change.entry, let value = Value(json: entry.value), isValid(value) {
+            self[keyPath: place] = Known(value: value, modified: change.revision, lease: entry.lease)
+            unreadable[change.key] = nil
+        } else {
+            let isUnreadable = change.entry != nil
+            unreadable[change.key] = isUnreadable ? change.revision : nil
+            if !isUnreadable || !staysWhenUnreadable { self[keyPath: place] = nil }
         }
     }
 }

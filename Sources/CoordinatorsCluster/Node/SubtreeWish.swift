@@ -2,7 +2,7 @@ import FoundationEssentials
 public import Ownership
 
 /// What a subtree wants of the node on which it runs: the value of ``StoreKey/desired(_:)``.
-public struct SubtreeWish: Hashable, Sendable {
+public struct SubtreeWish: StoreValue {
     /// The labels that the node has to have, all of them.
     public var labels: [String: String]
     /// A group of which a node has one subtree at most; `nil`: none.
@@ -26,11 +26,13 @@ public struct SubtreeWish: Hashable, Sendable {
         (self.labels, self.group, self.weight, self.moves, self.pin) = (labels, group, weight, moves, pin)
     }
 
-    /// Reads a wish from its JSON; `nil` when the text isn't one.
+    /// Reads a wish from its JSON; `nil` when the text isn't one, or a number is out of the bounds of ``StoreBounds``.
     ///
     /// - Parameter json: The bytes of an entry's value.
     public init?(json: [UInt8]) {
-        guard let form = try? JSONDecoder().decode(Form.self, from: Data(json)), form.weight >= 0 else { return nil }
+        guard let form = try? JSONDecoder().decode(Form.self, from: Data(json)), StoreBounds.weights.contains(form.weight),
+            StoreBounds.moves.contains(form.moves)
+        else { return nil }
         self.init(labels: form.labels, group: form.group, weight: form.weight, moves: form.moves, pin: form.pin.flatMap(NodeName.init))
     }
 
@@ -49,7 +51,7 @@ public struct SubtreeWish: Hashable, Sendable {
 }
 
 /// The node that the leader has chosen for a subtree, and where the subtree has failed: the value of ``StoreKey/assignment(_:)``.
-public struct SubtreeAssignment: Hashable, Sendable {
+public struct SubtreeAssignment: StoreValue {
     /// A node on which the subtree has failed beyond its limit of restarts.
     public struct Failure: Hashable, Sendable, Codable {
         /// The name of the node.
@@ -79,7 +81,8 @@ public struct SubtreeAssignment: Hashable, Sendable {
     ///
     /// - Parameter json: The bytes of an entry's value.
     public init?(json: [UInt8]) {
-        guard let form = try? JSONDecoder().decode(Form.self, from: Data(json)) else { return nil }
+        guard let form = try? JSONDecoder().decode(Form.self, from: Data(json)), form.failures.count <= StoreBounds.moves.upperBound + 1
+        else { return nil }
         self.init(node: form.node.flatMap(NodeName.init), failures: form.failures, isGivenUp: form.isGivenUp)
     }
 

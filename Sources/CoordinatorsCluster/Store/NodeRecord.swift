@@ -2,7 +2,7 @@ import FoundationEssentials
 public import Ownership
 
 /// What a node tells the others of itself.
-public struct NodeRecord: Hashable, Sendable {
+public struct NodeRecord: StoreValue {
     /// The name, unique in the cluster.
     public var name: NodeName
     /// The address at which the node takes messages of other nodes.
@@ -37,11 +37,13 @@ public struct NodeRecord: Hashable, Sendable {
         (self.version, self.isDraining) = (version, isDraining)
     }
 
-    /// Reads a record from its JSON; `nil` when the text isn't a record.
+    /// Reads a record from its JSON; `nil` when the text isn't a record, or a number is out of the bounds of ``StoreBounds``.
     ///
     /// - Parameter json: The bytes of an entry's value.
     public init?(json: [UInt8]) {
-        guard let form = try? JSONDecoder().decode(Form.self, from: Data(json)), let name = NodeName(form.name) else { return nil }
+        guard let form = try? JSONDecoder().decode(Form.self, from: Data(json)), let name = NodeName(form.name),
+            StoreBounds.weights.contains(form.capacity)
+        else { return nil }
         self.init(
             name: name,
             address: form.address,

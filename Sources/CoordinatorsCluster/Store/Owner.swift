@@ -29,7 +29,7 @@ public struct Owner: Hashable, Sendable {
 }
 
 /// What an owner or a leader tells the other nodes of itself.
-public struct OwnerRecord: Hashable, Sendable {
+public struct OwnerRecord: StoreValue {
     /// The owner's node.
     public var node: NodeName
     /// The address at which the node takes messages of other nodes.

@@ -40,7 +40,8 @@ public enum StoreEvent: Sendable {
     /// The watch has lost its connection, or gets none, and goes on trying: no change is lost by that. It's told once until there is a
     /// connection again.
     case interrupted(StoreError)
-    /// The store doesn't keep the next changes any more: list again, and begin another watch. Nothing follows.
+    /// The store doesn't keep the next changes any more, or to look for them would cost it more than a listing: list again, and begin another
+    /// watch. Nothing follows.
     case outdated
 }
 

@@ -14,6 +14,9 @@ extension NodeList {
         }
         var text = TextLayout.table(rows, [.left, .left, .left, .left, .left])
         if !homeless.isEmpty { text += "on no node: \(TextLayout.printable(homeless.joined(separator: " ")))\n" }
+        if let unreadable {
+            text += "ignored, because they can't be read: \(TextLayout.printable(unreadable.joined(separator: " ")))\n"
+        }
         if membership != "member" { text += "this daemon's membership: \(membership)\n" }
         return text
     }

@@ -120,6 +120,43 @@ import WireProtocol
         }
     }
 
+    /// What the store has is input: no daemon ends by it, each names what it ignores, and what runs isn't touched.
+    @Test func entriesThatCannotBeReadAreNamed() async throws {
+        let heavy = #"{"labels":{},"moves":3,"weight":9223372036854775807}"#
+        let entries = [
+            "desired/1": heavy, "desired/2": heavy, "desired/3": heavy, "desired/4": #"{"labels":{},"moves":-1,"weight":1}"#,
+            // What runs: neither what it wants nor where it is can be read any more.
+            "desired/clock": "[", "assign/clock": "{}", "leader": "me",
+            "nodes/ghost": #"{"address":"","capacity":-9223372036854775808,"isDraining":false,"labels":{},"name":"ghost","version":""}"#,
+            "nodes/double": #"{"address":"","capacity":0,"isDraining":false,"labels":{},"name":"a","version":""}"#,
+            "owners/2": #"{"address":"","incarnation":-1,"node":"a"}"#,
+        ]
+        // The leader writes its own entries anew.
+        let ignored = entries.keys.filter { $0 != "assign/clock" }.sorted()
+        try await RunningCluster.with(Self.clock, logLevel: "warning") { cluster in
+            let place = try await cluster.owner(from: "a")
+            for (key, value) in entries { try await put(key, value, cluster) }
+            try await cluster.eventually("the leader has written what's its own") {
+                try await EtcdMembers.shared.etcdctl("get", "--print-value-only", "/coordinators/\(cluster.cluster)/assign/clock") != "{}\n"
+            }
+            for name in RunningCluster.names {
+                try await cluster.eventually("\(name) names what it ignores") { try await cluster.nodes(from: name).unreadable == ignored }
+                let metrics: TreeMetrics = try await cluster.answer(of: .metrics, from: name)
+                #expect(metrics.unreadableEntries == ignored.count)
+                for key in entries.keys where key != "assign/clock" {
+                    try await cluster.eventually("\(name) logs \(key)") { cluster.log(of: name).contains(key) }
+                }
+            }
+            #expect(try await cluster.place(of: "/clock", from: "a").epoch == place.epoch, "it was moved or stopped")
+            let text = try await cluster.control("a", "nodes").output
+            #expect(text.contains("ignored, because they can't be read: \(ignored.joined(separator: " "))"), "\(text)")
+        }
+    }
+
+    private func put(_ key: String, _ value: String, _ cluster: RunningCluster) async throws {
+        try await EtcdMembers.shared.etcdctl("put", "/coordinators/\(cluster.cluster)/\(key)", value)
+    }
+
     /// Of nodes whose hand-overs wait for no lease: a busy machine is told from one by the time that a hand-over takes.
     private static let longLease = "  ttl: 15s"
 

@@ -21,11 +21,17 @@ public final class ByteStream: Sendable {
     /// The process at the other end, where the transport knows it (`ipc://` does).
     public let peer: PeerCredentials?
 
+    /// The address of the peer without its port, where there's a network between; empty: a socket of this machine.
+    ///
+    /// Of an address of IPv6 it's the half that names the network: one machine may have all of the other half.
+    public let remoteAddress: [UInt8]
+
     init(adopting pointer: OpaquePointer, address: String, session: TLSSession? = nil) {
         handle = Handle(.stream, owning: pointer)
         self.address = address
         self.session = session
         peer = Self.credentials(of: pointer)
+        remoteAddress = Self.remoteAddress(of: pointer)
     }
 
     deinit {
@@ -142,6 +148,17 @@ public final class ByteStream: Sendable {
     /// Idempotent, never blocks, and may be called from anywhere. Bytes that were sent before stay readable for the peer.
     public func close() {
         handle.close()
+    }
+
+    private static func remoteAddress(of stream: OpaquePointer) -> [UInt8] {
+        var address = nng_sockaddr()
+        guard nng_stream_get_addr(stream, NNG_OPT_REMADDR, &address) == 0 else { return [] }
+        // Unsafe: the family says which member of the union is in use.
+        switch UInt32(address.s_family) {
+        case NNG_AF_INET.rawValue: return withUnsafeBytes(of: &address.s_in.sa_addr) { Array($0) }
+        case NNG_AF_INET6.rawValue: return withUnsafeBytes(of: &address.s_in6.sa_addr) { Array($0.prefix(8)) }
+        default: return []
+        }
     }
 
     private static func credentials(of stream: OpaquePointer) -> PeerCredentials? {

@@ -1,3 +1,8 @@
+/// Takes note of the length of a message that is larger than the reader's buffer and hasn't arrived yet.
+///
+/// What it returns is kept until all of the message has arrived, or the connection is forgotten.
+public typealias LargeMessageReservation = @Sendable (_ length: Int) -> any AnyObject & Sendable
+
 /// A message larger than the reader's buffer, which is read straight into its array.
 final class LargeMessage: @unchecked Sendable {
     let body: [UInt8]
@@ -5,8 +10,10 @@ final class LargeMessage: @unchecked Sendable {
     private let storage: UnsafeMutableRawBufferPointer
     // Belongs to the holder of the reader's turn.
     private var filled = 0
+    private let reservation: (any AnyObject & Sendable)?
 
-    init(length: Int) {
+    init(length: Int, _ reservation: (any AnyObject & Sendable)?) {
+        self.reservation = reservation
         var storage = UnsafeMutableRawBufferPointer(start: nil, count: 0)
         // Not initialised: a peer that announces much and sends little costs address space only. Every byte is written before `body` is
         // given away.

@@ -107,7 +107,7 @@ extension MessageReader {
                     return .message([UInt8](UnsafeRawBufferPointer(rebasing: unread[PairFraming.headerLength..<end])))
                 }
                 head += PairFraming.headerLength
-                large = LargeMessage(length: length)
+                large = LargeMessage(length: length, reservation?(length))
             }
         }
         guard let body = large else { return .incomplete }

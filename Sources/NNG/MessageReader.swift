@@ -55,13 +55,15 @@ final class MessageReader: @unchecked Sendable {
     /// The encryption of the connection; nil when there is none.
     let session: TLSSession?
     let maximumMessageSize: Atomic<Int>
+    let reservation: LargeMessageReservation?
     let operation: AsyncOperation
     // The comment of the class describes which part belongs to nng and which to the holder of the turn.
     let buffer: UnsafeMutableRawBufferPointer
     let state = Lock(State())
     let closedHere = Atomic<Bool>(false)
 
-    init(of stream: ByteStream, maximumMessageSize: Int) throws(NNGError) {
+    init(of stream: ByteStream, maximumMessageSize: Int, reservation: LargeMessageReservation? = nil) throws(NNGError) {
+        self.reservation = reservation
         (handle, address, session) = (stream.handle, stream.address, stream.session)
         self.maximumMessageSize = Atomic(maximumMessageSize)
         operation = try AsyncOperation(for: "receive", address: address)

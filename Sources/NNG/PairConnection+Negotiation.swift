@@ -31,12 +31,14 @@ extension PairConnection {
     /// - Parameters:
     ///   - maximumMessageSize: the largest body that is sent or received, in bytes.
     ///   - maximumReceivedSize: the largest body that is received, when that is another.
+    ///   - reservation: takes note of large messages that have begun; it must not block.
     /// - Throws: `.timedOut` when the peer's greeting doesn't come in time, `.protocolError` when it is not that of a pair0 socket,
     ///   `.connectionShut` or `.connectionReset` when the peer has gone, `.canceled` when the task is cancelled.
     public static func negotiate(
         _ stream: ByteStream,
         maximumMessageSize: Int = PairConnection.defaultMaximumMessageSize,
         maximumReceivedSize: Int? = nil,
+        reservation: LargeMessageReservation? = nil,
         timeout: Duration = .seconds(5)
     ) async throws(NNGError) -> PairConnection {
         do throws(NNGError) {
@@ -49,7 +51,8 @@ extension PairConnection {
             return try PairConnection(
                 on: stream,
                 maximumReceivedSize: maximumReceivedSize ?? maximumMessageSize,
-                maximumSentSize: maximumMessageSize
+                maximumSentSize: maximumMessageSize,
+                reservation: reservation
             )
         } catch {
             stream.close()

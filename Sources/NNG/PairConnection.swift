@@ -21,9 +21,9 @@ public final class PairConnection: Sendable {
     public var peer: PeerCredentials? { stream.peer }
 
     /// Takes over a stream on which greetings have been exchanged.
-    init(on stream: ByteStream, maximumReceivedSize: Int, maximumSentSize: Int) throws(NNGError) {
+    init(on stream: ByteStream, maximumReceivedSize: Int, maximumSentSize: Int, reservation: LargeMessageReservation?) throws(NNGError) {
         self.stream = stream
-        reader = try MessageReader(of: stream, maximumMessageSize: maximumReceivedSize)
+        reader = try MessageReader(of: stream, maximumMessageSize: maximumReceivedSize, reservation: reservation)
         writer = try MessageWriter(besides: reader, maximumMessageSize: maximumSentSize)
         reader.takeTurn()
     }

@@ -12,8 +12,8 @@ struct ConnectionTests {
     private final class Fakes: Sendable {
         let closed = Lock<[String]>([])
 
-        func seat(_ name: String, in table: ConnectionTable, processID: Int32 = 1) async -> ConnectionTable.Seat? {
-            await table.seat(processID: processID) { self.closed.withLock { $0.append(name) } }
+        func seat(_ name: String, in table: ConnectionTable, process: Int32 = 1) async -> ConnectionTable.Seat? {
+            await table.seat(of: .process(process)) { self.closed.withLock { $0.append(name) } }
         }
 
         var names: [String] { closed.withLock { $0 } }
@@ -49,12 +49,12 @@ struct ConnectionTests {
         let table = ConnectionTable(Self.limits(3))
         let fakes = Fakes()
         for (name, process) in [("modest", Int32(1)), ("greedy 1", 2), ("greedy 2", 2)] {
-            table.requestBegan(on: try #require(await fakes.seat(name, in: table, processID: process)))
+            table.requestBegan(on: try #require(await fakes.seat(name, in: table, process: process)))
         }
-        let operatorSeat = try #require(await fakes.seat("operator", in: table, processID: 3))
+        let operatorSeat = try #require(await fakes.seat("operator", in: table, process: 3))
         table.requestBegan(on: operatorSeat)
         #expect(fakes.names == ["greedy 1"])
-        #expect(await fakes.seat("late", in: table, processID: 4) == nil)
+        #expect(await fakes.seat("late", in: table, process: 4) == nil)
         #expect(table.count == 3)
     }
 
@@ -184,13 +184,18 @@ struct ConnectionTests {
         }
     }
 
-    @Test("The bytes of unread answers are bounded over all connections together")
-    func unreadAnswers() {
-        let budget = AnswerBudget(maximum: 100)
-        #expect(budget.take(150))
-        #expect(!budget.take(1))
-        budget.giveBack(150)
-        #expect(budget.take(60) && budget.take(40))
-        #expect(!budget.take(1))
+    @Test("The bytes of a resource are bounded over all peers and for each; one that has nothing gets something")
+    func bytes() {
+        let budget = ByteBudget(maximum: 200)
+        let (greedy, other) = (ControlPeer.user(1), ControlPeer.node("a"))
+        #expect(budget.take(150, for: greedy), "the first one always fits")
+        #expect(!budget.take(1, for: greedy))
+        #expect(budget.take(60, for: other))
+        #expect(!budget.take(1, for: other), "the sum")
+        budget.giveBack(150, of: greedy)
+        #expect(budget.take(60, for: greedy) && budget.take(40, for: greedy))
+        #expect(!budget.take(1, for: greedy), "the share")
+        #expect(budget.take(40, for: other) && budget.sum == 200)
+        #expect(budget.take(.max, for: .user(2)) && !budget.take(.max, for: .user(2)), "no sum overflows")
     }
 }

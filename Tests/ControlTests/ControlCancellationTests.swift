@@ -224,21 +224,56 @@ import WireProtocol
         #expect(await waiting.ended.valueUnlessCancelled() == "cancelled")
     }
 
-    @Test("The ledger forgets the oldest ended change")
-    func theLedgerForgetsTheOldestThatEnded() {
-        let ledger = RequestLedger(capacity: 2)
-        func begin(_ id: String) -> String {
-            switch ledger.begin(id, .stop(path: "/a")) {
-            case .execute: "execute"
-            case .join: "join"
-            case .conflict: "conflict"
+    private static func begin(_ ledger: RequestLedger, _ id: String, _ operation: ControlOperation, _ peer: ControlPeer) -> String {
+        switch ledger.begin(id, operation, of: peer) {
+        case .execute: "execute"
+        case .join(let outcome):
+            switch outcome.outcome {
+            case nil: "open"
+            case .success?: "join"
+            case .failure(let error)?: error.message.contains("isn't kept") ? "not kept" : "\(error.code)"
             }
+        case .conflict: "conflict"
         }
-        #expect(["open", "a", "b", "c"].map(begin) == ["execute", "execute", "execute", "execute"])
+    }
+
+    @Test("The ledger forgets the oldest ended change of the peer that has most")
+    func theLedgerForgetsTheOldestThatEnded() {
+        let ledger = RequestLedger(capacity: 3)
+        let (greedy, other) = (ControlPeer.user(1), ControlPeer.node("a"))
+        func begin(_ id: String, _ peer: ControlPeer = .user(1)) -> String { Self.begin(ledger, id, .stop(path: "/a"), peer) }
+        #expect(begin("other", other) == "execute")
+        ledger.end("other", .success(nil), wasCancelled: false)
+        #expect(["open", "a", "b", "c"].map { begin($0, greedy) } == ["execute", "execute", "execute", "execute"])
         for id in ["a", "b", "c"] { ledger.end(id, .success(nil), wasCancelled: false) }
-        // The one that is open is older than all of them.
-        #expect(["open", "b", "c", "a"].map(begin) == ["join", "join", "join", "execute"])
+        // The one that is open is older than all of them, and the other peer's too.
+        #expect(["open", "other", "b", "c", "a"].map { begin($0) } == ["open", "join", "join", "join", "execute"])
         ledger.end("a", .failure(ControlError(.cancelled, "")), wasCancelled: true)
         #expect(begin("a") == "execute")
+    }
+
+    @Test("The ledger keeps no payload, and outcomes up to a number of bytes; what it doesn't keep isn't carried out again")
+    func theLedgerKeepsBytes() {
+        let ledger = RequestLedger(maximumBytes: 1_000)
+        let (greedy, other) = (ControlPeer.user(1), ControlPeer.node("a"))
+        let large = JSONValue.string(String(repeating: "x", count: 400))
+        func make(_ id: String, _ peer: ControlPeer, _ outcome: RequestLedger.Outcome) {
+            #expect(Self.begin(ledger, id, .stop(path: "/a"), peer) == "execute")
+            ledger.end(id, outcome, wasCancelled: false)
+        }
+        make("other", other, .success(large))
+        for number in 0..<20 { make("\(number)", greedy, number == 3 ? .failure(ControlError(.failed, "\(large)")) : .success(large)) }
+        #expect(ledger.bytes <= 1_000)
+        func again(_ id: String) -> String { Self.begin(ledger, id, .stop(path: "/a"), greedy) }
+        #expect(again("19") == "join" && again("other") == "join")
+        #expect((0..<19).allSatisfy { again("\($0)") == "not kept" })
+        // The rest of a message's time isn't what tells it from another one.
+        func ask(_ timeout: Duration, _ payload: JSONValue = ["number": 1]) -> ControlOperation {
+            .ask(path: "/a", message: "Add", payload: payload, timeout: timeout)
+        }
+        for (operation, found) in [
+            (ask(.seconds(5)), "execute"), (ask(.seconds(3)), "open"), (ask(.seconds(5), ["number": 2]), "conflict"),
+            (.send(path: "/a", message: "Add", payload: ["number": 1]), "conflict"),
+        ] { #expect(Self.begin(ledger, "ask", operation, greedy) == found) }
     }
 }

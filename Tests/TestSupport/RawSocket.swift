@@ -26,9 +26,13 @@ public final class RawSocket: Sendable {
 
     /// Connects to a port of 127.0.0.1; a full backlog is waited for.
     ///
+    /// - Parameter source: The address of this machine from which it connects.
     /// - Throws: ``Refusal``.
-    public convenience init(port: UInt16) throws {
-        try self.init(AF_INET, "connection to port \(port)") { descriptor in Self.with(port) { connect(descriptor, $0, $1) } }
+    public convenience init(port: UInt16, from source: String = "127.0.0.1") throws {
+        try self.init(AF_INET, "connection to port \(port)") { descriptor in
+            guard Self.with(0, source, { bind(descriptor, $0, $1) }) == 0 else { return -1 }
+            return Self.with(port) { connect(descriptor, $0, $1) }
+        }
     }
 
     /// Listens at a path.
@@ -79,11 +83,11 @@ public final class RawSocket: Sendable {
         }
     }
 
-    private static func with(_ port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+    private static func with(_ port: UInt16, _ host: String = "127.0.0.1", _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        address.sin_addr.s_addr = inet_addr(host)
         // Unsafe: the kernel takes the address of any family.
         return withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
@@ -149,8 +153,10 @@ public final class RawSocket: Sendable {
 
     /// Whether the other end has closed.
     public var isClosed: Bool {
-        var state = pollfd(fd: descriptor, events: 0, revents: 0)
-        return poll(&state, 1, 0) == 1 && state.revents & Int16(POLLHUP | POLLERR) != 0
+        // POLLRDHUP, which the C library's header hides: of TCP, the other end's close is no hang-up as long as this end is open.
+        let ended = Int16(0x2000)
+        var state = pollfd(fd: descriptor, events: ended, revents: 0)
+        return poll(&state, 1, 0) == 1 && state.revents & (Int16(POLLHUP | POLLERR) | ended) != 0
     }
 
     /// Reads until the other end closes, which a test expects within the time; blocks its thread meanwhile.

@@ -17,9 +17,11 @@ struct NodeGreeting: Hashable, Sendable {
     /// What comes after the greeting.
     enum Purpose: String {
         case requests, messages
+        /// Requests whose answers are streams; a node that doesn't know the purpose takes them for requests.
+        case streams
 
         /// The version of the greeting, so that a node that doesn't know the purpose says so.
-        fileprivate var version: Int64 { self == .requests ? 1 : 2 }
+        fileprivate var version: Int64 { self == .messages ? 2 : 1 }
     }
 
     /// The latest version of the greeting and of what comes after it.

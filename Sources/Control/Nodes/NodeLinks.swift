@@ -37,7 +37,7 @@ public final class NodeLinks: Sendable {
     }
 
     /// What connections of one purpose to one node are dialled for.
-    private struct Aim: Hashable {
+    struct Aim: Hashable {
         var node: String
         var purpose: NodeGreeting.Purpose
     }
@@ -184,7 +184,7 @@ public final class NodeLinks: Sendable {
         each body: ([JSONValue]) async throws(ControlError) -> Void
     ) async throws(Failure) -> JSONValue {
         let client: ControlClient
-        do throws(ControlError) { client = try await dial(node, at: address) } catch { throw .notSent(error) }
+        do throws(ControlError) { client = try await dial(node, at: address, for: .streams) } catch { throw .notSent(error) }
         defer { client.close() }
         do throws(ControlError) {
             let items = try await client.items(of: operation, origin: origin)
@@ -247,7 +247,11 @@ public final class NodeLinks: Sendable {
 
     private func connect(to node: String, at address: NodeAddress, _ waiter: OneShot<Dialled>) async {
         let dialled: Dialled
-        do throws(ControlError) { dialled = .success(try await dial(node, at: address)) } catch { dialled = .failure(error) }
+        do throws(ControlError) {
+            dialled = .success(try await dial(node, at: address, for: .requests))
+        } catch {
+            dialled = .failure(error)
+        }
         let isLatest = state.withLock { state in
             guard case .dialling(_, let latest) = state.links[node], latest === waiter else { return false }
             state.links[node] = (try? dialled.get()).map { .up(address, $0) }
@@ -260,8 +264,12 @@ public final class NodeLinks: Sendable {
     }
 
     /// Dials a node and proves who this one is.
-    private func dial(_ node: String, at address: NodeAddress) async throws(ControlError) -> ControlClient {
-        let connection = try await connect(to: node, at: address, for: .requests)
+    private func dial(
+        _ node: String,
+        at address: NodeAddress,
+        for purpose: NodeGreeting.Purpose
+    ) async throws(ControlError) -> ControlClient {
+        let connection = try await connect(to: node, at: address, for: purpose)
         connection.limitReceivedSize(to: ControlServer.maximumAnswerSize)
         return ControlClient(connection, socket: node)
     }
@@ -277,7 +285,7 @@ public final class NodeLinks: Sendable {
     }
 
     /// Makes a connection, unless the last one has just failed.
-    private func connect(
+    func connect(
         to node: String,
         at address: NodeAddress,
         for purpose: NodeGreeting.Purpose

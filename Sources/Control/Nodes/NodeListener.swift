@@ -7,23 +7,47 @@ package import NNG
 public final class NodeListener: Sendable {
     /// The limits of connections.
     public struct Limits: Sendable {
-        /// The largest number of connections whose peers haven't proved yet who they are; beyond it the oldest gives way.
-        public var unproved = 64
-        /// The largest number of connections of one node.
-        public var ofNode = 32
+        /// The largest number of connections whose peers haven't proved yet who they are; beyond it one of the address with most of them gives way.
+        public var unproved = 128
+        /// The largest number of one node's connections for messages of coordinators.
+        public var messages = 8
+        /// The largest number of one node's connections for requests.
+        public var requests = 8
+        /// The largest number of one node's connections for streams, each of which is an operator who follows something.
+        public var streams = 32
         /// The time in which a peer has to prove who it is.
         public var greeting = NodeLinks.greetingLimit
 
         /// Creates limits with their defaults.
         public init() {}
+
+        /// Each purpose has its own limit, so that none keeps another out.
+        func connections(for purpose: NodeGreeting.Purpose) -> Int {
+            switch purpose {
+            case .messages: messages
+            case .requests: requests
+            case .streams: streams
+            }
+        }
+    }
+
+    /// A connection whose peer hasn't proved who it is.
+    private struct Unproved {
+        /// The peer's address without its port.
+        let address: [UInt8]
+        let close: @Sendable () -> Void
     }
 
     private struct State {
-        /// The connections whose peers haven't proved who they are, by number: a smaller number is an older one.
-        var unproved: [UInt64: @Sendable () -> Void] = [:]
+        var unproved: [UInt64: Unproved] = [:]
         var next: UInt64 = 0
-        /// The number of connections of each node.
-        var proved: [String: Int] = [:]
+        /// The number of connections of each node for each purpose.
+        var proved: [NodeLinks.Aim: Int] = [:]
+
+        mutating func leave(_ aim: NodeLinks.Aim) {
+            let rest = (proved[aim] ?? 0) - 1
+            proved[aim] = rest > 0 ? rest : nil
+        }
     }
 
     /// The identity of the node, as it shows it at present.
@@ -118,7 +142,7 @@ public final class NodeListener: Sendable {
     }
 
     private func receive(_ stream: ByteStream, _ server: ControlServer, _ messages: Messages) async {
-        let number = admit { stream.close() }
+        let number = admit(Unproved(address: stream.remoteAddress) { stream.close() })
         let deadline = MonotonicTime.now + limits.greeting
         let greeted: Greeted?
         do {
@@ -140,23 +164,30 @@ public final class NodeListener: Sendable {
         guard let greeted else { return stream.close() }
         report(.accepted(node: greeted.node))
         switch greeted.purpose {
-        case .requests: await server.serve(greeted.connection, of: greeted.node)
+        case .requests, .streams: await server.serve(greeted.connection, of: greeted.node)
         case .messages: await messages(greeted.connection, greeted.node)
         }
         greeted.connection.close()
-        state.withLock { $0.proved[greeted.node, default: 1] -= 1 }
+        state.withLock { $0.leave(NodeLinks.Aim(node: greeted.node, purpose: greeted.purpose)) }
     }
 
-    /// Takes note of a connection, and has the oldest one give way when there are too many.
-    private func admit(_ close: @escaping @Sendable () -> Void) -> UInt64 {
+    /// Takes note of a connection, and has another one give way when there are too many: one of the address that has most, chosen by chance.
+    ///
+    /// So a crowd at one address keeps none out at another one, and at its own those that it outpaces in part alone: were it the oldest that
+    /// gives way, who makes connections fast enough would have each handshake fail.
+    private func admit(_ connection: Unproved) -> UInt64 {
         let (number, evicted) = state.withLock { state in
-            let oldest = state.unproved.count >= limits.unproved ? state.unproved.keys.min() : nil
-            let evicted = oldest.flatMap { state.unproved.removeValue(forKey: $0) }
+            var evicted: Unproved?
+            if state.unproved.count >= limits.unproved {
+                let byAddress = Dictionary(grouping: state.unproved.keys) { state.unproved[$0]?.address ?? [] }
+                let victim = byAddress.values.max { $0.count < $1.count }?.randomElement()
+                evicted = victim.flatMap { state.unproved.removeValue(forKey: $0) }
+            }
             state.next += 1
-            state.unproved[state.next] = close
+            state.unproved[state.next] = connection
             return (state.next, evicted)
         }
-        evicted?()
+        evicted?.close()
         return number
     }
 
@@ -180,15 +211,17 @@ public final class NodeListener: Sendable {
                 return nil
             case .hello:
                 if let reason = await doubt(greeting, before: deadline) { return refuse(node, reason) }
+                let aim = NodeLinks.Aim(node: greeting.node, purpose: greeting.purpose)
+                let limit = limits.connections(for: greeting.purpose)
                 let hasRoom = state.withLock { state in
-                    guard state.proved[greeting.node] ?? 0 < limits.ofNode else { return false }
-                    state.proved[greeting.node, default: 0] += 1
+                    guard state.proved[aim] ?? 0 < limit else { return false }
+                    state.proved[aim, default: 0] += 1
                     return true
                 }
-                guard hasRoom else { return refuse(node, "it has \(limits.ofNode) connections") }
+                guard hasRoom else { return refuse(node, "it has \(limit) connections for \(aim.purpose.rawValue)") }
                 connection.limitReceivedSize(to: ControlServer.maximumReceivedSize)
                 guard (try? await connection.send(NodeGreeting(.welcome, by: identity, number: greeting.number).bytes)) != nil else {
-                    state.withLock { $0.proved[greeting.node, default: 1] -= 1 }
+                    state.withLock { $0.leave(aim) }
                     return nil
                 }
                 return Greeted(connection: connection, node: greeting.node, purpose: greeting.purpose)

@@ -138,9 +138,15 @@ struct RequestFields {
     /// The payload; an empty object when there is none, which is how a message without fields is encoded.
     var payload: JSONValue { members["payload"] ?? .object([:]) }
 
-    func text(_ key: String) throws(ControlError) -> String {
+    /// The largest number of bytes of a name, which may be kept for longer than its request: as many as a path and a message's name can have.
+    private static let maximumTextSize = 1_024
+
+    func text(_ key: String, upTo maximum: Int = maximumTextSize) throws(ControlError) -> String {
         guard case .string(let text)? = members[key], !text.isEmpty else {
             throw ControlError(.invalidRequest, "the request has no `\(key)`; expected a text that isn't empty")
+        }
+        guard text.utf8.count <= maximum else {
+            throw ControlError(.invalidRequest, "`\(key)` has \(text.utf8.count) bytes; expected \(maximum) at most")
         }
         return text
     }
@@ -168,7 +174,7 @@ struct RequestFields {
     /// Reads the path of a file; nil when there is none.
     func file() throws(ControlError) -> String? {
         guard members["file"] != nil else { return nil }
-        let file = try text("file")
+        let file = try text("file", upTo: 4_096)
         guard file.hasPrefix("/") else {
             throw ControlError(.invalidRequest, "the file `\(file.prefix(200))` doesn't begin with a slash; expected its whole path")
         }

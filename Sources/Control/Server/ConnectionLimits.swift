@@ -24,6 +24,10 @@ public struct ConnectionLimits: Sendable {
     public var socketCheckInterval = Duration.seconds(5)
     /// The largest number of bytes of unread answers, of all connections together.
     public var maximumUnreadBytes = 256 << 20
+    /// The largest number of bytes that open requests have in memory, of all connections together; of one user or node a half.
+    public var maximumOpenBytes = 256 << 20
+    /// The largest number of bytes that were announced in requests which haven't arrived whole, of all connections together.
+    public var maximumUnfinishedBytes = 32 << 20
     /// Returns the number of descriptors that can still be opened.
     var descriptorRoom: @Sendable () -> Int = { ResourceLimits.descriptorRoom }
 

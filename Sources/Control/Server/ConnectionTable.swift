@@ -3,15 +3,21 @@ import ConcurrencySupport
 /// The connections of a server, and the choice of the one that gives way when there is no room for another.
 ///
 /// The connection that has been without an open request for longest gives way. When all are busy, the oldest connection of the process
-/// that has most of them does; changes that it has requested are carried out all the same.
+/// or node that has most of them does; changes that it has requested are carried out all the same.
 final class ConnectionTable: Sendable {
+    /// The one that has connections: when all are busy, the one with most of them loses its oldest.
+    enum Holder: Hashable {
+        case process(Int32)
+        case node(String)
+    }
+
     /// A connection's place in the table.
     struct Seat: Hashable, Sendable {
         fileprivate let number: UInt64
     }
 
     private struct Entry {
-        let processID: Int32
+        let holder: Holder
         let close: @Sendable () -> Void
         var openRequests = 0
         /// The time since which the connection has had no open request.
@@ -35,10 +41,10 @@ final class ConnectionTable: Sendable {
     ///
     /// - Parameter close: closes the connection at once.
     /// - Returns: nil when no other connection can give way; the caller then closes this one.
-    func seat(processID: Int32, close: @escaping @Sendable () -> Void) async -> Seat? {
+    func seat(of holder: Holder, close: @escaping @Sendable () -> Void) async -> Seat? {
         let seat = state.withLock { state -> Seat in
             state.next += 1
-            state.entries[state.next] = Entry(processID: processID, close: close)
+            state.entries[state.next] = Entry(holder: holder, close: close)
             return Seat(number: state.next)
         }
         while isCrowded {
@@ -98,9 +104,9 @@ final class ConnectionTable: Sendable {
         }
     }
 
-    /// Returns the oldest connection of the process that has most; nil when no process has two.
+    /// Returns the oldest connection of the process or node that has most; nil when none has two.
     private static func oldestOfTheGreediest(_ entries: [UInt64: Entry]) -> UInt64? {
-        let numbers = Dictionary(grouping: entries.keys) { entries[$0]?.processID ?? 0 }
+        let numbers = Dictionary(grouping: entries.keys) { entries[$0]?.holder ?? .process(0) }
         guard let most = numbers.values.max(by: { $0.count < $1.count }), most.count > 1 else { return nil }
         return most.min()
     }

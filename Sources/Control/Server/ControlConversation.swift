@@ -6,6 +6,8 @@ import WireProtocol
 final class ControlConversation: Sendable {
     private struct OpenRequest {
         var operation: ControlOperation
+        /// The bytes that it's counted with.
+        var bytes: Int
         /// The signal that cancels the request's handler.
         var cancellation: OneShot<Void>
     }
@@ -33,7 +35,8 @@ final class ControlConversation: Sendable {
     private let node: String?
     private let connections: ConnectionTable
     private let seat: ConnectionTable.Seat
-    private let budget: AnswerBudget
+    private let peer: ControlPeer
+    private let budgets: ControlBudgets
     private let state = Lock(State())
 
     init(
@@ -44,7 +47,7 @@ final class ControlConversation: Sendable {
         intake: RequestIntake,
         connections: ConnectionTable,
         seat: ConnectionTable.Seat,
-        budget: AnswerBudget
+        budgets: ControlBudgets
     ) {
         self.connection = connection
         self.sender = MessageSender(on: connection)
@@ -55,7 +58,8 @@ final class ControlConversation: Sendable {
         self.node = node
         self.connections = connections
         self.seat = seat
-        self.budget = budget
+        self.budgets = budgets
+        peer = node.map { .node($0) } ?? .user(connection.peer.map { Int64($0.userID) } ?? -1)
     }
 
     /// Serves until the client goes away, `drain()` is done, or the task is cancelled; then waits for the requests that were begun.
@@ -149,7 +153,7 @@ final class ControlConversation: Sendable {
                     await send(ControlAnswer(id: id, .result(["cancelled": .bool(cancel(target))])))
                 } else {
                     let request = node == nil ? try ControlRequest(json: json) : try ControlRequest(ofNode: json)
-                    let cancellation = try admit(request)
+                    let cancellation = try admit(request, json.bytesInMemory)
                     group.addTask { await self.carryOut(request, cancellation) }
                 }
             } catch {
@@ -162,8 +166,11 @@ final class ControlConversation: Sendable {
     private var mostRequests: Int { ControlServer.maximumOpenRequests * (node == nil ? 1 : 16) }
     private var mostDescriptions: Int { ControlServer.maximumOpenDescriptions * (node == nil ? 1 : 16) }
 
-    private func admit(_ request: ControlRequest) throws(ControlError) -> OneShot<Void> {
+    private func admit(_ request: ControlRequest, _ bytes: Int) throws(ControlError) -> OneShot<Void> {
         let cancellation = OneShot<Void>()
+        guard budgets.open.take(bytes, for: peer) else {
+            throw ControlError(.failed, "the open requests of all clients have too many bytes; make the request again in a while")
+        }
         let refusal = state.withLock { state -> ControlError? in
             if state.isDraining { return Self.stopping }
             if state.open[request.id] != nil {
@@ -178,12 +185,16 @@ final class ControlConversation: Sendable {
             if request.operation.isStream, state.streams.count >= ControlServer.maximumOpenStreams {
                 return ControlError(.failed, "\(state.streams.count) streams of this connection are open; end one of them")
             }
-            state.open[request.id] = OpenRequest(operation: request.operation, cancellation: cancellation)
+            state.open[request.id] = OpenRequest(operation: request.operation, bytes: bytes, cancellation: cancellation)
             return nil
         }
-        if let refusal { throw refusal }
+        if let refusal {
+            budgets.open.giveBack(bytes, of: peer)
+            throw refusal
+        }
         guard intake.begin(request.operation, cancellation) else {
             state.withLock { $0.open[request.id] = nil }
+            budgets.open.giveBack(bytes, of: peer)
             throw RequestIntake.closed
         }
         connections.requestBegan(on: seat)
@@ -204,10 +215,11 @@ final class ControlConversation: Sendable {
     private func carryOut(_ request: ControlRequest, _ cancellation: OneShot<Void>) async {
         let outcome = await outcome(of: request, cancellation)
         // Before the answer is sent: a client that has read it may use the ID again at once.
-        state.withLock { state in
-            state.open[request.id] = nil
+        let bytes = state.withLock { state in
             state.answering += 1
+            return state.open.removeValue(forKey: request.id)?.bytes ?? 0
         }
+        budgets.open.giveBack(bytes, of: peer)
         switch outcome {
         case .success(let result): await send(ControlAnswer(id: request.id, .result(result)))
         case .failure(let error): await send(ControlAnswer(id: request.id, .failure(error)))
@@ -241,7 +253,7 @@ final class ControlConversation: Sendable {
     /// Carries a request out; a change whose request ID was used before isn't made again but has the first one's outcome.
     private func onlyOnce(_ request: ControlRequest) async -> RequestLedger.Outcome {
         guard let requestID = request.requestID, request.operation.isMutating else { return await handle(request) }
-        switch ledger.begin(requestID, request.operation) {
+        switch ledger.begin(requestID, request.operation, of: peer) {
         case .execute:
             let outcome = await handle(request)
             // What wasn't done may be requested again.
@@ -291,8 +303,8 @@ final class ControlConversation: Sendable {
             throw ControlError(.failed, "the stream's items have \(bytes.count) bytes; at most \(ControlServer.maximumAnswerSize) are sent")
         }
         if Task.isCancelled { throw ControlError(.cancelled, "the request was cancelled") }
-        guard budget.take(bytes.count) else { throw Self.crowded }
-        defer { budget.giveBack(bytes.count) }
+        guard budgets.unread.take(bytes.count, for: peer) else { throw Self.crowded }
+        defer { budgets.unread.giveBack(bytes.count, of: peer) }
         // A task of its own, so that the stream's cancellation doesn't end the connection in the middle of a message. The connection's end
         // ends the task.
         let isSent = await Task { [sender] in (try? await sender.send { bytes }) != nil }.value
@@ -303,17 +315,15 @@ final class ControlConversation: Sendable {
 
     /// Sends an answer; ignores a failure, because reading fails then too and ends the conversation.
     private func send(_ answer: ControlAnswer) async {
-        var taken = 0
-        try? await sender.send {
-            var bytes = Self.bytes(of: answer)
-            if !budget.take(bytes.count) {
-                bytes = Self.bytes(of: ControlAnswer(id: answer.id, .failure(Self.crowded)))
-            } else {
-                taken = bytes.count
-            }
-            return bytes
+        // Text from now on, which is counted, and may wait behind other answers: the values have many times its bytes.
+        var bytes = Self.bytes(of: answer)
+        var taken = bytes.count
+        if !budgets.unread.take(taken, for: peer) {
+            bytes = Self.bytes(of: ControlAnswer(id: answer.id, .failure(Self.crowded)))
+            taken = 0
         }
-        budget.giveBack(taken)
+        try? await sender.send { bytes }
+        budgets.unread.giveBack(taken, of: peer)
     }
 
     /// Returns the answer as JSON text, or an answer with the reason when it can't be sent.
@@ -327,6 +337,19 @@ final class ControlConversation: Sendable {
             )
         } catch {
             return (try? ControlJSON.bytes(of: ControlAnswer(id: answer.id, .failure(error)).json)) ?? []
+        }
+    }
+}
+
+extension JSONValue {
+    /// The bytes that the value has in memory, about: many times those of its text when it's an array of digits.
+    fileprivate var bytesInMemory: Int {
+        let own = MemoryLayout<JSONValue>.stride
+        return switch self {
+        case .array(let values): values.reduce(own) { $0 + $1.bytesInMemory }
+        case .object(let members): members.reduce(own) { $0 + 2 * own + $1.key.utf8.count + $1.value.bytesInMemory }
+        case .string(let text): own + text.utf8.count
+        default: own
         }
     }
 }

@@ -62,7 +62,7 @@ public final class ControlServer: Sendable {
     private let connections: ConnectionTable
     /// The connections of other nodes, which don't give way to operators.
     private let links: ConnectionTable
-    private let budget: AnswerBudget
+    let budgets: ControlBudgets
     let ledger = RequestLedger()
     let intake = RequestIntake()
     private let state = Lock(State())
@@ -94,7 +94,7 @@ public final class ControlServer: Sendable {
         self.limits = limits
         connections = ConnectionTable(limits)
         links = ConnectionTable(limits)
-        budget = AnswerBudget(maximum: limits.maximumUnreadBytes)
+        budgets = ControlBudgets(limits)
         self.path = path
         self.handler = handler
         self.allowedUserIDs = allowedUserIDs ?? [geteuid()]
@@ -232,7 +232,7 @@ public final class ControlServer: Sendable {
                 state.withLock { $0.arriving += 1 }
                 failuresInARow = 0
                 // One after the other: the next connection waits in the kernel, at no cost.
-                if let seat = await connections.seat(processID: stream.peer?.processID ?? 0, close: { stream.close() }) {
+                if let seat = await connections.seat(of: .process(stream.peer?.processID ?? 0), close: { stream.close() }) {
                     group.addTask { await self.converse(on: stream, seat) }
                 } else {
                     state.withLock { $0.arriving -= 1 }
@@ -267,7 +267,7 @@ public final class ControlServer: Sendable {
     ///
     /// The node passes operators' requests on. They share the memory of changes with those that come to the socket.
     func serve(_ connection: PairConnection, of node: String) async {
-        guard let seat = await links.seat(processID: 0, close: { connection.close() }) else { return connection.close() }
+        guard let seat = await links.seat(of: .node(node), close: { connection.close() }) else { return connection.close() }
         defer { links.leave(seat) }
         guard let conversation = begin(on: connection, of: node, links, seat) else { return }
         await withDiscardingTaskGroup { group in
@@ -293,7 +293,7 @@ public final class ControlServer: Sendable {
             intake: intake,
             connections: table,
             seat: seat,
-            budget: budget
+            budgets: budgets
         )
         let isWelcome = state.withLock { state in
             guard case .serving = state.phase else { return false }
@@ -329,6 +329,7 @@ public final class ControlServer: Sendable {
             stream,
             maximumMessageSize: Self.maximumAnswerSize,
             maximumReceivedSize: Self.maximumReceivedSize,
+            reservation: budgets.unfinished.reservation(of: .user(stream.peer.map { Int64($0.userID) } ?? -1)) { stream.close() },
             timeout: limits.handshakeTimeout
         )
         guard let connection = negotiated else { return nil }

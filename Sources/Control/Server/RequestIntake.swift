@@ -78,7 +78,7 @@ extension ControlServer {
         _ operation: ControlOperation,
         requestID: String
     ) -> @Sendable (Result<JSONValue, ControlError>) -> Void {
-        _ = ledger.begin(requestID, operation)
+        _ = ledger.begin(requestID, operation, of: .user(-1))
         return { [ledger] outcome in ledger.end(requestID, outcome, wasCancelled: false) }
     }
 }

@@ -60,11 +60,12 @@ final class TestCluster: Sendable {
         token: String = TestCluster.token,
         limits: NodeListener.Limits = NodeListener.Limits(),
         times: NodeLinks.Times = NodeLinks.Times(),
+        budgets: ConnectionLimits = ConnectionLimits(),
         isRegistered: Bool = true
     ) throws -> TestNode {
         let identity = try Self.identity(name, certificates, certificate: certificate, authority: authority, cluster: cluster, token: token)
         let socket = directory.file("\(UInt32.random(in: .min ... .max))/control.sock")
-        let node = try TestNode(identity, socket, limits, times) { [self] name in addresses.withLock { $0[name] } }
+        let node = try TestNode(identity, socket, limits, times, budgets) { [self] name in addresses.withLock { $0[name] } }
         if isRegistered { addresses.withLock { $0[name] = node.listener.address } }
         group.add { await node.run() }
         return node
@@ -97,6 +98,7 @@ final class TestNode: Sendable {
         func handle(_ operation: ControlOperation, from requester: Requester) async throws(ControlError) -> JSONValue {
             state.requests.withLock { $0.append(Request(operation: operation, requester: requester)) }
             if case .ask(_, "Never", _, _) = operation { try? await untilCancelled() }
+            if case .ask(_, "Echo", let payload, _) = operation { return payload }
             let answer = state.answers.withLock { $0.isEmpty ? nil : $0.removeFirst() }
             return try answer?.get() ?? ["op": .string(operation.name)]
         }
@@ -107,6 +109,7 @@ final class TestNode: Sendable {
             to items: ItemWriter
         ) async throws(ControlError) -> JSONValue {
             state.requests.withLock { $0.append(Request(operation: operation, requester: requester)) }
+            if case .events = operation { try? await untilCancelled() }
             for number in 0..<3 as Range<Int64> { try await items.send([.integer(number)]) }
             return ["last": 2]
         }
@@ -117,6 +120,7 @@ final class TestNode: Sendable {
         _ socket: String,
         _ limits: NodeListener.Limits,
         _ times: NodeLinks.Times,
+        _ budgets: ConnectionLimits,
         addresses: @escaping @Sendable (String) async -> NodeAddress?
     ) throws {
         let (state, dials) = (SharedState(), NodeDials())
@@ -125,14 +129,14 @@ final class TestNode: Sendable {
         let place = try #require(NodeAddress("127.0.0.1:0"))
         listener = try NodeListener(at: place, as: identity, dials: dials, limits: limits, addresses: addresses, report: report)
         links = NodeLinks(as: identity, dials: dials, times: times, report: report)
-        server = ControlServer(path: socket, handler: Handler(state: state))
+        server = ControlServer(path: socket, handler: Handler(state: state), limits: budgets)
         try server.listen()
     }
 
     func run() async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { [server] in try? await server.run() }
-            await listener.run(serving: server) { connection, _ in connection.close() }
+            await listener.run(serving: server) { connection, _ in _ = try? await connection.receive() }
             server.close()
             await links.end()
         }

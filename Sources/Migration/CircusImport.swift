@@ -43,7 +43,7 @@ struct CircusImport {
         var child = ImportedChildren.Child(key: ImportedChildren.key(section.name))
         let value = { (key: String) in section.entries[key]?.value }
         // The highest priority is started first.
-        child.rank = -(Int(value("priority") ?? "") ?? 0)
+        child.rank = -(ImportedChildren.number(value("priority")) ?? 0)
         let usesSockets = Self.isTrue(value("use_sockets"))
         let line = [value("cmd"), value("args")].compactMap(\.self).joined(separator: " ")
         let expanded = expanded(line, section, environment, usesSockets)
@@ -67,7 +67,7 @@ struct CircusImport {
         }
         if Self.isFalse(value("autostart")) { child.settings.append(("autostart", .word("false"))) }
         if Self.isFalse(value("respawn")) { child.settings.append(("restart", .word("temporary"))) }
-        let grace = Double(value("graceful_timeout") ?? "") ?? 30
+        let grace = Double(value("graceful_timeout") ?? "").flatMap { $0.isNaN ? nil : $0 } ?? 30
         child.settings.append(("shutdown", .word("\(Int(max(0, min(grace, 86_400)) * 1_000))ms")))
         if let retries = Int(value("max_retry") ?? "") {
             child.settings.append(("restart_limits", .mapping([("intensity", .word(retries < 0 ? "unlimited" : String(retries)))])))

@@ -21,6 +21,9 @@ struct ImportedChildren {
         notes.append(ConfigurationImport.Note(file: file, line: line, subject: subject, message: message))
     }
 
+    /// Reads a number with which something is computed: one beyond a million, or below minus a million, is that bound; `nil`: the text is none.
+    static func number(_ text: String?) -> Int? { text.flatMap { Int($0) }.map { min(max($0, -1_000_000), 1_000_000) } }
+
     /// Makes a name a key: slashes and control characters can't be in a path's part.
     static func key(_ name: String) -> String {
         let kept = String(name.unicodeScalars.map { $0 == "/" || $0.properties.generalCategory == .control ? "-" : Character($0) })

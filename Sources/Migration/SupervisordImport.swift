@@ -37,7 +37,7 @@ struct SupervisordImport {
         noteDaemon(daemon)
         var members: [String: Int] = [:]
         for section in sections where section.kind == "group" {
-            let rank = Int(section.entries["priority"]?.value ?? "") ?? 999
+            let rank = ImportedChildren.number(section.entries["priority"]?.value) ?? 999
             let names = (section.entries["programs"]?.value ?? "").split(separator: ",").map { SectionedFile.trimmed($0) }
             for name in names { members[name] = imported.groups.count }
             imported.groups.append((key: ImportedChildren.key(section.name), rank: rank, children: []))
@@ -116,8 +116,8 @@ struct SupervisordImport {
         for key in section.keys where !Self.silent.contains(key) {
             imported.note(section.file, section.entries[key]?.line ?? 0, "\(section.title) \(key)", "not carried over")
         }
-        let count = Int(section.entries["numprocs"]?.value ?? "") ?? 1
-        let first = Int(section.entries["numprocs_start"]?.value ?? "") ?? 0
+        let count = ImportedChildren.number(section.entries["numprocs"]?.value) ?? 1
+        let first = ImportedChildren.number(section.entries["numprocs_start"]?.value) ?? 0
         let isNumbered = section.entries.contains { $0.key != "process_name" && $0.value.value.contains("%(process_num)") }
         guard count > 1, isNumbered else {
             guard var child = child(section, daemon, number: first) else { return [] }
@@ -143,7 +143,7 @@ struct SupervisordImport {
     private mutating func child(_ section: Section, _ daemon: Section?, number: Int) -> ImportedChildren.Child? {
         let values = section.entries.mapValues { entry in expanded(entry, section, number) }
         var child = ImportedChildren.Child(key: ImportedChildren.key(section.name))
-        child.rank = Int(values["priority"] ?? "") ?? 999
+        child.rank = ImportedChildren.number(values["priority"]) ?? 999
         guard let command = values["command"].flatMap({ CommandWords.split($0) }), !command.isEmpty else {
             imported.note(
                 section.file,
@@ -174,7 +174,7 @@ struct SupervisordImport {
     }
 
     private func addStart(_ values: [String: String], to child: inout ImportedChildren.Child) {
-        let seconds = Int(values["startsecs"] ?? "") ?? 1
+        let seconds = ImportedChildren.number(values["startsecs"]) ?? 1
         if seconds > 0 { child.program.append(("start_seconds", .word("\(seconds)s"))) }
         if Self.isFalse(values["autostart"]) { child.settings.append(("autostart", .word("false"))) }
         let codes = (values["exitcodes"] ?? "0").split(separator: ",").compactMap { Int(SectionedFile.trimmed($0)) }.filter { $0 != 0 }
@@ -184,7 +184,7 @@ struct SupervisordImport {
             if !codes.isEmpty { child.program.append(("exit_codes", .list(codes.map { .word(String($0)) }))) }
         case let value: if Self.isFalse(value) { child.settings.append(("restart", .word("temporary"))) }
         }
-        guard let retries = Int(values["startretries"] ?? "") else { return }
+        guard let retries = ImportedChildren.number(values["startretries"]) else { return }
         // As many failures as Supervisor allows, in the time that they take there: a second more after each.
         let period = max(1, retries * seconds + retries * (retries + 1) / 2 + 1)
         child.settings.append(

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Glibc
 
 /// What a process has used, as the kernel counts it in /proc/PID/stat.
@@ -50,6 +51,7 @@ extension ProcessUsage {
         guard fields.count > 21, let user = UInt64(fields[11]), let system = UInt64(fields[12]), let start = UInt64(fields[19]),
             let pages = Int64(fields[21])
         else { return nil }
-        (ticks, residentBytes, startTime) = (user + system, UInt64(max(0, pages)) * Self.pageSize, start)
+        let bytes = UInt64(max(0, pages)).multipliedReportingOverflow(by: Self.pageSize)
+        (ticks, residentBytes, startTime) = (user.addingSaturating(system), bytes.overflow ? .max : bytes.partialValue, start)
     }
 }

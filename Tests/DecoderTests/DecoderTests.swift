@@ -1,0 +1,62 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Everything that reads what others have written × extreme values: nothing traps, and what is read can be used.
+@Suite("What others have written", .timeLimit(.minutes(2)))
+struct DecoderTests {
+    @Test("Each part of an input can be extreme", arguments: Reader.all)
+    func extremes(_ reader: Reader) throws {
+        #expect(try reader.read(Array(reader.sample.utf8)), "the sample isn't read")
+        for input in Extremes.inputs(of: reader.sample) { _ = try? reader.read(input) }
+    }
+
+    /// What reads, and is checked by other tests, or reads what this program has written for itself.
+    private static let elsewhere: [String: String] = [
+        "WireProtocol/JSON/JSONValue+Codable.swift": "JSONSyntaxTests, and each sample here",
+        "WireProtocol/Tickets/Ticket+Coding.swift": "the fuzzer Frame",
+        "WireProtocol/Frames/FrameDecoder.swift": "FrameRobustnessTests, the fuzzer Frame",
+        "WireProtocol/Compact/CompactKeyedDecodingContainer.swift": "CompactRobustnessTests, the fuzzer Compact",
+        "WireProtocol/Compact/CompactSingleValueDecodingContainer.swift": "CompactRobustnessTests, the fuzzer Compact",
+        "WireProtocol/Compact/CompactUnkeyedDecodingContainer.swift": "CompactRobustnessTests, the fuzzer Compact",
+        "Control/Events/ControlEvent.swift": "the same as an answer",
+        "Control/Answers/ControlError.swift": "the same as an answer",
+        "Control/Client/ControlClient.swift": "reads answers",
+        "Control/Client/BlockingControlClient.swift": "reads answers",
+        "Coordinators/Messaging/Names/ResponderError.swift": "a text",
+        "Coordinators/Messaging/Coding/Failures.swift": "PeerFuzzTests",
+        "Coordinators/Messaging/Coding/ConfigurationValue.swift": "a program's own types",
+        "Coordinators/Messaging/Mailbox/Node+Description.swift": "a program's own types",
+        "Coordinators/Dependencies/DependencyKey.swift": "a program's own types",
+        "Coordinators/Pools/PoolPlacement.swift": "a program's own configuration",
+        "Coordinators/Children/ChildSupervisor+Configuration.swift": "a program's own configuration",
+        "Coordinators/API/CoordinatorError.swift": "texts",
+        "CoordinatorsCluster/Store/StoreValue.swift": "the protocol of those that read",
+        "CoordinatorsCluster/Etcd/EtcdWatch.swift": "etcd's forms",
+        "CoordinatorDaemon/Operators/ControlRequestHandler.swift": "its own answers",
+        "CoordinatorDaemon/Upgrade/DaemonHeritage.swift": "a file that this process alone has; UpgradeTests",
+        "CoordinatorDaemon/Daemon/ConfiguredChildren.swift": "a configuration that was read",
+        "CoordinatorDaemon/Cluster/ClusterMembership+Looks.swift": "reads answers",
+        "CoordinatorDaemon/Cluster/ClusterMembership+Routing.swift": "reads answers",
+        "Migration/Supervisord/SupervisordMethods+Configuration.swift": "reads answers",
+    ]
+
+    @Test("A file of the sources that reads is among those that are checked")
+    func completeness() throws {
+        let words = ["json", "xml", "bytes", "decoding", "reading", "ofNode", "parsing"].flatMap { ["init(\($0)", "init?(\($0)"] }
+        let calls = ["init(from decoder", "func read(_ text", "func parse(", "func decode(", "JSONDecoder()", "ControlJSON.decode("]
+        let marks = (words + calls).map { Data($0.utf8) }
+        let root = "\(Files.packageRoot)/Sources/"
+        let reading = try Set(
+            #require(FileManager.default.enumerator(atPath: root)).compactMap { $0 as? String }.filter { path in
+                guard path.hasSuffix(".swift"), !path.hasPrefix("Examples/"), !path.hasPrefix("coordinatorctl/") else { return false }
+                let text = Data(Files.bytes(of: root + path) ?? [])
+                return marks.contains { text.range(of: $0) != nil }
+            }
+        )
+        let checked = Set(Reader.all.flatMap(\.files)).union(Self.elsewhere.keys)
+        #expect(reading.subtracting(checked).sorted() == [], "give them a reader in Readers.swift")
+        let former = Self.elsewhere.keys.filter { !FileManager.default.fileExists(atPath: root + $0) }
+        #expect(former == [] && Set(Reader.all.flatMap(\.files)).allSatisfy { FileManager.default.fileExists(atPath: root + $0) })
+    }
+}

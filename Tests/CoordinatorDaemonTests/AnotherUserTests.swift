@@ -137,4 +137,50 @@ struct AnotherUserTests {
             #expect(!sleeper.identity.isAlive)
         }
     }
+
+    @Test(
+        "can't stop the others: what it may not say closes its link, and operators see that",
+        .enabled(if: access("/usr/bin/python3", X_OK) == 0, "needs /usr/bin/python3")
+    )
+    func overstepping() async throws {
+        let directory = try TemporaryDirectory()
+        chmod(directory.path, 0o755)
+        var attempt: [UInt8] = []
+        for (number, name) in ["/", "/evil", "coordinators.FinishPopped"].enumerated() {
+            FrameEncoder.append(Frame(.defineName(DefineName(id: NameID(number + 1), text: name))), to: &attempt)
+        }
+        let ask = Ask(target: 1, sender: 2, message: 3, payload: Bytes(#"{"key":"own","incarnation":1}"#.utf8))
+        FrameEncoder.append(Frame(.ask(ask), correlation: 1, codec: .json, flags: .direct), to: &attempt)
+        let digits = attempt.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        let (script, notes) = (directory.file("worker"), directory.file("notes"))
+        try Files.write(digits + "\n", to: directory.file("attempts"))
+        try Files.write("", to: notes)
+        let program = "\(Files.packageRoot)/Tests/PythonPeer/overstepping.py"
+        try Files.write("#!/bin/sh\nexec /usr/bin/python3 '\(program)' '\(directory.file("attempts"))' '\(notes)'\n", to: script)
+        for (file, mode) in [(script, 0o755), (notes, 0o666), (directory.file("attempts"), 0o644)] as [(String, mode_t)] {
+            chmod(file, mode)
+        }
+        let tree = """
+            children:
+              - key: own
+                worker: { executable: FIXTURE, coordinator: MiddleCoordinator }
+              - key: evil
+                worker: { executable: \(script), coordinator: MiddleCoordinator, user: nobody }
+            """
+        let log = Transcript()
+        try await RunningDaemon.with(tree, standardError: log.destination, wrapper: Self.wrapper) { daemon in
+            try await daemon.eventually("it has tried; the log: \(log.text.suffix(2_000))") { Files.text(of: notes) == "closed\n" }
+            let process = try #require(try await daemon.node("/evil").pid)
+            try await daemon.eventually("there is an event") {
+                let events = try await daemon.control("events", "/evil").output
+                return events.split(separator: "\n").contains { line in
+                    let words = ["violation", "/evil", "\(process)", "as user \(Self.nobody): coordinators.FinishPopped"]
+                    return words.allSatisfy { line.contains($0) }
+                }
+            }
+            try await daemon.eventually("it's logged") { log.text.contains("a worker's link was closed") }
+            let own = try await daemon.node("/own")
+            #expect(own.state == "active" && own.incarnation == 1)
+        }
+    }
 }

@@ -5,6 +5,7 @@ import NNG
 import Synchronization
 import TestSupport
 import Testing
+import WireProtocol
 
 @testable import Coordinators
 
@@ -141,6 +142,11 @@ struct NodeRouterTests {
         }
     }
 
+    /// What an observer of lives has got.
+    private final class Changes: Sendable {
+        let all = Lock<[LifeChange]>([])
+    }
+
     /// A tree at which other nodes connect.
     private final class Node: Sendable {
         private static let numbers = Atomic(0)
@@ -149,6 +155,8 @@ struct NodeRouterTests {
         let runtime: CoordinatorRuntime
         let log = numbers.add(1, ordering: .relaxed).newValue
         let links = Lock<[PairConnection]>([])
+        let recorded = RecordedLog()
+        private let changes = Changes()
         private let listener: StreamListener
         private let tasks = OwnedTasks()
         let address = PlayedParent.freshAddress()
@@ -156,8 +164,23 @@ struct NodeRouterTests {
         init(_ places: Places = Places(), hasSink: Bool = true) throws {
             self.places = places
             listener = try StreamListener(address)
-            runtime = CoordinatorRuntime(Root.self) { [log] in $0.log = hasSink ? log : nil }
+            var options = CoordinatorRuntime.Options()
+            options.logger = recorded.logger
+            options.lifeObserver = { [changes] new, _ in changes.all.withLock { $0 += new } }
+            runtime = CoordinatorRuntime(Root.self, options: options) { [log] in $0.log = hasSink ? log : nil }
             runtime.route(by: places)
+        }
+
+        /// What the log has of links that were closed because a node has broken a rule.
+        var warnings: [String] { recorded.lines.filter { $0.hasPrefix("warning: a node's link was closed") && $0.contains("peer=caller") } }
+
+        /// What the observer of lives has got of them.
+        var rules: [String] {
+            var rules: [String] = []
+            for change in changes.all.withLock({ $0 }) where change.path.isRoot {
+                if case .brokeRule(let rule) = change.kind { rules.append(rule) }
+            }
+            return rules
         }
 
         var notes: [Int] { Sink.notes.withLock { $0[log] ?? [] } }
@@ -178,6 +201,74 @@ struct NodeRouterTests {
             listener.close()
             await runtime.stop()
             await tasks.end()
+        }
+    }
+
+    /// A message between runtimes that a node sends by hand.
+    private struct Attempt: CustomStringConvertible {
+        var builtin: Builtin
+        var key: String
+        var target: String
+        var isDirect: Bool
+
+        /// Whether the message asks about the child that it's for, or about one below it.
+        var isAllowed: Bool { builtin.authority == .anyCoordinator && (isDirect || target == "@1/sink" && key == "sink") }
+
+        /// Sends the message on a link of its own; returns whether the link is open afterwards.
+        func isTaken(by node: Node) async throws -> Bool {
+            let path = CoordinatorPath.root.appending(key)
+            let message = try #require(AuthorityTests.message(builtin, about: path) ?? AuthorityTests.message(builtin, about: "/safe"))
+            let payload = try PayloadCoder.encode(message, as: .json)
+            let link = Link.over(try await PairConnection.dial(node.address, maximumMessageSize: 2 << 20))
+            defer { link.close() }
+            let isTaken = OneShot<Bool>()
+            let handler = Link.Handler(
+                frameReceived: { _, frame in if case .pong = frame.content { isTaken.settle(true) } },
+                closed: { _, _ in isTaken.settle(false) }
+            )
+            link.start(handler)
+            try link.send { intern in
+                let ids = (intern(target), intern("/other"), intern(builtin.type.name))
+                let ask = Ask(target: ids.0, sender: ids.1, message: ids.2, payload: payload)
+                return Frame(.ask(ask), correlation: 1, codec: .json, flags: isDirect ? .direct : [])
+            }
+            try? link.send(Frame(.ping(Probe(timestampNanoseconds: 0, kind: .link)), correlation: 2))
+            return await isTaken.value
+        }
+
+        var description: String { "\(builtin) about \(key), for \(target), direct: \(isDirect)" }
+
+        static let all: [Attempt] = Builtin.allCases.flatMap { builtin in
+            ["sink", "reader"].flatMap { key in
+                ["@1/sink", "@1/sink/below"].flatMap { target in
+                    [false, true].map { Attempt(builtin: builtin, key: key, target: target, isDirect: $0) }
+                }
+            }
+        }
+    }
+
+    @Test("A node asks about children that the cluster places, and says nothing else between runtimes: its link is closed, and all know")
+    func authority() async throws {
+        try await with(.elsewhere(node: "first", epoch: 1)) { _, first, _ in
+            first.places.epoch.withLock { $0 = 1 }
+            print("allowed to a node: \(Attempt.all.filter(\.isAllowed))")
+            for attempt in Attempt.all {
+                let isTaken = try await attempt.isTaken(by: first)
+                #expect(isTaken == attempt.isAllowed, "\(attempt)")
+            }
+            let refused = Attempt.all.filter { !$0.isAllowed }.map { $0.builtin.type.name }
+            try await eventually("each is logged") { first.warnings.count == refused.count }
+            let (warnings, rules) = (first.warnings, first.rules)
+            #expect(rules.count == refused.count)
+            // Several links close at the same time.
+            for name in refused {
+                #expect(warnings.contains { $0.contains(name) })
+                #expect(rules.contains { $0.hasPrefix("node caller: \(name) ") })
+            }
+            let states = try await first.runtime.snapshot().children.map(\.state)
+            #expect(states == [.active, .active])
+            try await first.runtime.ask(Note(number: 1), at: "/sink")
+            #expect(first.notes == [1])
         }
     }
 

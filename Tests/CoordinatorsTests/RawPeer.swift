@@ -63,6 +63,8 @@ final class RawPeer: Sendable {
             await listener.run { link, _ in
                 let peer = Peer(
                     link,
+                    // What a child or a node may not send is another suite's.
+                    with: .parent,
                     codec: .json,
                     name: "/raw",
                     announcesCredit: announcesCredit,

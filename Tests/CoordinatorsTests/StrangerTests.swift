@@ -162,7 +162,7 @@ private struct Launcher {
 }
 
 extension [UInt8] {
-    fileprivate var hexadecimal: String {
+    var hexadecimal: String {
         map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 

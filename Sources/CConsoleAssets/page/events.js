@@ -3,8 +3,8 @@
 import { clock, duration, element, printable, sign } from "./format.js";
 
 const kept = 400;
-const shapes = { crashed: "failed", gave_up: "failed", start_failed: "failed", unresponsive: "unresponsive", restarting: "restarting", paused: "paused", dead_letters: "unresponsive", gap: "inactive", stopped: "inactive", operator: "starting", configuration: "starting", daemon_started: "starting", daemon_stopping: "stopping" };
-const troubles = new Set(["crashed", "gave_up", "start_failed", "unresponsive", "restarting", "dead_letters", "gap"]);
+const shapes = { crashed: "failed", gave_up: "failed", start_failed: "failed", unresponsive: "unresponsive", restarting: "restarting", paused: "paused", violation: "unresponsive", dead_letters: "unresponsive", gap: "inactive", stopped: "inactive", operator: "starting", configuration: "starting", daemon_started: "starting", daemon_stopping: "stopping" };
+const troubles = new Set(["crashed", "gave_up", "start_failed", "unresponsive", "restarting", "violation", "dead_letters", "gap"]);
 
 export class EventList {
   #entries = [];
@@ -64,6 +64,7 @@ export function text(event) {
     case "restarting": return `restarts${event.attempt > 1 ? `, attempt ${event.attempt}` : ""}${event.delay_ms ? `, in ${duration(event.delay_ms)}` : ""}${reason}`;
     case "gave_up": return `failed for good${reason}`;
     case "start_failed": return `could not start${reason}`;
+    case "violation": return `broke a rule of its link${reason}`;
     case "dead_letters": return `${event.count ?? 1} messages dropped${reason}`;
     case "gap": return `${event.count ?? "some"} events are missing here`;
     case "operator": return `${event.request?.operation ?? "operation"} by ${event.request?.user ?? event.request?.uid ?? "?"}${event.request?.command ? ` (${event.request.command})` : ""}: ${event.request?.outcome ?? ""}`;

@@ -27,6 +27,9 @@ public struct ControlEvent: Codable, Hashable, Sendable {
         case adopted
         /// A worker hasn't answered for too long, or its executor runs nothing.
         case unresponsive
+        /// The link of a worker, or of another node (the path is the root's then), was closed, because it has broken a rule: it has sent what it
+        /// may not.
+        case violation
         /// Messages were dropped.
         case deadLetters = "dead_letters"
         /// An operator's request was carried out, or has failed.

@@ -92,6 +92,7 @@ extension ChildSupervisor {
 
 /// A request to a coordinator to take another configuration, in its turn among the coordinator's messages.
 struct Reconfigure: BuiltinMessage {
+    static var builtin: Builtin { .reconfigure }
     typealias Reply = Reconfiguration
     var configuration: CarriedConfiguration
 }

@@ -69,7 +69,7 @@ extension Node {
             route($0, to: parent)
         }
         _ = try await buffer.next()
-        let queue = NoticeQueue(of: path, deadLetters: runtime.deadLetters)
+        let queue = NoticeQueue(of: path, for: self.path, deadLetters: runtime.deadLetters)
         let task = runtime.time.task {
             while let event = try? await buffer.next() { queue.append(.event(event)) }
             queue.finish()

@@ -23,10 +23,13 @@ final class NoticeQueue: AsyncSequence, Sendable {
     private let arrivals: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
     private let path: CoordinatorPath
+    /// The coordinator that observes, if it isn't an ancestor.
+    private let observer: CoordinatorPath?
     private let deadLetters: DeadLetters
 
-    init(of path: CoordinatorPath, deadLetters: DeadLetters) {
+    init(of path: CoordinatorPath, for observer: CoordinatorPath? = nil, deadLetters: DeadLetters) {
         self.path = path
+        self.observer = observer
         self.deadLetters = deadLetters
         (arrivals, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         continuation.onTermination = { [weak self] _ in self?.state.withLock { $0.isOver = true } }
@@ -66,7 +69,7 @@ final class NoticeQueue: AsyncSequence, Sendable {
 
     private func record(_ notice: ChildObservers.Notice, _ reason: DeadLetter.Reason) {
         let name = if case .change(let change) = notice { "\(change)" } else { "event" }
-        deadLetters.record(DeadLetter(name: name, sender: path, target: path, reason: reason))
+        deadLetters.record(DeadLetter(name: name, sender: path, target: observer ?? path, reason: reason))
     }
 }
 

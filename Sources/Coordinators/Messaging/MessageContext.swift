@@ -3,7 +3,7 @@ import WireProtocol
 
 /// The sender, remaining time and trace of a message.
 public struct MessageContext: Sendable {
-    /// The coordinator that asked first.
+    /// The coordinator that asked first, as the process says that has sent the message: a worker that means harm may name another.
     public let sender: CoordinatorPath
     /// The time that remains until the asker's deadline; `nil`: no deadline.
     public let remainingTime: Duration?

@@ -18,11 +18,11 @@ extension Node {
         runtime.hasNavigated.store(true, ordering: .relaxed)
         guard let node = navigationOwner else { return leaveProcess(envelope) }
         node.carryOut(envelope) {
-            switch envelope.body.name {
-            case Navigate.name:
+            switch Builtin(named: envelope.body.name) {
+            case .navigate:
                 node.apply(try envelope.message(as: Navigate.self))
                 return .none
-            case ReadNavigation.name: return .value(node.ownNavigation?.entries ?? [])
+            case .readNavigation: return .value(node.ownNavigation?.entries ?? [])
             default: throw CoordinatorError(.unhandled, "\(node.path) doesn't know \(envelope.body.name)")
             }
         }
@@ -40,33 +40,39 @@ extension Node {
 
     /// Returns the key of the child that a message of the runtime is about.
     private func child(of envelope: Envelope) -> String? {
-        switch envelope.body.name {
-        case ReadEvents.name: try? envelope.message(as: ReadEvents.self).key
-        case WatchChild.name: try? envelope.message(as: WatchChild.self).key
+        switch Builtin(named: envelope.body.name) {
+        case .readEvents: try? envelope.message(as: ReadEvents.self).key
+        case .watchChild: try? envelope.message(as: WatchChild.self).key
         default: nil
         }
     }
 
     /// Handles a message of the runtime for this coordinator, on this node.
     func acceptBuiltinHere(_ envelope: Envelope) {
-        switch envelope.body.name {
-        case OpenRoute.name: return accept(envelope, Self.openRow)
-        case Reconfigure.name: return accept(envelope, Self.reconfigureRow)
-        case ReadEvents.name: return streamEvents(envelope)
-        case WatchChild.name: return watchChild(envelope)
-        default: break
-        }
-        carryOut(envelope) {
-            switch envelope.body.name {
-            case SetPages.name: setPages(try envelope.message(as: SetPages.self).pages)
-            case Retire.name: return .value(retire())
-            case Uncovered.name: post(.popped(try envelope.message(as: Uncovered.self).page))
-            case FinishPopped.name:
+        switch Builtin(named: envelope.body.name) {
+        case .openRoute: accept(envelope, Self.openRow)
+        case .reconfigure: accept(envelope, Self.reconfigureRow)
+        case .readEvents: streamEvents(envelope)
+        case .watchChild: watchChild(envelope)
+        case .setPages:
+            carryOut(envelope) {
+                setPages(try envelope.message(as: SetPages.self).pages)
+                return .none
+            }
+        case .retire: carryOut(envelope) { .value(retire()) }
+        case .uncovered:
+            carryOut(envelope) {
+                post(.popped(try envelope.message(as: Uncovered.self).page))
+                return .none
+            }
+        case .finishPopped:
+            carryOut(envelope) {
                 let popped = try envelope.message(as: FinishPopped.self)
                 existingChildren?.dismiss(popped.key, popped.incarnation, "was popped")
-            default: throw CoordinatorError(.unhandled, "\(path) doesn't know \(envelope.body.name)")
+                return .none
             }
-            return .none
+        case .navigate, .readNavigation, nil:
+            carryOut(envelope) { throw CoordinatorError(.unhandled, "\(path) doesn't know \(envelope.body.name)") }
         }
     }
 

@@ -64,6 +64,13 @@ struct UnhandledReport: UpwardReport {
 
     var isEmpty: Bool { messages.isEmpty }
 
+    func stranger(to path: CoordinatorPath) -> String? { nil }
+
+    /// The report as that of a worker: a message whose sender isn't below it has climbed from the worker all the same.
+    func climbed(from path: CoordinatorPath) -> UnhandledReport {
+        UnhandledReport(messages: messages.map { $0.sender.isWithin(path) ? $0 : UnhandledMessage(name: $0.name, sender: path) })
+    }
+
     mutating func add(_ other: UnhandledReport) {
         messages += other.messages.prefix(Self.limit - messages.count).map {
             UnhandledMessage(name: $0.name.shortened, sender: $0.sender.shortened)

@@ -44,6 +44,8 @@ extension DeadLetterReport: UpwardReport {
 
     var isEmpty: Bool { count == 0 }
 
+    func stranger(to path: CoordinatorPath) -> String? { Self.stranger(to: path, among: letters.lazy.map(\.target)) }
+
     /// Adds a report from another process, whose values aren't trusted.
     mutating func add(_ other: DeadLetterReport) {
         count = count.addingSaturating(other.count)
@@ -73,12 +75,6 @@ extension String {
 extension CoordinatorPath {
     /// The path, or the root's if the path is longer than any that can exist.
     var shortened: CoordinatorPath { description.utf8.count <= 1_024 ? self : .root }
-}
-
-/// The names of the events that a process sends to the one above by itself.
-enum Notification {
-    static let tap = "coordinators.tap"
-    static let trace = "coordinators.trace"
 }
 
 /// A message or event that was dropped, and the reason.

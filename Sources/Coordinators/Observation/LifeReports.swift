@@ -13,6 +13,8 @@ package struct LifeChange: Sendable, Hashable, Codable {
         case adopted
         /// The child's executor runs nothing.
         case silent(Duration)
+        /// The link of the child's process was closed, because the process has broken this rule; of the root, that of another node.
+        case brokeRule(String)
     }
 
     package var path: CoordinatorPath
@@ -50,10 +52,10 @@ final class LifeReports: Sendable {
 
     func add(_ change: LifeChange) { add(LifeReport(changes: [change])) }
 
-    /// Adds the changes of a process below that concern a path and its descendants.
+    /// Adds the changes of a process below, except those of its own coordinator, whose parent knows them.
     func add(_ report: LifeReport, below path: CoordinatorPath) {
         var report = report
-        report.changes.removeAll { !$0.path.isWithin(path) || $0.path == path }
+        report.changes.removeAll { $0.path == path }
         add(report)
     }
 
@@ -80,6 +82,8 @@ struct LifeReport: UpwardReport {
     init(changes: [LifeChange]) { self.changes = changes }
 
     var isEmpty: Bool { changes.isEmpty && missed == 0 }
+
+    func stranger(to path: CoordinatorPath) -> String? { Self.stranger(to: path, among: changes.lazy.map(\.path)) }
 
     mutating func add(_ other: LifeReport) {
         let taken = other.changes.prefix(Self.limit - changes.count)

@@ -7,9 +7,13 @@ import WireProtocol
 /// It is on in the whole tree while a trace is awaited, and then reports the messages with a trace of an operator alone.
 final class MessageTraces: Sendable {
     /// A hop as it is reported: times are moments of the monotonic clock, which the processes of a machine share.
-    struct Report: Codable, Sendable {
+    struct Report: UpwardNotice {
+        static let notification = "coordinators.trace"
+
         var trace: String
         var hop: MessageTrace.Hop
+
+        func stranger(to path: CoordinatorPath) -> String? { Self.stranger(to: path, among: CollectionOfOne(hop.path)) }
     }
 
     private struct State {
@@ -35,7 +39,7 @@ final class MessageTraces: Sendable {
     func publish(_ report: Report) {
         let (viewers, isWantedAbove) = state.withLock { (Array($0.viewers.values), $0.isWantedAbove) }
         for viewer in viewers { viewer.yield(report) }
-        if isWantedAbove { _ = uplink?.notify(Notification.trace, report) }
+        if isWantedAbove { _ = uplink?.notify(Report.notification, report) }
     }
 
     /// Runs the body while hops are reported to the stream.

@@ -31,7 +31,7 @@ final class Tap: Sendable {
         let event = event()
         let (viewers, isWantedAbove) = state.withLock { (Array($0.viewers.values), $0.isWantedAbove) }
         for viewer in viewers { viewer.yield(event) }
-        if isWantedAbove, uplink?.notify(Notification.tap, event) == false { dropped.add(1, ordering: .relaxed) }
+        if isWantedAbove, uplink?.notify(TreeEvent.notification, event) == false { dropped.add(1, ordering: .relaxed) }
     }
 
     /// Opens a stream of all events from now on.
@@ -78,7 +78,11 @@ final class Tap: Sendable {
     }
 }
 
-extension TreeEvent {
+extension TreeEvent: UpwardNotice {
+    static let notification = "coordinators.tap"
+
+    func stranger(to path: CoordinatorPath) -> String? { Self.stranger(to: path, among: CollectionOfOne(self.path)) }
+
     init(_ kind: Kind, at path: CoordinatorPath, trace: TraceContext? = nil) {
         self.init(path: path, processID: getpid(), trace: trace, kind: kind)
     }

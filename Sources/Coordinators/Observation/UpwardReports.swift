@@ -1,9 +1,24 @@
 import ConcurrencySupport
 
-/// A report of a process to the root's process, which can be added to another.
-protocol UpwardReport: Codable, Sendable {
-    /// The name of the notification that carries the report.
+/// What a process notifies the one above of by itself.
+protocol UpwardNotice: Codable, Sendable {
+    /// The name of the notification.
     static var notification: String { get }
+    /// Returns a coordinator that the notice is about, and that is neither at a path nor below it; `nil`: there is none.
+    ///
+    /// A worker may speak of its own subtree alone. The sender that it names of a message isn't one that it speaks of.
+    func stranger(to path: CoordinatorPath) -> String?
+}
+
+extension UpwardNotice {
+    /// Returns the first of the coordinators that is neither at a path nor below it.
+    static func stranger(to path: CoordinatorPath, among subjects: some Sequence<CoordinatorPath>) -> String? {
+        subjects.first { !$0.isWithin(path) }?.description
+    }
+}
+
+/// A report of a process to the root's process, which can be added to another.
+protocol UpwardReport: UpwardNotice {
     /// Creates an empty report.
     init()
     var isEmpty: Bool { get }

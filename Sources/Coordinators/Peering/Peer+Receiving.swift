@@ -113,6 +113,11 @@ extension Peer {
             return reply(.failure(error), to: Arrival(correlation: frame.correlation, codec: frame.codec, route: nil, size: 0))
         }
         let isBuiltin = Builtins.isName(message)
+        if isBuiltin,
+            let rule = correspondent.ruleBroken(by: message, frame.codec, payload, to: target, isDirect: frame.flags.contains(.direct))
+        {
+            return link.close(because: rule)
+        }
         let arrival = Arrival(
             correlation: frame.correlation,
             codec: frame.codec,

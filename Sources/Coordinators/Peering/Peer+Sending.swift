@@ -40,6 +40,11 @@ extension Peer {
             envelope.end(.failure(CoordinatorError(.unsupported, message)))
             return true
         }
+        // The other side would close the link.
+        if envelope.isBuiltin, !correspondent.takes(Builtin(named: envelope.body.name)) {
+            envelope.end(.failure(CoordinatorError(.unsupported, "\(self.name) doesn't take \(envelope.body.name) from here")))
+            return true
+        }
         do {
             let (codec, payload) = try encoded(envelope.body, as: above?.isOfThisBuild == true ? .compact : codec)
             let message = Outgoing(

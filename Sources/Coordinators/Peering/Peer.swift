@@ -37,6 +37,8 @@ final class Peer: Sendable {
     static let traceLimit = 1_024
 
     let link: Link
+    /// The other side, by what it may say.
+    let correspondent: Correspondent
     /// The encoding of messages to the other side.
     let codec: PayloadCodec
     let owner: Owner
@@ -56,11 +58,13 @@ final class Peer: Sendable {
     let busyWait: Duration
 
     /// - Parameters:
+    ///   - correspondent: The other side, by what it may say.
     ///   - name: The other side's name in errors.
     ///   - announcesCredit: Whether the other side will name the window for messages to it; until then no message is sent.
     ///   - sharesClock: Whether the other side is on this machine.
     init(
         _ link: Link,
+        with correspondent: Correspondent,
         codec: PayloadCodec,
         name: String,
         announcesCredit: Bool,
@@ -71,6 +75,7 @@ final class Peer: Sendable {
     ) {
         state = Lock(State(waitsForWindow: announcesCredit))
         self.link = link
+        self.correspondent = correspondent
         self.codec = codec
         self.name = name
         self.sharesClock = sharesClock

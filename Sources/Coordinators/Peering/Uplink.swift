@@ -263,6 +263,7 @@ extension Uplink {
     private func makePeer(on link: Link, _ id: UplinkMachine.LinkID, _ codec: PayloadCodec) -> Peer {
         Peer(
             link,
+            with: .parent,
             codec: codec,
             name: "the parent of \(ticket.path)",
             announcesCredit: true,

@@ -96,6 +96,7 @@ enum IdleNotice {
 
 /// A request to a coordinator to take no message any more, if it has nothing to do.
 struct Retire: BuiltinMessage {
+    static var builtin: Builtin { .retire }
     typealias Reply = Bool
 }
 

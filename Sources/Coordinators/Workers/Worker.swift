@@ -204,8 +204,8 @@ extension Worker: UplinkOwner {
             if let name = link.text(of: dependency.name) { inherit(name, dependency, frame.codec) }
         case .subscribe(let subscribe):
             switch link.text(of: subscribe.name) {
-            case Notification.tap: runtime.tap.setWantedAbove(subscribe.isActive)
-            case Notification.trace: runtime.traces.setWantedAbove(subscribe.isActive)
+            case TreeEvent.notification: runtime.tap.setWantedAbove(subscribe.isActive)
+            case MessageTraces.Report.notification: runtime.traces.setWantedAbove(subscribe.isActive)
             case "": state.withLock { $0.inheritance.areEventsWanted = subscribe.isActive }
             // A parent of another build may have more to subscribe to.
             case let name?:

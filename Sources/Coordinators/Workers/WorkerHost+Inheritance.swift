@@ -21,7 +21,8 @@ extension WorkerHost {
         // Also when nothing is recorded: the worker may come from a parent with other wishes.
         let wish = runtime.telemetry.wish
         let subscriptions = [
-            ("", inheritance.areEventsWanted), (Notification.tap, runtime.tap.isActive), (Notification.trace, runtime.traces.isActive),
+            ("", inheritance.areEventsWanted), (TreeEvent.notification, runtime.tap.isActive),
+            (MessageTraces.Report.notification, runtime.traces.isActive),
             (wish.subscription, !wish.isEmpty),
         ]
         for (name, isActive) in subscriptions where isActive || !isNew { peer.queue { Self.subscription($0(name), isActive) } }
@@ -33,7 +34,7 @@ extension WorkerHost {
     private func listenToTap() {
         let number = runtime.tap.whenSwitched { [weak self] isWanted in
             guard let self, let peer = state.withLock({ $0.linkedPeer }) else { return }
-            subscribe(Notification.tap, isWanted, at: peer)
+            subscribe(TreeEvent.notification, isWanted, at: peer)
         }
         tapSwitch.settle(number)
     }
@@ -41,7 +42,7 @@ extension WorkerHost {
     private func listenToTraces() {
         let number = runtime.traces.whenSwitched { [weak self] isWanted in
             guard let self, let peer = state.withLock({ $0.linkedPeer }) else { return }
-            subscribe(Notification.trace, isWanted, at: peer)
+            subscribe(MessageTraces.Report.notification, isWanted, at: peer)
         }
         traceSwitch.settle(number)
     }
@@ -101,30 +102,47 @@ extension WorkerHost {
         if let peer { subscribe("", true, at: peer) }
     }
 
-    /// Handles a notice of the worker.
-    func notified(_ name: String, _ codec: PayloadCodec, _ payload: Bytes) {
+    /// The notifications that a worker may send, and that are about a subtree.
+    static let notices: [any UpwardNotice.Type] = [
+        UnhandledReport.self, DeadLetterReport.self, SpanReport.self, AskDurations.self, LifeReport.self, TreeEvent.self,
+        MessageTraces.Report.self,
+    ]
+
+    /// Handles a notification of the worker.
+    ///
+    /// - Returns: The rule that the worker has broken by it; `nil`: none.
+    func notified(_ name: String, _ codec: PayloadCodec, _ payload: Bytes) -> String? {
+        if name.isEmpty {
+            events.send(.emitted(.encoded(codec, payload)))
+            return nil
+        }
+        // One that a worker of a newer build sends has no effect here.
+        guard let type = Self.notices.first(where: { $0.notification == name }) else {
+            runtime.logger.debug("a notification was ignored", metadata: ["name": "\(name.shortened)"])
+            return nil
+        }
         do {
-            switch name {
-            case "": events.send(.emitted(.encoded(codec, payload)))
-            case UnhandledReport.notification:
-                parent.reportUnhandled(try PayloadCoder.decode(UnhandledReport.self, from: payload, codec: codec))
-            case DeadLetterReport.notification:
-                runtime.deadLetters.add(try PayloadCoder.decode(DeadLetterReport.self, from: payload, codec: codec))
-            case SpanReport.notification:
-                runtime.telemetry.add(try PayloadCoder.decode(SpanReport.self, from: payload, codec: codec))
-            case AskDurations.notification:
-                runtime.telemetry.add(try PayloadCoder.decode(AskDurations.self, from: payload, codec: codec))
-            case LifeReport.notification:
-                runtime.lives.add(try PayloadCoder.decode(LifeReport.self, from: payload, codec: codec), below: path)
-            case Notification.tap:
-                let event = try PayloadCoder.decode(TreeEvent.self, from: payload, codec: codec)
-                runtime.tap.publish(event)
-            case Notification.trace:
-                runtime.traces.publish(try PayloadCoder.decode(MessageTraces.Report.self, from: payload, codec: codec))
-            default: runtime.logger.debug("a notification was ignored", metadata: ["name": "\(name)"])
+            let notice = try PayloadCoder.decode(type, from: payload, codec: codec)
+            if let stranger = notice.stranger(to: path) {
+                return "the notification \(name) about \(stranger.shortened) was refused: \(path) may speak of itself and those below it"
             }
+            take(notice)
         } catch {
             runtime.logger.warning("a notification can't be read", metadata: ["coordinator.path": "\(path)", "error": "\(error)"])
+        }
+        return nil
+    }
+
+    private func take(_ notice: any UpwardNotice) {
+        switch notice {
+        case let report as UnhandledReport: parent.reportUnhandled(report.climbed(from: path))
+        case let report as DeadLetterReport: runtime.deadLetters.add(report)
+        case let report as SpanReport: runtime.telemetry.add(report)
+        case let asks as AskDurations: runtime.telemetry.add(asks)
+        case let report as LifeReport: runtime.lives.add(report, below: path)
+        case let event as TreeEvent: runtime.tap.publish(event)
+        case let hop as MessageTraces.Report: runtime.traces.publish(hop)
+        default: break
         }
     }
 

@@ -32,14 +32,16 @@ extension WorkerHost {
             isLost = $0.attach(Attachment(peer: peer, hello: hello), as: id)
         }
         // A link that was lost before the machine knew it is lost after that.
-        if isLost { lost(id, LinkError(.peerClosed, "the link was lost")) }
+        if isLost { lost(id, of: link.peer, LinkError(.peerClosed, "the link was lost")) }
     }
 
     private static let linkNumbers = Atomic<UInt64>(0)
 
     private func makePeer(_ link: Link, _ hello: Hello, _ id: WorkerMachine.LinkID) -> Peer {
-        Peer(
+        let credentials = link.peer
+        return Peer(
             link,
+            with: .child(path),
             codec: hello.buildID == BuildID.current ? .compact : .json,
             name: path.description,
             // A worker in another language may never announce its window.
@@ -52,10 +54,12 @@ extension WorkerHost {
                     for envelope in envelopes.flatMap(\.separated) { parent.route(envelope, to: path) }
                 },
                 inspected: { [weak self] operation, _, payload in try await self?.answer(operation, payload) ?? .null },
-                notified: { [weak self] name, codec, payload in self?.notified(name, codec, payload) },
+                notified: { [weak self, weak link] name, codec, payload in
+                    if let rule = self?.notified(name, codec, payload) { link?.close(because: rule) }
+                },
                 frameReceived: { [weak self] frame in self?.receive(frame, on: id) },
                 messageLost: { [parent] envelope, error in parent.recordLoss(of: envelope, because: error) },
-                closed: { [weak self] error in self?.lost(id, error) }
+                closed: { [weak self] error in self?.lost(id, of: credentials, error) }
             )
         )
     }
@@ -89,20 +93,28 @@ extension WorkerHost {
         return nil
     }
 
-    private func lost(_ id: WorkerMachine.LinkID, _ error: LinkError) {
+    private func lost(_ id: WorkerMachine.LinkID, of process: PeerIdentity?, _ error: LinkError) {
         // With these errors this side has closed the link, because of a faulty worker.
-        if error.code == .violation || error.code == .malformed {
-            runtime.logger.warning(
-                "a worker's link was closed",
-                metadata: ["coordinator.path": "\(path)", "reason": "\(error.message)"]
-            )
-        }
+        if error.code == .violation || error.code == .malformed { report(error.message, of: process) }
         // At once for both, so that the link is either attached before the loss or known to be lost when it's attached.
         var isRenewed = false
         handle(.linkLost(id)) { isRenewed = $0.forget(id) }
         guard isRenewed else { return }
         events.send(.becameReachable)
         settleNextLink()
+    }
+
+    /// Reports that the worker has broken a rule of its link.
+    private func report(_ rule: String, of process: PeerIdentity?) {
+        let user = process.map { "\($0.userID)" } ?? "unknown"
+        runtime.logger.warning(
+            "a worker's link was closed",
+            metadata: [
+                "coordinator.path": "\(path)", "worker.pid": "\(process?.processID ?? 0)", "worker.uid": "\(user)", "reason": "\(rule)",
+            ]
+        )
+        let incarnation = state.withLock { $0.assignment?.events.life.incarnation } ?? 0
+        runtime.lives.add(LifeChange(.brokeRule("as user \(user): \(rule)"), of: path, incarnation, process?.processID))
     }
 
     private func receive(_ frame: Frame, on id: WorkerMachine.LinkID) {
@@ -117,7 +129,10 @@ extension WorkerHost {
             // Before the link can be lost: asks that are open then end with this.
             state.withLock { $0.links.attached[id]?.peer }?.bidFarewell(reason)
             handle(.exitAnnounced(reason, id))
-        default: runtime.logger.debug("a frame was ignored", metadata: ["coordinator.path": "\(path)"])
+        default:
+            let peer = state.withLock { $0.links.attached[id]?.peer }
+            if let peer, let rule = peer.correspondent.ruleBroken(by: frame) { return peer.link.close(because: rule) }
+            runtime.logger.debug("a frame was ignored", metadata: ["coordinator.path": "\(path)"])
         }
     }
 

@@ -88,6 +88,10 @@ extension AskDurations: UpwardReport {
 
     var isEmpty: Bool { histograms.isEmpty }
 
+    func stranger(to path: CoordinatorPath) -> String? {
+        histograms.keys.first { $0 != .other(hasFailed: $0.hasFailed) && CoordinatorPath($0.path)?.isWithin(path) != true }?.path
+    }
+
     mutating func add(_ other: AskDurations) {
         for (key, histogram) in other.histograms { histograms[place(of: key), default: Histogram()].add(histogram) }
     }

@@ -58,6 +58,8 @@ struct SpanReport: UpwardReport {
 
     var isEmpty: Bool { spans.isEmpty && missed == 0 }
 
+    func stranger(to path: CoordinatorPath) -> String? { Self.stranger(to: path, among: spans.lazy.map(\.path)) }
+
     mutating func add(_ other: SpanReport) {
         let taken = other.spans.prefix(Self.limit - spans.count)
         spans += taken.map(\.shortened)

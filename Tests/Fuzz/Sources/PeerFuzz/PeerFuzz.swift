@@ -32,6 +32,7 @@ final class Bench: Sendable {
         await listener.run { [self] link, hello in
             let peer = Peer(
                 link,
+                with: hello.processID % 4 < 2 ? .parent : .child("/fuzz"),
                 codec: hello.processID % 2 == 0 ? .json : .compact,
                 name: "/fuzz",
                 announcesCredit: hello.processStartTime % 2 == 0,

@@ -325,6 +325,14 @@ let package = Package(
             name: "DaemonConfigurationTests",
             dependencies: ["ConcurrencySupport", "DaemonConfiguration", "Processes", "Supervision", "TestSupport", "WireProtocol"]
         ),
+        // All that reads what others have written, of all targets.
+        .testTarget(
+            name: "DecoderTests",
+            dependencies: [
+                "ConcurrencySupport", "Control", "CoordinatorDaemon", "Coordinators", "CoordinatorsCluster", "DaemonConfiguration",
+                "Migration", "NNG", "Ownership", "Placement", "Processes", "Supervisord", "TestSupport", "WireProtocol",
+            ]
+        ),
         .testTarget(
             name: "MigrationTests",
             dependencies: ["DaemonConfiguration", "Migration", "Processes", "Supervision", "TestSupport"]

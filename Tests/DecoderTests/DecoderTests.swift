@@ -38,7 +38,7 @@ struct DecoderTests {
         "CoordinatorDaemon/Daemon/ConfiguredChildren.swift": "a configuration that was read",
         "CoordinatorDaemon/Cluster/ClusterMembership+Looks.swift": "reads answers",
         "CoordinatorDaemon/Cluster/ClusterMembership+Routing.swift": "reads answers",
-        "Migration/Supervisord/SupervisordMethods+Configuration.swift": "reads answers",
+        "Supervisord/SupervisordMethods+Configuration.swift": "reads answers",
     ]
 
     @Test("A file of the sources that reads is among those that are checked")

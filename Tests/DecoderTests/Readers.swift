@@ -14,6 +14,7 @@ import WireProtocol
 @testable import DaemonConfiguration
 @testable import Migration
 @testable import Processes
+@testable import Supervisord
 
 /// One thing that reads what others have written, with a sample, and what is done first with what was read.
 struct Reader: Sendable, CustomTestStringConvertible {
@@ -254,7 +255,7 @@ extension Reader {
         answer(Whereabouts.self, of: #"{"path":"/a","node":"a","epoch":5,"failed_on":["b"],"given_up":false}"#),
         answer(
             TraceResult.self,
-            in: "CoordinatorConsole/HTTP/Changes.swift",
+            in: "CoordinatorConsole/API/Changes.swift",
             of: #"""
                 {"trace":"t","reply":1,"pid":2,"duration_us":3,"hops":[{"path":"/a","type":"T","pid":4,"message":"m","sender":"s",
                 "start_us":5,"waited_us":6,"duration_us":7}]}
@@ -262,13 +263,13 @@ extension Reader {
         ),
         answer(
             LifeHistory.self,
-            in: "Migration/Supervisord/SupervisordMethods.swift",
+            in: "Supervisord/SupervisordMethods.swift",
             of: #"{"path":"/a","lives":[{"incarnation":1,"pid":2,"started":"2026-01-01T00:00:00.000000Z","duration_ms":3,"reason":"r"}]}"#
         ) { history in for life in history.lives { _ = life.started.flatMap { Timestamp.microseconds(of: $0) } } },
         answer(
             LogLine.self,
             in: "Control/Logs/LogLine.swift",
-            "Migration/Supervisord/ProcessLogText.swift",
+            "Supervisord/ProcessLogText.swift",
             "CoordinatorConsole/Supervisord/LogTail.swift",
             of: #"{"time":"2026-01-01T00:00:00.000000Z","path":"/a","pid":1,"incarnation":2,"stream":"stdout","line":"l","priority":3}"#
         ) { _ = Timestamp.microseconds(of: $0.time) },
@@ -367,17 +368,17 @@ extension Reader {
     private static let files = [
         imported(
             .pm2,
-            in: "Migration/Import/EcosystemImport.swift",
+            in: "Migration/EcosystemImport.swift",
             of: #"{"apps":[{"name":"a","script":"a.js","instances":2,"max_restarts":5,"kill_timeout":1600,"env":{"A":"b"}}]}"#
         ),
         imported(
             .supervisord,
-            in: "Migration/Import/SupervisordImport.swift",
+            in: "Migration/SupervisordImport.swift",
             of: "[program:a]\ncommand=/bin/cat\nnumprocs=2\nprocess_name=%(process_num)02d\nstartsecs=3\nstartretries=4\nstopwaitsecs=5\n"
         ),
         imported(
             .circus,
-            in: "Migration/Import/CircusImport.swift",
+            in: "Migration/CircusImport.swift",
             of: "[watcher:a]\ncmd = /bin/cat\nnumprocesses = 2\ngraceful_timeout = 3\nmax_retry = 4\nrlimit_nofile = 5\n"
         ),
         Reader(
@@ -411,7 +412,7 @@ extension Reader {
         ) { bytes in !LogEntry.line(bytes[...], path: "/a", formerTime: "").time.isEmpty },
         Reader(
             "call of XML-RPC",
-            in: "Migration/Supervisord/XMLRPCCall.swift",
+            in: "Supervisord/XMLRPCCall.swift",
             of: "<methodCall><methodName>m</methodName><params><param><value><int>5</int></value></param></params></methodCall>"
         ) { bytes in
             _ = try XMLRPCCall(xml: bytes)

@@ -13,6 +13,16 @@ package struct DeliveryLabel: Sendable, Hashable {
     package init(origin: UInt64, sequence: UInt64, floor: UInt64, since: Duration? = nil) {
         (self.origin, self.sequence, self.floor, self.since) = (origin, sequence, floor, since)
     }
+
+    /// Says that the message may have come to a life that isn't the one below, if it may have been handled before that took its place.
+    ///
+    /// The life can't tell by itself: it may have begun beside its predecessor, which got the messages for a while. So the time is dated back
+    /// before the birth of any life.
+    ///
+    /// - Parameter place: The time at which the life below took its predecessor's place.
+    package mutating func goesToLife(since place: Duration) {
+        if let since, since <= place { self.since = .zero }
+    }
 }
 
 /// The way of an acknowledged message through one process, as a value.
@@ -49,8 +59,14 @@ package struct Delivery: Sendable {
     }
 
     /// Notes that the link by which the message left was lost before the answer came: the message may have arrived.
-    package mutating func linkBelowWasLost() { label.since = label.since ?? departure }
+    package mutating func linkBelowWasLost() { mayBeHandled(since: departure) }
 
     /// Notes that the link by which the message came was lost: the message may come again, and be handled first.
-    package mutating func linkAboveWasLost(after arrival: Duration) { label.since = label.since ?? arrival }
+    package mutating func linkAboveWasLost(after arrival: Duration) { mayBeHandled(since: arrival) }
+
+    /// Of several times the first one counts: it may have been the one.
+    private mutating func mayBeHandled(since time: Duration?) {
+        guard let time else { return }
+        label.since = min(label.since ?? time, time)
+    }
 }

@@ -20,6 +20,24 @@ struct AcknowledgementSimulationTests {
         #expect(events > 25 * count, "the worlds are too small: \(events)")
     }
 
+    @Test("The death of the process between is survived after each single event")
+    func deaths() {
+        var runs = 0
+        for seed in UInt64(0)..<UInt64(rounds(short: 20, all: 200, long: 5_000)) {
+            var scenario = AcknowledgementScenario(seed: seed)
+            for event in 1...max(AcknowledgementSimulation().run(scenario).events, 1) {
+                scenario.rootDeath = event
+                runs += 1
+                guard AcknowledgementSimulation().run(scenario).violation != nil else { continue }
+                let minimal = AcknowledgementSimulation().minimise(scenario)
+                let trace = AcknowledgementSimulation().run(minimal, recordsTrace: true).trace.joined(separator: "\n")
+                Issue.record("seed \(seed), death after event \(event):\n\(trace)")
+                return
+            }
+        }
+        #expect(runs > 500, "\(runs) runs")
+    }
+
     @Test("A planted fault is found and minimised", arguments: AcknowledgementFault.allCases)
     func plantedFault(fault: AcknowledgementFault) throws {
         let simulation = AcknowledgementSimulation(fault: fault)

@@ -71,6 +71,50 @@ struct DaemonAdoptionTests {
         }
     }
 
+    /// A message goes to the former life after the next one has begun, and before that takes the place.
+    @Test("adopts the later of two lives: a message that the former one has taken is handled once, and its sender isn't told more")
+    func betweenLives() async throws {
+        let directory = try TemporaryDirectory()
+        let tree = """
+            children:
+              - key: receiver
+                worker: { executable: FIXTURE, coordinator: SuccessionReceiver, configuration: { directory: \(directory.path) } }
+                receives: [Succession.]
+                overlap: true
+                shutdown: 60s
+              - key: sender
+                worker: { executable: FIXTURE, coordinator: SuccessionSender, configuration: { directory: \(directory.path) } }
+            orphan_grace: 60s
+            """
+        func lines(_ name: String) -> [String] { (Files.text(of: directory.file(name)) ?? "").split(separator: "\n").map(String.init) }
+        try await RunningDaemon.with(tree) { daemon in
+            try await daemon.eventually("both are active") {
+                try await daemon.tree().children.allSatisfy { $0.state == "active" }
+            }
+            let first = try #require(try await daemon.node("/receiver").pid)
+            try Files.write("", to: directory.file("hold"))
+            try await withChild(daemon.controlSpecification(["restart", "--rolling", "/receiver"])) { _ in
+                try await daemon.eventually("the next life has begun") { lines("born").count == 2 }
+                try Files.write("", to: directory.file("send-1"))
+                try await daemon.eventually("the former one handles the message") { lines("handled") == ["1 \(first)"] }
+                Files.remove(directory.file("hold"))
+                try await daemon.eventually("the next one takes the place") { try await daemon.node("/receiver").incarnation == 2 }
+                _ = try await daemon.killAndReplace(daemon.process)
+            }
+            try await daemon.eventually("the next one is adopted") {
+                let receiver = try await daemon.node("/receiver")
+                return receiver.state == "active" && receiver.pid == Int32(lines("born")[1])
+            }
+            try Files.write("", to: directory.file("finish"))
+            try await daemon.eventually("the sender learns the message's end") { lines("outcomes").count == 1 }
+            #expect(lines("handled") == ["1 \(first)"] && lines("outcomes") == ["1 peerLost true"])
+            // Later messages aren't in doubt.
+            try Files.write("", to: directory.file("send-2"))
+            try await daemon.eventually("the next message's end") { lines("outcomes").count == 2 }
+            #expect(lines("handled").last == "2 \(lines("born")[1])" && lines("outcomes").last == "2 true")
+        }
+    }
+
     @Test("starts what died in the gap once, as the next incarnation")
     func diesInTheGap() async throws {
         try await RunningDaemon.with(Self.tree) { daemon in

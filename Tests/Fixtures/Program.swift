@@ -7,7 +7,7 @@ extension Fixture {
     private static let tree: [any Coordinator.Type] =
         [
             MiddleCoordinator.self, LedgerCoordinator.self, BesideCoordinator.self, BrokenCoordinator.self, HidingCoordinator.self,
-            SmallestCoordinator.self,
+            SmallestCoordinator.self, SuccessionReceiver.self, SuccessionSender.self,
         ] + privateWorkers
 
     private static let lifecycle: [any Coordinator.Type] = [

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import WireProtocol
 
 /// The data by which the next root in the same directory adopts a worker, in the journal of processes: written before the worker gets its
@@ -17,9 +18,14 @@ struct AdoptableWorker: Codable, Sendable, Hashable {
     var output: String?
     /// The name of the lock that the worker holds; `nil`: the path's own lock, which a life that overlaps its former one can't have yet.
     var lock: String?
+    /// The time at which the life took its predecessor's place, in nanoseconds of the monotonic clock; `nil`: before its birth.
+    var place: Int64?
 
     /// The name of the lock that the worker holds.
     var lockName: String { lock ?? RuntimeFiles.lockName(of: path) }
+
+    /// The time at which the life took its predecessor's place, or one before its birth.
+    var placeTime: MonotonicTime { MonotonicTime(nanoseconds: place ?? 0) }
 
     /// The secret as the worker shows it; `nil` when the record isn't one that this program has written.
     var secretBytes: [UInt8]? {

@@ -124,8 +124,7 @@ extension Peer {
     /// were let go.
     private func transmit(_ message: Outgoing, _ correlation: UInt64, _ state: inout State) -> Departure {
         var label = message.envelope.delivery?.depart(at: .now)
-        // On another machine the time means nothing: no life there is known to have begun before it.
-        if !sharesClock, label?.since != nil { label?.since = .zero }
+        if label?.since != nil { label?.goesToLife(since: .nanoseconds(place.load(ordering: .relaxed))) }
         do throws(LinkError) {
             try link.append(lane: message.envelope.isBuiltin ? .control : .bulk) { name in
                 let envelope = message.envelope

@@ -44,8 +44,11 @@ final class Peer: Sendable {
     let owner: Owner
     /// The other side's name in errors.
     let name: String
-    /// Whether the other side is on this machine, whose monotonic clock all processes share.
-    let sharesClock: Bool
+    /// The time in nanoseconds at which the life on the other side took its place: what may have been handled before may have been by another.
+    ///
+    /// All processes of a machine share its monotonic clock. On another machine the time means nothing: no life there is known to have had its
+    /// place.
+    let place: Atomic<Int64>
     /// The requests that are being answered.
     ///
     /// They aren't cancelled when the link closes: an operator's order is carried out even when its answer can't be sent.
@@ -78,7 +81,7 @@ final class Peer: Sendable {
         self.correspondent = correspondent
         self.codec = codec
         self.name = name
-        self.sharesClock = sharesClock
+        place = Atomic(sharesClock ? .min : .max)
         self.counts = counts
         self.busyWait = busyWait
         self.owner = owner

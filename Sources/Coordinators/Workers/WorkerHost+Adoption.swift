@@ -66,6 +66,8 @@ extension WorkerHost {
             state.process = SpawnedProcess(process: process, family: orphan.family)
             state.keepsake = .life(orphan.record)
             state.origin = .adopted
+            // One that has begun beside a former life may have taken its place at any time before this start, which is noted.
+            if orphan.record.lock == nil { state.takePlace(at: orphan.record.placeTime) }
             for family in orphan.below { _ = state.descendants.take(ProcessReport(family, lives: true)) }
         }
         if runtime.lives.areWanted {
@@ -151,6 +153,7 @@ extension WorkerHost {
         withExtendedLifetime(lock) {}
         var named = record
         named.lock = nil
+        named.place = state.withLock { $0.place?.nanoseconds }
         keep(named)
     }
 

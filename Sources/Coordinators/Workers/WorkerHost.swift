@@ -24,6 +24,8 @@ final class WorkerHost: ChildHost {
         var links = Links()
         /// The life of the process; `nil`: it's a spare.
         var assignment: Assignment?
+        /// The time at which the life took its predecessor's place, from which on it gets the messages; `nil`: it hasn't.
+        fileprivate(set) var place: MonotonicTime?
         /// Whether the start was requested.
         var isStartRequested = false
         /// The processes below the worker, as it has reported them.
@@ -155,7 +157,10 @@ final class WorkerHost: ChildHost {
         var isTaken = false
         handle(.pauseChanged(!assignment.inheritance.pauseReasons.isEmpty)) { state in
             isTaken = state.assignment == nil || !state.machine.hasEnded
-            if isTaken { state.assignment = assignment }
+            guard isTaken else { return }
+            state.assignment = assignment
+            // Without an owner the life begins beside its predecessor, which still gets the messages.
+            if assignment.events.owner != nil { state.takePlace(at: .now) }
         }
         return isTaken
     }
@@ -239,10 +244,17 @@ extension WorkerHost.State {
         return true
     }
 
+    /// Notes when the life has taken its predecessor's place.
+    mutating func takePlace(at time: MonotonicTime) {
+        place = time
+        for attachment in links.attached.values { attachment.peer.place.store(time.nanoseconds, ordering: .relaxed) }
+    }
+
     /// Takes a link.
     ///
     /// - Returns: Whether it's gone already.
     mutating func attach(_ attachment: WorkerHost.Attachment, as link: WorkerMachine.LinkID) -> Bool {
+        if let place { attachment.peer.place.store(place.nanoseconds, ordering: .relaxed) }
         links.attached[link] = attachment
         return links.lostEarly.remove(link) != nil
     }

@@ -23,6 +23,12 @@ package struct AcknowledgementScenario: Sendable, SteppedScenario {
         case loseReceiver(Int)
         /// The process of a receiver is killed, and its next life begins.
         case killReceiver(Int)
+        /// A receiver's next life begins beside the present one, and takes its place a while later; the former one finishes what it has taken.
+        case replace(receiver: Int)
+        /// The link between such a former life and the process between is lost; both live.
+        case loseFormer(receiver: Int)
+        /// The process of such a former life is killed.
+        case killFormer(receiver: Int)
         /// The process between is killed, and the next one adopts senders and receivers.
         case killRoot
         /// The world goes on.
@@ -36,6 +42,8 @@ package struct AcknowledgementScenario: Sendable, SteppedScenario {
     package var seed: UInt64
     /// The steps, in order.
     package var steps: [Step]
+    /// The number of events after which the process between is killed once more; `nil`: only the steps say when.
+    package var rootDeath: Int?
 
     /// Creates the scenario of a seed.
     package init(seed: UInt64) {
@@ -46,13 +54,16 @@ package struct AcknowledgementScenario: Sendable, SteppedScenario {
             let sender = Int.random(in: 0..<Self.senders, using: &chance)
             let receiver = Int.random(in: 0..<Self.receivers, using: &chance)
             let action: Action =
-                switch Int.random(in: 0..<20, using: &chance) {
+                switch Int.random(in: 0..<25, using: &chance) {
                 case 0..<8: .send(sender: sender, receiver: receiver, count: Int.random(in: 1...4, using: &chance))
                 case 8: .giveUp(sender: sender)
                 case 9..<12: .loseSender(sender)
                 case 12..<15: .loseReceiver(receiver)
                 case 15..<17: .killReceiver(receiver)
                 case 17: .killRoot
+                case 18..<21: .replace(receiver: receiver)
+                case 21: .loseFormer(receiver: receiver)
+                case 22: .killFormer(receiver: receiver)
                 default: .goOn
                 }
             steps.append(Step(number: number, action: action))
@@ -102,6 +113,10 @@ package enum AcknowledgementFault: String, Sendable, CaseIterable {
     case promisesTooMuch
     /// The numbers of messages that have ended stay open.
     case neverSettles
+    /// A life that has begun beside its predecessor is taken for the one that has got the messages since its birth.
+    case countsFromBirth
+    /// The next process between doesn't know when a life that it adopts has taken its place.
+    case forgetsPlaces
 }
 
 /// Runs worlds of acknowledged messages.

@@ -1,4 +1,4 @@
-import Glibc
+package import Glibc
 import HeapModule
 
 /// Deadlines by the hundred thousand: scheduling and cancelling cost the same whatever their number.
@@ -6,7 +6,8 @@ import HeapModule
 /// Timers are kept in buckets of about four milliseconds and fire at the end of theirs, never early. One thread sleeps until the
 /// first bucket that holds any; without timers it sleeps for good.
 package final class Timers: Sendable {
-    package static let shared = Timers()
+    /// The timers of the clock that stands still while the machine sleeps.
+    package static let shared = Timers(CLOCK_MONOTONIC)
 
     /// A scheduled call.
     package final class Timer: Sendable {
@@ -35,13 +36,33 @@ package final class Timers: Sendable {
         var isRunning = false
     }
 
+    /// A descriptor that becomes readable at a time of a clock.
+    package struct ClockAlarm: Sendable {
+        fileprivate let descriptor: Int32
+        fileprivate let set: @Sendable (_ nanoseconds: Int64) -> Void
+
+        /// - Parameter set: A function that sets the time; `.max`: none.
+        package init(descriptor: Int32, set: @escaping @Sendable (_ nanoseconds: Int64) -> Void) {
+            (self.descriptor, self.set) = (descriptor, set)
+        }
+    }
+
+    private let clock: clockid_t
+    /// What wakes the thread by the clock; `nil`: poll(2) does, by the monotonic one.
+    private let clockAlarm: ClockAlarm?
     private let state = Lock(State())
     /// A pipe that wakes the thread when an earlier bucket than the awaited one is made.
     ///
     /// It lives as long as the process.
     private let alarm: (reader: Int32, writer: Int32)
 
-    private init() {
+    /// Creates timers, whose thread lives as long as the process.
+    ///
+    /// - Parameters:
+    ///   - clock: The clock of all times.
+    ///   - alarm: What wakes by this clock; `nil` for the monotonic one.
+    package init(_ clock: clockid_t, alarm clockAlarm: ClockAlarm? = nil) {
+        (self.clock, self.clockAlarm) = (clock, clockAlarm)
         var ends: [Int32] = [-1, -1]
         let status = pipe(&ends)
         precondition(status == 0, "the timers need a pipe, and none can be made: \(String(cString: strerror(errno)))")
@@ -54,8 +75,13 @@ package final class Timers: Sendable {
 
     /// Calls `fire` once, at `time` or up to five milliseconds later, on the timers' thread: it must not block.
     package func schedule(at time: MonotonicTime, _ fire: @escaping @Sendable () -> Void) -> Timer {
+        schedule(atNanoseconds: time.nanoseconds, fire)
+    }
+
+    /// The same, at a time of these timers' clock.
+    package func schedule(atNanoseconds time: Int64, _ fire: @escaping @Sendable () -> Void) -> Timer {
         // At most 146 years from the clock's origin: the end of a later bucket couldn't be counted in nanoseconds.
-        let bucket = min(max(time.nanoseconds, 0), .max >> 1) >> Self.bucketShift + 1
+        let bucket = min(max(time, 0), .max >> 1) >> Self.bucketShift + 1
         let (timer, mustWake, mustStart) = state.withLock { state -> (Timer, Bool, Bool) in
             let timer: Timer
             if state.buckets[bucket] != nil {
@@ -97,16 +123,21 @@ package final class Timers: Sendable {
     }
 
     private func startThread() {
-        var thread = pthread_t()
-        let status = pthread_create(&thread, nil, { _ in Timers.shared.run() }, nil)
-        precondition(status == 0, "the timers' thread could not be created: \(status)")
-        pthread_detach(thread)
+        let hasStarted = DetachedThread.run { self.run() }
+        precondition(hasStarted, "the timers' thread could not be created")
     }
 
-    private func run() -> UnsafeMutableRawPointer? {
+    /// The time on a clock.
+    package static func nanoseconds(of clock: clockid_t) -> Int64 {
+        var time = timespec()
+        clock_gettime(clock, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+
+    private func run() {
         while true {
             let (due, next) = state.withLock { state -> ([Timer], Int64) in
-                let now = MonotonicTime.now.nanoseconds >> Self.bucketShift
+                let now = Self.nanoseconds(of: clock) >> Self.bucketShift
                 var due: [Timer] = []
                 while let first = state.order.min, first <= now {
                     state.order.removeMin()
@@ -130,11 +161,16 @@ package final class Timers: Sendable {
     }
 
     private func sleep(until bucket: Int64) {
-        var descriptor = pollfd(fd: alarm.reader, events: Int16(POLLIN), revents: 0)
-        // Rounded up: no timer fires early. A wait of more than 24 days is taken in several.
-        let wait = MonotonicTime(nanoseconds: bucket << Self.bucketShift) - .now
-        let milliseconds = bucket == .max ? -1 : wait.millisecondsRoundedUp
-        guard poll(&descriptor, 1, milliseconds) > 0 else { return }
+        var milliseconds: Int32 = -1
+        if let clockAlarm {
+            clockAlarm.set(bucket == .max ? .max : bucket << Self.bucketShift)
+        } else if bucket != .max {
+            // Rounded up: no timer fires early. A wait of more than 24 days is taken in several.
+            milliseconds = (MonotonicTime(nanoseconds: bucket << Self.bucketShift) - .now).millisecondsRoundedUp
+        }
+        // A descriptor of -1 is ignored.
+        var descriptors = [alarm.reader, clockAlarm?.descriptor ?? -1].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        guard poll(&descriptors, 2, milliseconds) > 0, descriptors[0].revents != 0 else { return }
         var signals = [UInt8](repeating: 0, count: 64)
         while read(alarm.reader, &signals, signals.count) == signals.count {}
     }

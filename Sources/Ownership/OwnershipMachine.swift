@@ -8,7 +8,8 @@
 /// (`CLOCK_BOOTTIME`, which Swift's `ContinuousClock` reads on Linux).
 ///
 /// The shell carries ``Directive/fence(_:_:)`` out at once, and then ``Directive/stop(_:_:drains:)``, which takes its time. Before each
-/// write, and before each message that it takes for a subtree, it asks for ``epoch(of:at:)``: a timer may be late.
+/// write it asks for ``epoch(of:at:)``, and before each message that it takes for a subtree it compares the time with that until which the
+/// machine trusts its lease: a timer may be late.
 ///
 /// - Guarantees: ``Directive/start(_:_:)`` is given with an epoch that the store has granted on the lease that the node trusts, once for each
 ///   epoch, and not before everything of the path's last life here has stopped. A subtree that isn't fenced is stopped before its key is
@@ -70,15 +71,22 @@ public struct OwnershipMachine: Sendable {
     ///   - path: The path of the subtree.
     ///   - now: The time of the question, which may be later than that of the last event.
     public func epoch(of path: String, at now: Duration) -> Epoch? {
-        guard let index = index(of: path) else { return nil }
-        switch state {
-        case .joining, .left: return nil
-        case .frozen: break
-        case .member(let lease): guard now < lease.deadline else { return nil }
-        }
+        guard let index = index(of: path), let trustEnd, now < trustEnd else { return nil }
         switch subtrees[index].standing {
         case .running(let epoch), .stopping(let epoch): return epoch
         case .waiting, .claiming, .ending, .releasing: return nil
+        }
+    }
+
+    /// The time until which the node trusts its lease; `nil`: it doesn't.
+    ///
+    /// A member does so until the lease's deadline. A node that is frozen goes on, unless its own process was stopped: the machine would have been
+    /// told of the time for which it has asked.
+    package var trustEnd: Duration? {
+        switch state {
+        case .joining, .left: nil
+        case .member(let lease): lease.deadline
+        case .frozen: (wake ?? now) + terms.pause
         }
     }
 }

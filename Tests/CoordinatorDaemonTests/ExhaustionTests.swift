@@ -208,16 +208,15 @@ struct ExhaustionTests {
 
     @Test(
         "Steps of the wall clock by an hour, back, and to 1970 end nothing, start nothing, and delay nothing",
-        .enabled(if: WallClock.canBeBuilt, "needs a C compiler")
+        .enabled(if: SteppedClocks.canBeBuilt, "needs a C compiler")
     )
     func wallClock() async throws {
-        let clock = try await WallClock()
-        let wrapper = "env LD_PRELOAD=\(clock.library) WALL_CLOCK_OFFSET=\(clock.offset)"
-        try await RunningDaemon.with(Self.tree, wrapper: wrapper) { daemon in
+        let clocks = try await SteppedClocks()
+        try await RunningDaemon.with(Self.tree, wrapper: clocks.wrapper.joined(separator: " ")) { daemon in
             try await daemon.everythingActive()
             let before = try await daemon.tree()
             for seconds in [3_600, -3_600, 86_400 * 365, -Int(time(nil)), 0] {
-                try clock.set(seconds)
+                try clocks.step(CLOCK_REALTIME, by: seconds)
                 let began = ContinuousClock.now
                 for _ in 0..<20 {
                     _ = try await daemon.call(.ask(path: "/app/a", message: "Fixture.WhereAmI", payload: [:], timeout: .seconds(10)))
@@ -229,7 +228,7 @@ struct ExhaustionTests {
             }
             #expect(try await daemon.tree().children.map(\.pid) == before.children.map(\.pid))
             // Backoff and restart don't wait for the clock either.
-            try clock.set(-86_400)
+            try clocks.step(CLOCK_REALTIME, by: -86_400)
             kill(try #require(try await daemon.node("/app").pid), SIGKILL)
             try await daemon.eventually("it lives again") { try await daemon.node("/app").incarnation == 2 }
             try await daemon.everythingActive()
@@ -271,72 +270,5 @@ struct ExhaustionTests {
         let bytes = [UInt8](repeating: 0, count: 4_096)
         while write(descriptor, bytes, bytes.count) > 0 {}
         close(descriptor)
-    }
-}
-
-/// The wall clock of a process, which a test steps: the real one can only be stepped for the whole machine.
-private struct WallClock {
-    static let canBeBuilt = access("/usr/bin/cc", X_OK) == 0
-
-    private static let source = """
-        #define _GNU_SOURCE
-        #include <dlfcn.h>
-        #include <fcntl.h>
-        #include <stdlib.h>
-        #include <sys/mman.h>
-        #include <sys/syscall.h>
-        #include <sys/time.h>
-        #include <time.h>
-        #include <unistd.h>
-        static long *offset;
-        __attribute__((constructor)) static void begin(void) {
-            int file = open(getenv("WALL_CLOCK_OFFSET"), O_RDONLY | O_CLOEXEC);
-            void *memory = mmap(0, sizeof *offset, PROT_READ, MAP_SHARED, file, 0);
-            if (memory != MAP_FAILED) offset = memory;
-            close(file);
-        }
-        int clock_gettime(clockid_t clock, struct timespec *now) {
-            int result = syscall(SYS_clock_gettime, clock, now);
-            if (result == 0 && offset && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) now->tv_sec += *offset;
-            return result;
-        }
-        int gettimeofday(struct timeval *now, void *zone) {
-            struct timespec precise;
-            int result = clock_gettime(CLOCK_REALTIME, &precise);
-            now->tv_sec = precise.tv_sec;
-            now->tv_usec = precise.tv_nsec / 1000;
-            return result;
-        }
-        time_t time(time_t *result) {
-            struct timespec now;
-            clock_gettime(CLOCK_REALTIME, &now);
-            if (result) *result = now.tv_sec;
-            return now.tv_sec;
-        }
-        """
-
-    private let directory: TemporaryDirectory
-    var library: String { directory.file("clock.so") }
-    /// The file with the difference to the real time.
-    var offset: String { directory.file("offset") }
-
-    init() async throws {
-        directory = try TemporaryDirectory()
-        try Files.write(Self.source, to: directory.file("clock.c"))
-        try set(0)
-        let specification = ProcessSpecification(
-            executable: "/usr/bin/cc",
-            arguments: ["-shared", "-fPIC", "-O1", "-o", directory.file("clock.so"), directory.file("clock.c")]
-        )
-        let status = try await withChild(specification) { await $0.waitForExit() }
-        try #require(status == .exited(code: 0))
-    }
-
-    /// Steps the clock to so many seconds from the real time.
-    func set(_ seconds: Int) throws {
-        let descriptor = open(offset, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
-        defer { close(descriptor) }
-        let bytes = withUnsafeBytes(of: seconds) { Array($0) }
-        try #require(pwrite(descriptor, bytes, bytes.count, 0) == bytes.count)
     }
 }

@@ -203,6 +203,8 @@ struct OwnershipMachineTests {
         _ = story.tell(.timePassed, at: 2_500)
         #expect(story.tell(.timePassed, at: 2_700) == [])
         #expect(story.epoch == five)
+        // One that was itself stopped takes nothing, also before the machine is told of the time.
+        #expect(story.machine.epoch(of: "/a", at: story.now + .seconds(2)) == nil)
         #expect(story.tell(.assigned("/b", moves: 0)) == [])
         #expect(story.tell(.renewed(lease: 7, sentAt: .milliseconds(2_500), granted: .seconds(3))) == [.claim("/b", lease: 7)])
         // The store is back, and has given the lease up.

@@ -7,6 +7,7 @@
 
 #include "CAccounts.h"
 #include "CSignals.h"
+#include "CTimers.h"
 
 // The few kernel calls that Swift can't make by itself: variadic functions, packed structures, macros. Linux and glibc 2.34 or newer.
 // Convention: a result below zero is the negated errno. No function keeps state, and every descriptor is close-on-exec from its creation.

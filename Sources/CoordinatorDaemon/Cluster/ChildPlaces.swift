@@ -13,6 +13,16 @@ final class ChildPlaces: Sendable {
         var addresses: [NodeName: NodeAddress] = [:]
         /// The children for which this node takes messages, with the epochs of its ownership.
         var open: [String: Epoch] = [:]
+        /// The latest epochs that are over.
+        var fenced: [String: Epoch] = [:]
+        /// The time until which this node trusts its lease; nil: it isn't a node yet.
+        var trust: LeaseTrust?
+
+        /// Whether this node takes messages for a child, in this epoch or any: a fence may be late, so each message is compared with the clock.
+        func takes(_ key: String, epoch: UInt64? = nil) -> Bool {
+            guard let open = open[key], epoch ?? open.rawValue == open.rawValue else { return false }
+            return trust?.isGiven == true
+        }
     }
 
     private let children: ConfiguredChildren
@@ -38,8 +48,15 @@ final class ChildPlaces: Sendable {
         }
     }
 
-    /// Takes messages for a child, which has been started under an epoch.
-    func open(_ key: String, epoch: Epoch) { state.withLock { $0.open[key] = epoch } }
+    /// Takes no message for which the lease is too old.
+    func trust(_ trust: LeaseTrust) { state.withLock { $0.trust = trust } }
+
+    /// Takes messages for a child, which has been started under an epoch, unless that is over.
+    func open(_ key: String, epoch: Epoch) {
+        state.withLock { state in
+            if epoch > state.fenced[key] ?? Epoch(rawValue: 0) { state.open[key] = epoch }
+        }
+    }
 
     /// Takes no messages for a child any more.
     ///
@@ -47,6 +64,8 @@ final class ChildPlaces: Sendable {
     func close(_ key: String, epoch: Epoch? = nil) {
         state.withLock { state in
             if epoch == nil || state.open[key] == epoch { state.open[key] = nil }
+            // A start that is under way opens the child only now.
+            if let epoch { state.fenced[key] = max(epoch, state.fenced[key] ?? epoch) }
         }
     }
 }
@@ -54,14 +73,14 @@ final class ChildPlaces: Sendable {
 extension ChildPlaces: PlacedChildren {
     func place(of key: String) -> ChildPlace? {
         let place = state.withLock { state -> ChildPlace? in
-            if state.open[key] != nil { return .here }
+            if state.takes(key) { return .here }
             guard let owner = state.owners[key], owner.node != name else { return nil }
             return .elsewhere(node: owner.node.description, epoch: owner.epoch.rawValue)
         }
         return place ?? (children.child(key)?.placement == nil ? nil : .nowhere)
     }
 
-    func takes(_ key: String, epoch: UInt64) -> Bool { state.withLock { $0.open[key]?.rawValue == epoch } }
+    func takes(_ key: String, epoch: UInt64) -> Bool { state.withLock { $0.takes(key, epoch: epoch) } }
 
     func connect(to node: String) async throws -> Link {
         let address = NodeName(node).flatMap { name in state.withLock { $0.addresses[name] } }

@@ -139,6 +139,7 @@ final class ClusterMembership: Sendable {
         var options = options
         options.record.address = links?.registeredAddress ?? ""
         let node = ClusterNode(store.shared, host: self, options: options)
+        places.trust(node.trust)
         let isLeaving = membership.withLock { membership in
             membership.node = node
             return membership.isLeaving

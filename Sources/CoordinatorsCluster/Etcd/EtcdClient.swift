@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import FoundationEssentials
+import Processes
 import Synchronization
 
 /// Requests to etcd's JSON gateway: to the member that answers, with the user's token.
@@ -167,7 +168,7 @@ func within<Answer: Sendable>(_ limit: ContinuousClock.Instant, _ action: @escap
         return try await withThrowingTaskGroup(of: Answer.self) { group in
             group.addTask { try await action() }
             group.addTask {
-                try await TimeSource.monotonic.sleep(until: .now + max(limit - ContinuousClock.now, .zero))
+                try await ContinuousTimers.sleep(until: limit)
                 throw EtcdFault.late
             }
             defer { group.cancelAll() }

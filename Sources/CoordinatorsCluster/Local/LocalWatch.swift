@@ -1,4 +1,5 @@
 import ConcurrencySupport
+import Processes
 
 /// Looks at the store's history whenever something has happened.
 final class LocalWatch: WatchReader {
@@ -22,11 +23,9 @@ final class LocalWatch: WatchReader {
                 return .outdated
             case .nothing(let arrival, let leaseEnd):
                 // A lease ends when a watch looks: without one, or another call, there is none that could tell the difference.
-                let timer = leaseEnd.map { end in
-                    TimeSource.monotonic.schedule(at: .now + (end - ContinuousClock.now)) { arrival.settle() }
-                }
+                let timer = leaseEnd.map { end in ContinuousTimers.schedule(at: end) { arrival.settle() } }
                 _ = await arrival.valueUnlessCancelled()
-                if let timer { TimeSource.monotonic.cancel(timer) }
+                if let timer { ContinuousTimers.cancel(timer) }
             }
         }
         return nil

@@ -2,6 +2,7 @@ import ConcurrencySupport
 public import Logging
 public import Ownership
 import Placement
+import Processes
 
 /// A node of a cluster: the shell that carries out what `OwnershipMachine` says, with a store and a host of subtrees, and that places all
 /// subtrees while it leads.
@@ -75,8 +76,11 @@ public actor ClusterNode {
     var isPublishing = false
     /// The number of leases that are being given back.
     var revocations = 0
+    /// The time until which the node takes messages.
+    nonisolated package let trust = LeaseTrust()
     private let origin = ContinuousClock.now
-    private let wakeTimer = WakeTimer()
+    /// By the clock that the machine is told: a lease also ends while the machine sleeps.
+    private var wakeTimer: Timers.Timer?
     private let jobs: AsyncStream<Job>
     private let newJob: AsyncStream<Job>.Continuation
     private nonisolated let hasLeft = OneShot<Void>()
@@ -103,7 +107,7 @@ public actor ClusterNode {
             for await job in jobs { group.addTask { await job() } }
             group.cancelAll()
         }
-        wakeTimer.cancel()
+        if let wakeTimer { ContinuousTimers.cancel(wakeTimer) }
     }
 
     /// Gives everything over and leaves the cluster; returns when that is done.
@@ -150,7 +154,9 @@ public actor ClusterNode {
 
     func tell(_ event: OwnershipMachine.Event) {
         let former = lease
-        for directive in machine.handle(event, now: now) { perform(directive) }
+        let directives = machine.handle(event, now: now)
+        trust.reach(machine.trustEnd.map { origin + $0 })
+        for directive in directives { perform(directive) }
         if let former, lease?.id != former.id {
             leadership = nil
             guard !machine.isLeaving else { return }
@@ -180,7 +186,8 @@ public actor ClusterNode {
             lives[path]?.isOver = true
             begin { await self.stop(path, epoch, drains: drains) }
         case .wake(let time):
-            wakeTimer.set(at: .now + (time - now)) { [weak self] in
+            if let wakeTimer { ContinuousTimers.cancel(wakeTimer) }
+            wakeTimer = ContinuousTimers.schedule(at: origin + time) { [weak self] in
                 // The timer's thread must not wait for the actor.
                 self?.newJob.yield { [weak self] in await self?.tell(.timePassed) }
             }

@@ -175,13 +175,21 @@ import WireProtocol
 
         /// Asks for an entry, and returns the reply.
         func enter(_ number: UInt64, target: String) async throws -> Content? {
+            try ask(number, target: target)
+            return await reply(to: number)
+        }
+
+        func reply(to number: UInt64) async -> Content? {
+            _ = await eventually { replies.withLock { $0[number] } != nil }
+            return replies.withLock { $0[number] }
+        }
+
+        func ask(_ number: UInt64, target: String) throws {
             let payload = Bytes(#"{"enter":{"sender":9,"number":\#(number),"milliseconds":0}}"#.utf8)
             try link.send { name in
                 let ask = Ask(target: name(target), sender: name("/guest"), message: name("Ledger.EnterBeside"), payload: payload)
                 return Frame(.ask(ask), correlation: number, codec: .json, flags: .direct)
             }
-            _ = await eventually { replies.withLock { $0[number] } != nil }
-            return replies.withLock { $0[number] }
         }
     }
 
@@ -212,6 +220,41 @@ import WireProtocol
                     }
                 }
                 #expect(entries(in: cluster).map(\.number) == [1])
+            }
+        }
+    }
+
+    /// The daemon goes on when the next owner has begun, and finds messages for the epoch that was its own.
+    @Test func aSuspendedNodeHandlesNothingUnderItsOldEpoch() async throws {
+        try await with { cluster in
+            try await Guest.with(cluster) { guest in
+                var first: UInt64 = 1
+                for _ in 0..<rounds(short: 2, all: 20, long: 200, variable: "COORDINATORS_TEST_SUSPENSIONS") {
+                    let owner = try await cluster.activeOwner(of: "/ledger")
+                    let epoch = try #require(try await cluster.place(of: "/ledger", from: owner).epoch)
+                    let caller = try await Caller(guest, to: owner)
+                    guard case .reply(.success)? = try await caller.enter(first, target: "@\(epoch)/ledger") else {
+                        Issue.record("the owner didn't take a message for its epoch")
+                        return
+                    }
+                    try cluster.daemon(owner).send(.stop)
+                    let others = RunningCluster.names.filter { $0 != owner }
+                    try await cluster.activeOwner(of: "/ledger", besides: owner, for: others)
+                    let late = (first + 1)...(first + 50)
+                    for number in late { try caller.ask(number, target: "@\(epoch)/ledger") }
+                    try cluster.daemon(owner).send(.continue)
+                    for number in late {
+                        guard case .reply(.failure(let failure))? = await caller.reply(to: number), failure.code == "notHere" else {
+                            Issue.record("message \(number) for epoch \(epoch) was taken")
+                            break
+                        }
+                    }
+                    #expect(entries(in: cluster).allSatisfy { !late.contains(UInt64($0.number)) }, "handled under epoch \(epoch)")
+                    first = late.upperBound + 1
+                    try await cluster.eventually("the node is a member again") {
+                        try await cluster.nodes(from: owner).membership == "member"
+                    }
+                }
             }
         }
     }

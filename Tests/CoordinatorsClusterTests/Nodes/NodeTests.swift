@@ -92,6 +92,28 @@ import WireProtocol
         }
     }
 
+    /// What a machine's sleep does to its clocks, one after the other: only the one that counts it ends a lease, and that at once.
+    @Test(.enabled(if: SteppedClocks.canBeBuilt, "needs a C compiler"))
+    func aMachineThatHasSleptFencesAtOnce() async throws {
+        let clocks = try await SteppedClocks()
+        try await RunningCluster.with(Self.clock, settings: Self.longLease, logLevel: "notice", clocks: clocks) { cluster in
+            // The first renewal, a third of the time to live later, is also when the child gets its node.
+            for clock in [CLOCK_REALTIME, CLOCK_MONOTONIC] { try clocks.step(clock, by: 3_600) }
+            let place = try await cluster.owner(from: "a")
+            let node = try #require(place.node)
+            #expect(!cluster.log(of: node).contains("has lost its lease"))
+            let old = try #require(cluster.lines.last { $0.epoch == place.epoch }).pid
+            let began = ContinuousClock.now
+            try clocks.step(CLOCK_BOOTTIME, by: 3_600)
+            try await cluster.eventually("the child has ended") { Glibc.kill(old, 0) != 0 }
+            // The next renewal would be five seconds after the last.
+            #expect(ContinuousClock.now - began < .patient(.seconds(2.5)))
+            #expect(cluster.log(of: node).contains("has lost its lease"))
+            try await cluster.eventually("it runs under another lease") { cluster.lines.last.map { $0.epoch > place.epoch ?? 0 } == true }
+            #expect(cluster.refusals().isEmpty)
+        }
+    }
+
     /// The JSON of the commands about nodes and places is what `Deploy/schema` says, without a member that it doesn't know.
     @Test(.enabled(if: SchemaCheck.python != nil, "COORDINATORS_TEST_PYTHON names a Python that has the package jsonschema"))
     func outputsFollowTheirSchemas() async throws {

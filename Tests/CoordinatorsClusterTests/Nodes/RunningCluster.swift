@@ -28,9 +28,11 @@ final class RunningCluster: Sendable {
     static let token = "a secret of this test"
 
     private let logLevel: String
+    /// The clocks of all daemons; nil: the machine's.
+    private let clocks: SteppedClocks?
 
-    private init(_ endpoints: [String], _ certificates: Certificates?, _ logLevel: String?) throws {
-        (self.endpoints, self.certificates) = (endpoints, certificates)
+    private init(_ endpoints: [String], _ certificates: Certificates?, _ logLevel: String?, _ clocks: SteppedClocks?) throws {
+        (self.endpoints, self.certificates, self.clocks) = (endpoints, certificates, clocks)
         self.logLevel = logLevel ?? (certificates == nil ? "error" : "notice")
         directory = try TemporaryDirectory()
         try Files.write(Self.token + "\n", to: directory.file("token"))
@@ -49,11 +51,12 @@ final class RunningCluster: Sendable {
         areLinked: Bool = false,
         endpoints: [String]? = nil,
         logLevel: String? = nil,
+        clocks: SteppedClocks? = nil,
         _ body: (RunningCluster) async throws -> Void
     ) async throws {
         // One more, for a node that a test is.
         let certificates = areLinked ? try await Certificates("a", "b", "c", "guest") : nil
-        let cluster = try RunningCluster(endpoints ?? EtcdMembers.shared.endpoints, certificates, logLevel)
+        let cluster = try RunningCluster(endpoints ?? EtcdMembers.shared.endpoints, certificates, logLevel, clocks)
         try Files.write(cluster.appender, to: cluster.directory.file("append.sh"))
         do {
             for name in names {
@@ -109,10 +112,11 @@ final class RunningCluster: Sendable {
 
     /// Starts the daemon of a node.
     func start(_ name: String) async throws {
+        let command = (clocks?.wrapper ?? []) + [Self.coordinatord.path]
         let process = try await ProcessSpawner.shared.spawn(
             ProcessSpecification(
-                executable: Self.coordinatord.path,
-                arguments: [
+                executable: command[0],
+                arguments: command.dropFirst() + [
                     "--config", directory.file("\(name)/tree.yaml"), "--runtime-dir", directory.file("\(name)/run"), "--log-level",
                     logLevel,
                 ],

@@ -1,0 +1,12 @@
+#ifndef COORDINATOR_CTIMERS_H
+#define COORDINATOR_CTIMERS_H
+
+#include <stdint.h>
+
+// Makes a descriptor that can be read once a time on CLOCK_BOOTTIME has come, which also counts while the machine sleeps; see timerfd_create(2).
+int coordinator_process_boot_timer(void);
+
+// Sets the time, in nanoseconds of the clock; INT64_MAX: none.
+int coordinator_process_set_boot_timer(int descriptor, int64_t nanoseconds);
+
+#endif

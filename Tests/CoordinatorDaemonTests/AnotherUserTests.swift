@@ -172,7 +172,7 @@ struct AnotherUserTests {
             try await daemon.eventually("it has tried; the log: \(log.text.suffix(2_000))") { Files.text(of: notes) == "closed\n" }
             let process = try #require(try await daemon.node("/evil").pid)
             try await daemon.eventually("there is an event") {
-                let events = try await daemon.control("events", "/evil").output
+                let events = try await daemon.control("events", "--path", "/evil").output
                 return events.split(separator: "\n").contains { line in
                     let words = ["violation", "/evil", "\(process)", "as user \(Self.nobody): coordinators.FinishPopped"]
                     return words.allSatisfy { line.contains($0) }

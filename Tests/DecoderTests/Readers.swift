@@ -389,7 +389,7 @@ extension Reader {
                 supervision: { intensity: 3, period: 2m, backoff: { minimum: 1ms, maximum: 1h, factor: 2 } }
                 cluster: { name: c, directory: /tmp/x, ttl: 5s, capacity: 6 }
                 children:
-                - { key: a, program: { command: [/bin/cat] }, instances: 7, shutdown: { draining: 8s }, placement: { weight: 9, moves: 10 } }
+                - { key: a, program: { command: [/bin/cat] }, instances: 7, shutdown: 8s, placement: { weight: 9, moves: 10 } }
 
                 """
         ) { bytes in

@@ -28,6 +28,8 @@ public struct ConnectionLimits: Sendable {
     public var maximumOpenBytes = 256 << 20
     /// The largest number of bytes that were announced in requests which haven't arrived whole, of all connections together.
     public var maximumUnfinishedBytes = 32 << 20
+    /// The largest number of bytes of the answers that are kept for requests which are repeated, of all connections together.
+    public var maximumKeptBytes = 16 << 20
     /// Returns the number of descriptors that can still be opened.
     var descriptorRoom: @Sendable () -> Int = { ResourceLimits.descriptorRoom }
 

@@ -63,7 +63,7 @@ public final class ControlServer: Sendable {
     /// The connections of other nodes, which don't give way to operators.
     private let links: ConnectionTable
     let budgets: ControlBudgets
-    let ledger = RequestLedger()
+    let ledger: RequestLedger
     let intake = RequestIntake()
     private let state = Lock(State())
     /// The value that is set when the server is closing and its last conversation has ended.
@@ -95,6 +95,7 @@ public final class ControlServer: Sendable {
         connections = ConnectionTable(limits)
         links = ConnectionTable(limits)
         budgets = ControlBudgets(limits)
+        ledger = RequestLedger(maximumBytes: limits.maximumKeptBytes)
         self.path = path
         self.handler = handler
         self.allowedUserIDs = allowedUserIDs ?? [geteuid()]

@@ -15,7 +15,7 @@ struct PeerBoundsTests {
         case unfinishedRequests, openRequests, unreadAnswers, keptAnswers, names
     }
 
-    private static let text = String(repeating: "x", count: 400_000)
+    private static let text = String(repeating: "x", count: 100_000)
 
     private static func ask(_ message: String, _ text: String = text) -> ControlOperation {
         .ask(path: "/shop", message: message, payload: .string(text), timeout: .seconds(30))
@@ -28,9 +28,8 @@ struct PeerBoundsTests {
 
     private static func limits(_ resource: Resource) -> ConnectionLimits {
         var limits = ConnectionLimits()
-        limits.maximumUnfinishedBytes = 2 << 20
-        limits.maximumUnreadBytes = 4 << 20
-        if resource == .openRequests { limits.maximumOpenBytes = 2 << 20 }
+        (limits.maximumUnfinishedBytes, limits.maximumUnreadBytes, limits.maximumKeptBytes) = (512 << 10, 1 << 20, 1 << 20)
+        if resource == .openRequests { limits.maximumOpenBytes = 512 << 10 }
         return limits
     }
 
@@ -69,8 +68,8 @@ struct PeerBoundsTests {
                 #expect(budgets.unread.sum <= limits.maximumUnreadBytes / 2)
             case .keptAnswers:
                 let client = try await ControlClient.connect(runtimeDirectory: directory)
-                for number in 0..<60 { _ = try await client.call(Self.ask("Echo"), requestID: "greedy \(number)") }
-                #expect(b.server.ledger.bytes <= 16 << 20)
+                for number in 0..<20 { _ = try await client.call(Self.ask("Echo"), requestID: "greedy \(number)") }
+                #expect(b.server.ledger.bytes <= limits.maximumKeptBytes)
                 let count = b.requests.count
                 let repeated = await failure { () throws(ControlError) in try await client.call(Self.ask("Echo"), requestID: "greedy 0") }
                 #expect(repeated?.message.contains("isn't kept") == true && b.requests.count == count, "\(String(describing: repeated))")
@@ -106,13 +105,22 @@ struct PeerBoundsTests {
                 func connect(_ purpose: NodeGreeting.Purpose) async -> PairConnection? {
                     try? await a.links.connect(to: "b", at: b.listener.address, for: purpose)
                 }
+                // A dial on a busy machine may be late, and is repeated then.
                 var kept: [PairConnection] = []
-                for _ in 0..<2 { kept.append(try #require(await connect(greedy))) }
-                #expect(await connect(greedy) == nil, "\(greedy)")
-                #expect(b.refusals == ["a: it has 2 connections for \(greedy.rawValue)"])
-                for other in purposes where other != greedy {
-                    kept.append(try #require(await connect(other), "\(greedy) keep \(other) out"))
+                func keep(_ purpose: NodeGreeting.Purpose) async throws {
+                    let count = kept.count
+                    try await eventually("\(greedy) leave room for \(purpose)") {
+                        if let connection = await connect(purpose) { kept.append(connection) }
+                        return kept.count > count
+                    }
                 }
+                for _ in 0..<2 { try await keep(greedy) }
+                let refusal = "a: it has 2 connections for \(greedy.rawValue)"
+                try await eventually("a third one for \(greedy) is refused") {
+                    #expect(await connect(greedy) == nil)
+                    return b.refusals.contains(refusal)
+                }
+                for other in purposes where other != greedy { try await keep(other) }
                 for connection in kept { connection.close() }
             }
         }

@@ -6,10 +6,14 @@ import Testing
 struct SleepTests {
     /// The functions by which real time passes, each with a reason; a sleep of a coordinator's clock is that of a manual one in a test.
     private static let places = ["Tests/TestSupport/RealTime.swift", "Tests/Fixtures/Waiting.swift"]
-    /// Programs that may sleep: those that a reader of the documentation is shown, and those that harm a tree in real time.
+    /// Programs that may sleep: those that a reader of the documentation is shown, those that harm a tree in real time, and the clocks of a
+    /// daemon, which follow a file.
     ///
     /// This file names the calls.
-    private static let others = ["Tests/DocumentationTests/Snippets/", "Tests/Chaos/", "Tests/DocumentationTests/SleepTests.swift"]
+    private static let others = [
+        "Tests/DocumentationTests/Snippets/", "Tests/Chaos/", "Tests/TestSupport/SteppedClocks.swift",
+        "Tests/DocumentationTests/SleepTests.swift",
+    ]
 
     @Test("No test and no fixture sleeps but through realTime(_:because:)")
     func none() {

@@ -195,8 +195,9 @@ class Transcript:
         self.both(["scale", "/twins", "3"], "scale", shows="/twins")
         self.both(["scale", "/twins", "2"], "scale", shows="/twins")
         self.both(["scale", "/sleeper", "2"], "error", exit=64)
-        self.both(["kill", "/shop/payment"], "lifecycle")
-        self.eventually("payment is back", lambda: self.node("/shop/payment").get("state") == "active")
+        for schema in [None, "lifecycle"]:
+            self.run(["kill", "/shop/payment"], schema=schema)
+            self.eventually("payment is back", lambda: self.node("/shop/payment").get("state") == "active")
 
         self.lines(["logs", "/talker"], "logs", shows="one")
         self.lines(["logs", "/", "-n", "5", "--grep", "^(one|two)$", "--since", "1h"], "logs", shows="two")

@@ -89,8 +89,7 @@ extension NodeRouter {
                     return .bool(self?.takes(target, refusals) ?? false)
                 },
                 notified: { _, _, _ in },
-                frameReceived: { [weak link] frame in
-                    if let rule = Correspondent.node.ruleBroken(by: frame) { link?.close(because: rule) }
+                frameReceived: { frame in
                     if case .pong = frame.content { pulse.wasHeard.store(true, ordering: .relaxed) }
                 },
                 messageLost: { [weak self] envelope, error in self?.recordLoss(of: envelope, because: error) },
@@ -112,10 +111,9 @@ extension NodeRouter {
             // Its messages have come back or ended.
             state.ways = state.ways.filter { $0.value.peer.link !== link }
         }
-        guard error.code == .violation || error.code == .malformed else {
+        guard error.isOfBrokenRule else {
             return runtime.logger.debug("a link of another node has closed", metadata: ["peer": "\(node)", "reason": "\(error.message)"])
         }
-        // With these errors this side has closed the link, because of a faulty node.
         runtime.logger.warning("a node's link was closed", metadata: ["peer": "\(node)", "reason": "\(error.message)"])
         runtime.lives.add(LifeChange(.brokeRule("node \(node): \(error.message)"), of: .root, 0, nil))
     }

@@ -1,3 +1,4 @@
+import Links
 import WireProtocol
 
 /// The process at the other end of a link, by what it may say there.
@@ -88,4 +89,9 @@ enum Correspondent: Sendable, Hashable {
 
     /// The part of a message that has the key of the child that it's about.
     private struct Key: Decodable { var key: String }
+}
+
+extension LinkError {
+    /// Whether this side has closed the link, because the other has broken a rule.
+    var isOfBrokenRule: Bool { code == .violation || code == .malformed }
 }

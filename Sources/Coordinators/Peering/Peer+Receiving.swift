@@ -92,7 +92,9 @@ extension Peer {
             owner.notified(name, frame.codec, event.payload)
         case .ping(let probe) where probe.kind == .executor: answer(probe, frame.correlation)
         case .ping(let probe): send(Frame(.pong(probe), correlation: frame.correlation))
-        default: owner.frameReceived(frame)
+        default:
+            if let rule = correspondent.ruleBroken(by: frame) { return link.close(because: rule) }
+            owner.frameReceived(frame)
         }
     }
 

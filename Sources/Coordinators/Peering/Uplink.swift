@@ -282,7 +282,7 @@ extension Uplink {
                     return true
                 },
                 closed: { [self] error in
-                    if error.code == .violation || error.code == .malformed { Diagnostics.print("the link was closed: \(error.message)") }
+                    if error.isOfBrokenRule { Diagnostics.print("the link was closed: \(error.message)") }
                     lose(id)
                 }
             )

@@ -94,8 +94,7 @@ extension WorkerHost {
     }
 
     private func lost(_ id: WorkerMachine.LinkID, of process: PeerIdentity?, _ error: LinkError) {
-        // With these errors this side has closed the link, because of a faulty worker.
-        if error.code == .violation || error.code == .malformed { report(error.message, of: process) }
+        if error.isOfBrokenRule { report(error.message, of: process) }
         // At once for both, so that the link is either attached before the loss or known to be lost when it's attached.
         var isRenewed = false
         handle(.linkLost(id)) { isRenewed = $0.forget(id) }
@@ -129,10 +128,7 @@ extension WorkerHost {
             // Before the link can be lost: asks that are open then end with this.
             state.withLock { $0.links.attached[id]?.peer }?.bidFarewell(reason)
             handle(.exitAnnounced(reason, id))
-        default:
-            let peer = state.withLock { $0.links.attached[id]?.peer }
-            if let peer, let rule = peer.correspondent.ruleBroken(by: frame) { return peer.link.close(because: rule) }
-            runtime.logger.debug("a frame was ignored", metadata: ["coordinator.path": "\(path)"])
+        default: runtime.logger.debug("a frame was ignored", metadata: ["coordinator.path": "\(path)"])
         }
     }
 

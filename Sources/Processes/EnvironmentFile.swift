@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Glibc
 
 /// A file of variables, in the form that systemd's `EnvironmentFile=` has.
@@ -12,34 +13,42 @@ package enum EnvironmentFile {
 
     /// Reads the files in order; of a variable that several files have, the last value holds.
     ///
+    /// May block, for the limit at each file.
+    ///
     /// - Parameter paths: The paths; a file whose path is written with a `-` before it may be missing.
     /// - Parameter directory: The directory at which relative paths begin; nil: that of this process.
-    package static func load(_ paths: [String], relativeTo directory: String? = nil) throws(ProcessError) -> [String: String] {
+    /// - Parameter account: That of the process that gets the variables; nil: this process's.
+    package static func load(
+        _ paths: [String],
+        relativeTo directory: String? = nil,
+        for account: Account? = nil,
+        within limit: Duration = BlockingCalls.usualLimit
+    ) throws(ProcessError) -> [String: String] {
         var variables: [String: String] = [:]
         for path in paths {
             let isOptional = path.hasPrefix("-")
             var path = isOptional ? String(path.dropFirst()) : path
             if let directory, !path.hasPrefix("/") { path = "\(directory)/\(path)" }
-            guard let text = try contents(of: path, isOptional: isOptional) else { continue }
+            guard let text = try contents(of: path, isOptional: isOptional, account, limit) else { continue }
             variables.merge(try parse(text, file: path)) { $1 }
         }
         return variables
     }
 
-    private static func contents(of path: String, isOptional: Bool) throws(ProcessError) -> String? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        if descriptor < 0, errno == ENOENT, isOptional { return nil }
-        guard descriptor >= 0 else { throw ProcessError(errno, action: "read the variables in \(path)") }
-        defer { close(descriptor) }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while bytes.count <= maximumSize {
-            let count = read(descriptor, &buffer, buffer.count)
-            if count == 0 { break }
-            guard count > 0 || errno == EINTR else { throw ProcessError(errno, action: "read the variables in \(path)") }
-            bytes += buffer[..<max(count, 0)]
+    private static func contents(of path: String, isOptional: Bool, _ account: Account?, _ limit: Duration) throws(ProcessError) -> String?
+    {
+        let bytes: [UInt8]
+        do throws(RegularFile.Failure) {
+            bytes = try RegularFile.read(path, upTo: maximumSize, for: account, within: limit)
+        } catch {
+            switch error {
+            case .notOpened(errno: ENOENT) where isOptional: return nil
+            case .notOpened(let errno), .notRead(let errno): throw ProcessError(errno, action: "read the variables in \(path)")
+            case .notRegular: throw .invalid("\(path) isn't a regular file. Name a file of variables.")
+            case .hangs: throw ProcessError(code: .startHangs, errno: ETIMEDOUT, message: "Could not read \(path): \(error.explanation).")
+            case .tooLarge: throw .invalid("\(path) has more than \(maximumSize) bytes. Name a file of variables.")
+            }
         }
-        guard bytes.count <= maximumSize else { throw .invalid("\(path) has more than \(maximumSize) bytes. Name a file of variables.") }
         guard let text = String(validating: bytes, as: UTF8.self), !text.utf8.contains(0) else {
             throw .invalid("\(path) isn't a text in UTF-8. Name a file of variables.")
         }

@@ -1,14 +1,17 @@
+import ConcurrencySupport
 import Glibc
 
 extension ProcessError {
     /// Creates the error of a failed spawn.
     ///
-    /// One error number stands for the executable or its interpreter, so those are examined.
-    init(spawning executable: String, in workingDirectory: String?, failedWith errno: Int32) {
+    /// - Parameters:
+    ///   - isThere: Whether there is a file at the executable's path: one error number stands for it and its interpreter.
+    ///   - searchPath: The directories in which a name was looked up; nil: those of PATH.
+    init(spawning executable: String, in workingDirectory: String?, failedWith errno: Int32, isThere: Bool, searchPath: String?) {
         let explanation = Self.explanation(of: errno)
         let place = Self.place(of: executable, in: workingDirectory)
         switch errno {
-        case ENOENT where executable.contains("/") && access(place, F_OK) == 0:
+        case ENOENT where isThere:
             self.init(
                 code: .executableNotFound,
                 errno: errno,
@@ -22,7 +25,7 @@ extension ProcessError {
                 message: "Could not start \"\(place)\": there is no such file. Correct the path."
             )
         case ENOENT:
-            let path = getenv("PATH").map { String(cString: $0) } ?? ""
+            let path = searchPath ?? getenv("PATH").map { String(cString: $0) } ?? ""
             self.init(
                 code: .executableNotFound,
                 errno: errno,
@@ -65,6 +68,17 @@ extension ProcessError {
         default:
             self.init(code: .spawnFailed, errno: errno, message: "Could not start \"\(place)\": \(explanation).")
         }
+    }
+
+    /// Creates the error of a start that hangs.
+    init(hangingSince since: WallTime, _ processID: Int32, _ specification: ProcessSpecification) {
+        let directory = specification.workingDirectory.map { ", or its directory \"\($0)\"" } ?? ""
+        self.init(
+            code: .startHangs,
+            errno: ETIMEDOUT,
+            message: "Could not start \"\(specification.executable)\": its start hangs since \(since), as process \(processID), "
+                + "which gets SIGKILL: the file system of the executable\(directory) doesn't answer. Mend it; until then there is no other attempt."
+        )
     }
 
     /// The path that the kernel looked up: a relative one starts at the working directory.

@@ -6,7 +6,7 @@ public struct ProcessError: Error, Sendable {
     /// The kind of failure; it can grow, so a `switch` needs a default.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String, Sendable {
-            case spawnFailed, executableNotFound, notExecutable, workingDirectoryUnavailable, permissionDenied
+            case spawnFailed, startHangs, executableNotFound, notExecutable, workingDirectoryUnavailable, permissionDenied
             case outOfDescriptors, outOfProcesses, outOfMemory
             case noSuchProcess, invalidSpecification, parentIsGone, wrongThread, unsupported, systemCallFailed
         }
@@ -15,6 +15,10 @@ public struct ProcessError: Error, Sendable {
 
         /// The process could not be started, for a reason that has no code of its own.
         public static let spawnFailed = Code(value: .spawnFailed)
+        /// A file system hasn't let the process begin in time.
+        ///
+        /// As long as it doesn't, a supervised child has no other attempt.
+        public static let startHangs = Code(value: .startHangs)
         /// There is no such executable, or the interpreter that its first line names is missing.
         public static let executableNotFound = Code(value: .executableNotFound)
         /// The file is not a program that this machine can run.

@@ -9,10 +9,14 @@ extension ProcessLoop {
     /// The milliseconds between two looks at the inbox of a loop that is held.
     private static let holdingInterval: Int32 = 1_000
 
+    /// The time for which the loop waits until no child is about to become its program; the others don't survive the change.
+    private static let launchingTime = Duration.seconds(1)
+
     /// Holds the loop: nothing is spawned, reaped or read any more, and stays in the kernel for the next program.
     ///
     /// - Returns: The children that live, with what is read of them; a FIFO has a path by which the next program opens it.
     func hold() -> [KeptProcess] {
+        finishLaunches(within: Self.launchingTime)
         heldCommands = []
         return children.map { token, child in
             let ends = captures.values.filter { $0.child == token && !$0.end.isFIFO }

@@ -51,6 +51,8 @@ final class ProcessLoop {
     var children: [UInt64: ChildProcess] = [:]
     var captures: [UInt64: Capture] = [:]
     var watched: [UInt64: Watched] = [:]
+    /// The children that are about to become their programs, by the tokens of their status pipes.
+    var launches: [UInt64: Launch] = [:]
     /// The times at which the groups of children get SIGKILL.
     var deadlines: [UInt64: SuspendingClock.Instant] = [:]
     /// The number of failed attempts to get a child's exit status.
@@ -93,9 +95,11 @@ final class ProcessLoop {
                 continue
             }
             killOverdueGroups()
+            giveUpOverdueStarts()
             resumeCaptures()
             reapAbandoned()
-            if isEnding, children.isEmpty, captures.isEmpty, watched.isEmpty, thread.endIfEmpty() { return }
+            let isIdle = children.isEmpty && captures.isEmpty && watched.isEmpty && launches.isEmpty
+            if isEnding, isIdle, thread.endIfEmpty() { return }
 
             let count = systemCalls.pollWait(poll, tokens, millisecondsToNextDeadline())
             if count < 0, count != -EINTR {
@@ -112,12 +116,7 @@ final class ProcessLoop {
         case .hold(let continuation): continuation.resume(returning: hold())
         case .release: release()
         case .replace(let replacement, let continuation): continuation.resume(returning: replace(replacement))
-        case .spawn(let specification, let continuation):
-            do throws(ProcessError) {
-                continuation.resume(returning: .success(try spawn(specification)))
-            } catch {
-                continuation.resume(returning: .failure(error))
-            }
+        case .spawn(let specification, let continuation): start(specification, continuation)
         case .adopt(let adoption, let continuation):
             do throws(ProcessError) {
                 continuation.resume(returning: .success(try adopt(adoption)))
@@ -138,6 +137,8 @@ final class ProcessLoop {
     private func handle(_ token: UInt64) {
         if token == ProcessThread.wakeToken {
             _ = systemCalls.read(wake, buffer)
+        } else if launches[token] != nil {
+            launchChanged(token)
         } else if captures[token] != nil {
             readCapture(token)
         } else if children[token] != nil {
@@ -159,7 +160,7 @@ final class ProcessLoop {
 
     private func millisecondsToNextDeadline() -> Int32 {
         if !waitingCaptures.isEmpty { return Self.waitingInterval }
-        guard let next = deadlines.values.min() else { return -1 }
+        guard let next = [deadlines.values.min(), nextGivingUp].compactMap(\.self).min() else { return -1 }
         // Rounded up: waking early would mean another sleep of zero.
         return SuspendingClock.now.duration(to: next).millisecondsRoundedUp
     }

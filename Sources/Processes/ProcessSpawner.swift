@@ -28,12 +28,18 @@ public final class ProcessSpawner: Sendable {
     ///
     /// A failed exec is reported as an error.
     ///
-    /// A failure leaves nothing behind: no process, no descriptor. A spawn is refused with `.outOfDescriptors` before the last 16
+    /// The file systems of its directory and its executable have ``ProcessSpecification/startLimit`` (10 seconds) to let it begin; after
+    /// that the start has failed with `.startHangs`, and the process is killed, as soon as the kernel can do it.
+    ///
+    /// Any other failure leaves nothing behind: no process, no descriptor. A spawn is refused with `.outOfDescriptors` before the last 16
     /// descriptors of this process are gone. Cancellation has no effect: a process that was started is returned.
     public func spawn(_ specification: ProcessSpecification) async throws(ProcessError) -> ChildProcess {
         var resolved = specification
-        if !specification.attributes.isEmpty { try await resolved.resolve() }
+        if !specification.isResolved, !specification.attributes.isEmpty {
+            resolved.resolve(try await Account.find(specification.attributes))
+        }
         let specification = resolved
+        if let subject = specification.subject { try await awaitHangingStart(of: subject, within: specification.startLimit) }
         let result: Result<ChildProcess, ProcessError> = await withCheckedContinuation { continuation in
             do throws(ProcessError) {
                 try thread.post(.spawn(specification, continuation))

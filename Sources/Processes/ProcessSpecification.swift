@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Glibc
 
 /// A program to start as a child process, and its surroundings.
@@ -6,6 +7,8 @@ import Glibc
 /// and the descriptors given here; every other descriptor is closed in it.
 public struct ProcessSpecification: Sendable {
     /// The program: a path, or a name that is looked up in this process's PATH when it has no slash.
+    ///
+    /// The child looks it up, as its user.
     ///
     /// A relative path begins at `workingDirectory`.
     public var executable: String
@@ -40,10 +43,19 @@ public struct ProcessSpecification: Sendable {
     public var attributes: ProcessAttributes
     /// The account that the attributes name; known when the child is spawned.
     var account: Account?
+    /// Whether the account is known, and the user's variables are in the environment.
+    private(set) var isResolved = false
     /// The further ways by which the child tells this process something.
     package var channels: [ProcessChannel] = []
     /// The control group in which the child begins; nil: that of this process.
     package var controlGroup: ControlGroup?
+
+    /// The directories in which the program is looked up when it has no slash; nil: those of this process's PATH.
+    package var searchPath: String?
+    /// What the process is for, such as the path of a child: while a start with the same subject hangs, this one waits for it.
+    package var subject: String?
+    /// The time that the process has to become its program, which the file systems of its directory and its executable may delay.
+    package var startLimit = BlockingCalls.usualLimit
 
     /// A function that is called when the child runs, before any of its output is delivered.
     ///
@@ -90,9 +102,10 @@ public struct ProcessSpecification: Sendable {
 }
 
 extension ProcessSpecification {
-    /// Finds the account of the child, and adds the user's variables to the environment.
-    mutating func resolve() async throws(ProcessError) {
-        account = try await Account.find(attributes)
+    /// Takes the account of the child, which was found, and adds the user's variables to the environment.
+    package mutating func resolve(_ account: Account?) {
+        isResolved = true
+        self.account = account
         guard let account, !account.environment.isEmpty else { return }
         environment = (environment ?? Self.ownEnvironment).merging(account.environment) { given, _ in given }
     }

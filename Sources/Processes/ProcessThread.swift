@@ -3,6 +3,8 @@ import Glibc
 
 /// The inbox of the one thread that spawns, waits for exits and drains output; `ProcessLoop` is its body.
 ///
+/// Nothing that a file system can delay runs on it: see ``BlockingCalls``, and `coordinator_process_spawn`.
+///
 /// Linux sends the parent-death signal when the *thread* that spawned ends, and threads of pools come and go: hence one thread that stays.
 package final class ProcessThread: Sendable {
     /// A command to the thread.
@@ -38,6 +40,8 @@ package final class ProcessThread: Sendable {
     private let state = Lock(State())
     /// The children that were spawned and not reaped yet; locked from before a spawn until the child's number is in it.
     let spawned = Lock(Set<Int32>())
+    /// The starts that hang, by their subjects.
+    let hangingStarts = Lock<[String: HangingStart]>([:])
 
     /// The token under which the loop knows the wake-up descriptor.
     static let wakeToken: UInt64 = 0

@@ -12,6 +12,8 @@ struct SpawnDescriptors: ~Copyable {
     private var readingEnds: [ReadingEnd] = []
     private var temporary: [Int32] = []
     private let highestTarget: Int32
+    /// The writing end of the pipe into which the child writes why it can't become the program.
+    private(set) var status: Int32 = -1
 
     /// The capacity to ask for when a FIFO is made; 0 for the default one.
     private let fifoSize: Int32
@@ -48,6 +50,20 @@ struct SpawnDescriptors: ~Copyable {
     mutating func takeReadingEnds() -> [ReadingEnd] {
         defer { readingEnds = [] }
         return readingEnds
+    }
+
+    /// Makes the pipe into which the child writes why it can't become the program, and returns the reading end, which is the caller's.
+    mutating func makeStatus() throws(ProcessError) -> Int32 {
+        let (reading, writing) = systemCalls.pipe()
+        guard reading >= 0 else { throw ProcessError(-reading, action: "open a pipe for the start of \"\(executable)\"") }
+        temporary.append(writing)
+        do throws(ProcessError) {
+            status = try aboveTargets(writing) ?? writing
+            return reading
+        } catch {
+            systemCalls.close(reading)
+            throw error
+        }
     }
 
     private mutating func add(_ destination: OutputDestination, target: Int32) throws(ProcessError) {
@@ -115,17 +131,24 @@ struct SpawnDescriptors: ~Copyable {
     /// Adds a source, moved above all targets: a source among the targets would be overwritten by an earlier dup2, or be its own target and
     /// stay close-on-exec.
     private mutating func addMoved(_ source: Int32, target: Int32) throws(ProcessError) {
-        guard source <= highestTarget else { return add(source: source, target: target) }
-        let moved = systemCalls.duplicate(source, highestTarget + 1)
-        guard moved >= 0 else {
-            guard moved == -EBADF else { throw ProcessError(-moved, action: "copy descriptor \(source) for \"\(executable)\"") }
+        do throws(ProcessError) {
+            add(source: try aboveTargets(source) ?? source, target: target)
+        } catch {
+            guard error.errno == EBADF else { throw error }
             throw ProcessError(
                 code: .invalidSpecification,
                 errno: EBADF,
                 message: "Could not start \"\(executable)\": descriptor \(source), meant to be its \(target), is not open. Open it first."
             )
         }
+    }
+
+    /// Returns a copy of a descriptor above all targets; nil: it's there already.
+    private mutating func aboveTargets(_ descriptor: Int32) throws(ProcessError) -> Int32? {
+        if descriptor > highestTarget { return nil }
+        let moved = systemCalls.duplicate(descriptor, highestTarget + 1)
+        guard moved >= 0 else { throw ProcessError(-moved, action: "copy descriptor \(descriptor) for \"\(executable)\"") }
         temporary.append(moved)
-        add(source: moved, target: target)
+        return moved
     }
 }

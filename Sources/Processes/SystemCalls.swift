@@ -32,8 +32,8 @@ package struct SystemCalls: Sendable {
         }
     }
 
-    /// Spawns a child and returns its number.
-    package var spawn: @Sendable (SpawnRequest) -> Int32
+    /// Spawns a child, and doesn't wait until it has become its program.
+    package var spawn: @Sendable (SpawnRequest) -> SpawnedChild
     /// pidfd_open(2) of a process number.
     package var openProcess: @Sendable (_ processID: Int32) -> Int32
     /// pidfd_send_signal(2) to a process.

@@ -138,7 +138,7 @@ extension ProcessesTests {
         }
 
         @Test func theLastDescriptorsAreKeptInReserve() async throws {
-            let usage = Lock((open: 100, limit: 125))
+            let usage = Lock((open: 100, limit: 128))
             try await withSpawner("reserve", changing: { $0.descriptorUsage = { usage.withLock { $0 } } }) { ledger, spawner in
                 try await expectWorking(spawner, descriptors: 0)
                 usage.withLock { $0.open += 1 }
@@ -147,7 +147,7 @@ extension ProcessesTests {
                     Issue.record("it was spawned")
                 } catch let error as ProcessError {
                     #expect(error.code == .outOfDescriptors)
-                    #expect(error.message.contains("101 of 125"), "\(error)")
+                    #expect(error.message.contains("101 of 128"), "\(error)")
                 }
                 #expect(ledger.openDescriptors.count == 2)
                 usage.withLock { $0.open -= 1 }

@@ -65,10 +65,10 @@ final class Ledger: Sendable {
         let live = SystemCalls.live
         var calls = live
         calls.spawn = { [self] request in
-            if let failure = failure(.spawn) { return failure }
-            let processID = live.spawn(request)
-            if processID > 0 { state.withLock { $0.processIDs.append(processID) } }
-            return processID
+            if let failure = failure(.spawn) { return SpawnedChild(processID: failure) }
+            let spawned = live.spawn(request)
+            if spawned.processID > 0 { state.withLock { $0.processIDs.append(spawned.processID) } }
+            return spawned
         }
         calls.openProcess = { [self] in failure(.openProcess) ?? opened(live.openProcess($0)) }
         calls.statistics = { [self] in failure(.statistics).map { .failed(errno: -$0) } ?? live.statistics($0) }

@@ -52,12 +52,9 @@ extension ProcessesTests {
             // What the immortal thread is for: the same child, spawned by a thread that ends.
             let (reading, writing) = try makePipe()
             defer { close(reading) }
-            let request = SpawnRequest(
-                armed,
-                descriptors: [.init(source: -1, target: 0), .init(source: writing, target: 1), .init(source: -1, target: 2)]
-            )
+            let descriptors = [(-1, 0), (writing, 1), (-1, 2)].map { InheritedDescriptor(source: $0, target: $1) }
             let child = try await blocking {
-                let child = SystemCalls.live.spawn(request)
+                let child = try spawn(armed, descriptors)
                 close(writing)
                 var byte: UInt8 = 0
                 _ = read(reading, &byte, 1)
@@ -74,8 +71,8 @@ extension ProcessesTests {
                 arguments: [diesWithParent ? "100" : "2"],
                 diesWithParent: diesWithParent
             )
-            let request = SpawnRequest(specification, descriptors: (0...2).map { InheritedDescriptor(source: -1, target: $0) })
-            let child = try await blocking { SystemCalls.live.spawn(request) }
+            let descriptors = (0...2).map { InheritedDescriptor(source: -1, target: $0) }
+            let child = try await blocking { try spawn(specification, descriptors) }
             try #require(child > 0)
             #expect(reap(child) == Int32(diesWithParent ? CLD_KILLED : CLD_EXITED))
         }
@@ -129,4 +126,16 @@ extension ProcessesTests {
             for descriptor in descriptors { close(descriptor) }
         }
     }
+}
+
+/// Spawns a child on the calling thread, and returns its number once it's the program.
+private func spawn(_ specification: ProcessSpecification, _ descriptors: [InheritedDescriptor]) throws -> Int32 {
+    let (reading, writing) = try makePipe()
+    defer { close(reading) }
+    let spawned = SystemCalls.live.spawn(SpawnRequest(specification, descriptors: descriptors, status: writing))
+    close(writing)
+    var byte: UInt8 = 0
+    _ = read(reading, &byte, 1)
+    spawned.release()
+    return spawned.processID
 }

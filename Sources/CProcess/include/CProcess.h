@@ -54,24 +54,65 @@ enum coordinator_process_step {
     COORDINATOR_PROCESS_GROUP = 3,
     COORDINATOR_PROCESS_USER = 4,
     COORDINATOR_PROCESS_DIRECTORY = 5,
+    COORDINATOR_PROCESS_INTERPRETER = 6,
     COORDINATOR_PROCESS_LIMIT = 16,
 };
 
-// Spawns a child in a new session, with no signal blocked or ignored and exactly the given descriptors, like posix_spawnp(3), which can't
-// arm the parent-death signal: with `dies_with_parent` the kernel kills the child when the calling *thread* ends, see
-// PR_SET_PDEATHSIG(2const). Every source must be above every target. NULL for `environment` or `working_directory` inherits the caller's.
-// `control_group` is the directory of a control group for the child, or NULL; a child that can't be put there is spawned all the same.
-// NULL for `attributes` inherits all of them. Of a step that has failed the result is the negated `step << 16 | errno`.
+// Spawns a child in a new session, with no signal blocked or ignored and exactly the given descriptors, like posix_spawn(3), which can't arm
+// the parent-death signal: with `dies_with_parent` the kernel kills the child when the calling *thread* ends, see PR_SET_PDEATHSIG(2const).
+//
+// The call doesn't wait for the file systems on which the directory and the program are: it returns when there is a child. The child closes
+// `status`, the writing end of a pipe, as it becomes the program or ends; before, it writes what has kept it from becoming the program, an
+// int of `step << 16 | errno`. Once the pipe is closed, `memory` is to be given to `coordinator_process_spawn_release`.
+//
+// `paths`, `arguments` and `environment` end with NULL; the first of the paths that is there is executed. Every source, and `status`, must
+// be above every target. NULL for `environment` or `working_directory` inherits the caller's. `control_group` is the directory of a control
+// group for the child, or NULL; a child that can't be put there is spawned all the same. NULL for `attributes` inherits all of them.
+//
+// Returns the child's number, or the negated errno; there is no `memory` then.
 pid_t coordinator_process_spawn(
-    const char *executable,
+    char *const *paths,
     char *const *arguments,
     char *const *environment,
     const char *working_directory,
     const struct coordinator_process_descriptor *descriptors,
     int count,
+    int status,
     int dies_with_parent,
     const char *control_group,
-    const struct coordinator_process_attributes *attributes);
+    const struct coordinator_process_attributes *attributes,
+    void **memory);
+void coordinator_process_spawn_release(void *memory);
+
+// The reasons why a file isn't read, with the error number in the 32 bits below.
+enum coordinator_process_reading {
+    COORDINATOR_PROCESS_NOT_OPENED = 1,
+    COORDINATOR_PROCESS_NOT_READ = 2,
+    COORDINATOR_PROCESS_NOT_REGULAR = 3,
+    COORDINATOR_PROCESS_TOO_LARGE = 4,
+};
+
+// Has a process of its own read a regular file: unlike a thread, one that a file system doesn't let go keeps this process from nothing, not
+// even from its end. It writes an int64_t into `status`, the writing end of a pipe: the number of bytes, or the negated reason. Then, or once
+// the pipe is closed, `coordinator_process_read_bytes` returns the content, until `coordinator_process_end_reading` frees the memory.
+//
+// With `requests`, the reading end of a pipe, the process looks at files instead: for each byte that it reads there it tells the mode of the file
+// whose path is in the bytes, with 1 << 32 if it may be executed, or the negated errno; it ends with the pipe.
+//
+// With `reader` the file is opened as that user, if another user than root and this process's could have put it there.
+//
+// Returns the number of the process, which only `coordinator_process_reap_reader` waits for (1: it has ended), or the negated errno.
+pid_t coordinator_process_begin_reading(
+    const char *path,
+    int flags,
+    size_t maximum,
+    const struct coordinator_process_attributes *reader,
+    int status,
+    int requests,
+    void **memory);
+void *coordinator_process_read_bytes(void *memory);
+void coordinator_process_end_reading(void *memory);
+int coordinator_process_reap_reader(pid_t process);
 
 // pidfd_open(2), pidfd_send_signal(2): to the process, or to the process group that it leads or led (Linux 6.9, else -EINVAL).
 int coordinator_process_open(pid_t process);

@@ -14,18 +14,23 @@ package struct Account: Sendable, Hashable {
     /// Whether a process that runs as this one does has the account already.
     private var isOurs: Bool { geteuid() != 0 && user == geteuid() && group == getegid() }
 
-    /// Finds the account that attributes name, on a thread of its own: the lists may be on a server.
+    /// Finds the account that attributes name, on a thread where that may block: the lists may be on a server.
     ///
     /// - Returns: nil when nothing is to be changed.
     package static func find(_ attributes: ProcessAttributes) async throws(ProcessError) -> Account? {
         guard attributes.user != nil || attributes.group != nil else { return nil }
-        let result: Result<Account, ProcessError> = await withCheckedContinuation { continuation in
-            let isRunning = DetachedThread.run {
-                continuation.resume(returning: Result { () throws(ProcessError) in try Account(of: attributes) })
-            }
-            if !isRunning { continuation.resume(returning: .failure(ProcessError(EAGAIN, action: "look up a user"))) }
+        let subject = "user \(attributes.user ?? ""), group \(attributes.group ?? "")"
+        return try await BlockingCalls.shared.run(subject, action: "look up the \(subject)") { () throws(ProcessError) in
+            try other(attributes)
         }
-        let account = try result.get()
+    }
+
+    /// Finds the account that attributes name; may block.
+    ///
+    /// - Returns: nil when nothing is to be changed.
+    package static func other(_ attributes: ProcessAttributes) throws(ProcessError) -> Account? {
+        guard attributes.user != nil || attributes.group != nil else { return nil }
+        let account = try Account(of: attributes)
         return account.isOurs ? nil : account
     }
 

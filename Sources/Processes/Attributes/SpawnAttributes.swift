@@ -18,10 +18,13 @@ package struct SpawnAttributes: Sendable {
         limits = attributes.limits.sorted { $0.key.number < $1.key.number }.map { ($0.key, $0.value) }
     }
 
+    /// Creates the attributes of a process that only becomes another user's.
+    init(account: Account) { (self.account, limits) = (account, []) }
+
     /// Calls a function with the attributes as C has them.
     ///
     /// Unsafe: the pointers in the structure are valid during the call.
-    func withC(_ body: (UnsafePointer<coordinator_process_attributes>) -> Int32) -> Int32 {
+    func withC<Result>(_ body: (UnsafePointer<coordinator_process_attributes>) -> Result) -> Result {
         let limits = limits.map { resource, limit in
             coordinator_process_limit(resource: resource.number, soft: limit.soft ?? .max, hard: limit.hard ?? .max)
         }
@@ -55,7 +58,13 @@ extension ProcessError {
         let (executable, directory) = (specification.executable, specification.workingDirectory)
         self =
             ProcessError(spawning: executable, with: attributes, in: directory, step: step, errno: errno)
-            ?? ProcessError(spawning: executable, in: directory, failedWith: errno)
+            ?? ProcessError(
+                spawning: executable,
+                in: directory,
+                failedWith: errno,
+                isThere: step == Int32(COORDINATOR_PROCESS_INTERPRETER.rawValue),
+                searchPath: specification.searchPath
+            )
     }
 
     /// Creates the error of a spawn in which an attribute couldn't be set; nil when the failed step wasn't one of these.

@@ -50,7 +50,7 @@ public struct ConfigurationImport: Codable, Hashable, Sendable {
     ///   - environment: the variables that the file may refer to; nil means the process's own.
     /// - Throws: the problems of a file that can't be read.
     public init(path: String, format: Format? = nil, environment: [String: String]? = nil) throws(ConfigurationError) {
-        let source = try ImportSource(path: path, environment: environment ?? ProcessInfo.processInfo.environment)
+        let source = try ImportSource(path: path, environment: environment ?? ProcessInfo.processInfo.environment, allowsPipes: true)
         guard let format = format ?? Format.suggested(by: source) else {
             throw ConfigurationError(
                 problems: [

@@ -7,10 +7,11 @@ struct ImportSource {
     let text: String
     let environment: [String: String]
 
-    init(path: String, environment: [String: String]) throws(ConfigurationError) {
+    /// - Parameter allowsPipes: Whether the file may be a pipe, as one that an operator names.
+    init(path: String, environment: [String: String], allowsPipes: Bool = false) throws(ConfigurationError) {
         self.path = path
         self.environment = environment
-        text = try SourceText.decode(try DaemonConfiguration.contents(ofFile: path), file: path)
+        text = try SourceText.decode(try DaemonConfiguration.contents(ofFile: path, allowsPipes: allowsPipes), file: path)
     }
 
     /// The directory of the file, absolute when that can be found out.

@@ -168,7 +168,7 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
         do {
             let heritage = Self.heritage()
             // The configuration that was in effect stays so.
-            let text = try heritage?.configuration ?? DaemonConfiguration.text(path: file)
+            let text = try heritage?.configuration ?? DaemonConfiguration.text(path: file, allowsPipes: true)
             var configuration = try DaemonConfiguration.parse(text: text, file: file)
             heritage?.adjust(&configuration)
             if let problem = configuration.missingPrivilege { throw Self.failure("coordinatord: \(file): \(problem)", code: 77) }

@@ -30,7 +30,7 @@ final class ClusterLinks: Sendable {
         ProcessError(code: .invalidSpecification, errno: 0, message: message)
     }
 
-    /// Reads the certificates and the token.
+    /// Reads the certificates and the token; may block.
     private static func identity(_ settings: ClusterConfiguration.Links, cluster: String, node: String) throws(ProcessError)
         -> NodeIdentity
     {
@@ -64,7 +64,11 @@ final class ClusterLinks: Sendable {
         let former = links.identity
         let certificate = settings.security.certificate ?? ""
         do {
-            let next = try Self.identity(settings, cluster: former.cluster, node: former.name)
+            let settings = settings
+            let action = "read \(settings.tokenFile) and the certificates"
+            let next = try await BlockingCalls.shared.run("the cluster's links", action: action) { () throws(ProcessError) in
+                try Self.identity(settings, cluster: former.cluster, node: former.name)
+            }
             guard next != former else { return }
             try await next.tryOut()
             try listener.withLock { $0 }?.use(next)

@@ -45,7 +45,7 @@ public final class Daemon: Service {
         output: DaemonOutput,
         logger: Logger
     ) throws(ProcessError) {
-        let text = (try? DaemonConfiguration.text(path: file)) ?? ""
+        let text = (try? DaemonConfiguration.text(path: file, allowsPipes: true)) ?? ""
         try self.init(configuration, text: text, file: file, directory: directory, output: output, logger: logger)
     }
 

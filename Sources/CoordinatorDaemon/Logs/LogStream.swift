@@ -17,26 +17,19 @@ extension ChildLogs {
             throw ControlError(.failed, "the output of \(paths) isn't kept in a file, by the configuration")
         }
         let reader = Reader()
-        do throws(ControlError) {
-            try await Self.offPool { () throws(ControlError) in try reader.open(places, query) }
-            while true {
-                // Taken before the reading: what is written during it is read in the next round.
-                let written = written
-                let lines = try await Self.offPool { () throws(ControlError) in try reader.page() }
-                if !lines.isEmpty {
-                    try await items.send(lines)
-                    continue
-                }
-                guard query.follows else { break }
-                try await Self.wait(for: written)
-                let present = try self.places(below: paths)
-                try reader.add(present)
+        try await Self.offPool(reader) { reader throws(ControlError) in try reader.open(places, query) }
+        while true {
+            // Taken before the reading: what is written during it is read in the next round.
+            let written = written
+            let lines = try await Self.offPool(reader) { reader throws(ControlError) in try reader.page() }
+            if !lines.isEmpty {
+                try await items.send(lines)
+                continue
             }
-            reader.close()
-            return [:]
-        } catch {
-            reader.close()
-            throw error
+            guard query.follows else { return [:] }
+            try await Self.wait(for: written)
+            let present = try self.places(below: paths)
+            try reader.add(present)
         }
     }
 
@@ -53,18 +46,25 @@ extension ChildLogs {
         if isCancelled || Task.isCancelled { throw ControlError(.cancelled, "the request was cancelled") }
     }
 
-    /// Runs a function that reads files on a thread of its own: a file system that doesn't answer must not take a thread of the pool.
+    /// Runs a function that reads files where it may block.
     private static func offPool<Value: Sendable>(
-        _ body: @escaping @Sendable () throws(ControlError) -> Value
+        _ reader: Reader,
+        _ body: @escaping @Sendable (Reader) throws(ControlError) -> Value
     ) async throws(ControlError) -> Value {
-        let outcome = OneShot<Result<Value, ControlError>>()
-        let hasThread = DetachedThread.run {
-            do throws(ControlError) { outcome.settle(.success(try body())) } catch { outcome.settle(.failure(error)) }
+        let result: Result<Value, ControlError>
+        do throws(BlockingCalls.Failure) {
+            result = try await BlockingCalls.shared.run("logs for \(ObjectIdentifier(reader))") { () -> Result<Value, ControlError> in
+                do throws(ControlError) { return .success(try body(reader)) } catch { return .failure(error) }
+            }
+        } catch {
+            switch error {
+            case .hangs(let since): throw ControlError(.timedOut, "the logs can't be read: their file system hangs, since \(since)")
+            case .cancelled: throw ControlError(.cancelled, "the request was cancelled")
+            case .noThread:
+                throw ControlError(.failed, "no thread can be made to read the logs; the machine is short of memory or threads")
+            }
         }
-        guard hasThread else {
-            throw ControlError(.failed, "no thread can be made to read the logs; the machine is short of memory or threads")
-        }
-        return try await outcome.value.get()
+        return try result.get()
     }
 
     /// The state of a reading, which one thread at a time uses.
@@ -84,11 +84,7 @@ extension ChildLogs {
             try reading.withLock { reading throws(ControlError) in try reading?.page() ?? [] }
         }
 
-        func close() {
-            reading.withLock { reading in
-                reading?.close()
-                reading = nil
-            }
-        }
+        // A call that hangs has a reference.
+        deinit { reading.withLock { $0?.close() } }
     }
 }

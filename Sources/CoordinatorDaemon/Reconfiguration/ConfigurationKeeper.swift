@@ -54,7 +54,7 @@ final class ConfigurationKeeper: Sendable {
     ///
     /// - Parameter file: the path of a file; nil means that of the daemon.
     func plan(_ file: String?) async throws(ControlError) -> ConfigurationChanges {
-        let (next, _) = try await read(file)
+        let (next, _) = try await read(file, to: "compare")
         return ConfigurationChanges(ConfigurationPlan(from: configuration, to: next), file: file ?? self.file)
     }
 
@@ -66,7 +66,7 @@ final class ConfigurationKeeper: Sendable {
             self.notifier.reloading("applying the configuration")
             defer { self.notifier.reloaded() }
             // Read in the turn: of two files that are applied one after the other, the second is what holds.
-            let (next, text) = try await self.read(file)
+            let (next, text) = try await self.read(file, to: "apply")
             await self.cluster?.renew()
             return await self.follow(next, text, file: file ?? self.file)
         }
@@ -124,22 +124,36 @@ final class ConfigurationKeeper: Sendable {
         )
     }
 
-    private func read(_ file: String?) async throws(ControlError) -> (configuration: DaemonConfiguration, text: String) {
+    /// - Parameter purpose: What the file is read for: a comparison that hangs doesn't keep a change from being made.
+    private func read(_ file: String?, to purpose: String) async throws(ControlError) -> (configuration: DaemonConfiguration, text: String)
+    {
         let file = file ?? self.file
-        let reading = OneShot<Result<(configuration: DaemonConfiguration, text: String), ConfigurationError>>()
-        let isBegun = DetachedThread.run {
-            do throws(ConfigurationError) {
-                let text = try DaemonConfiguration.text(path: file)
-                reading.settle(.success((try DaemonConfiguration.parse(text: text, file: file, checkingFiles: true), text)))
-            } catch {
-                reading.settle(.failure(error))
+        let result: Result<(configuration: DaemonConfiguration, text: String), ConfigurationError>
+        do throws(BlockingCalls.Failure) {
+            result = try await BlockingCalls.shared.run("configuration to \(purpose)", within: Self.readingLimit) {
+                do throws(ConfigurationError) {
+                    let text = try DaemonConfiguration.text(path: file)
+                    return .success((try DaemonConfiguration.parse(text: text, file: file, checkingFiles: true), text))
+                } catch {
+                    return .failure(error)
+                }
+            }
+        } catch {
+            switch error {
+            case .hangs(let since):
+                throw ControlError(
+                    .timedOut,
+                    "\(file) hasn't been read within \(Self.readingLimit), since a file system, its own or that of a file which it names, "
+                        + "hangs since \(since); nothing was applied"
+                )
+            case .cancelled: throw ControlError(.cancelled, "\(file) isn't read any more; nothing was applied")
+            case .noThread: throw ControlError(.failed, "\(file) can't be read: there is no thread for it; try again")
             }
         }
-        guard isBegun else { throw ControlError(.failed, "\(file) can't be read: there is no thread for it; try again") }
-        switch await reading.value(before: .now + Self.readingLimit) {
-        case .success(let reading): return reading
-        case .failure(let error): throw ControlError(.badConfiguration, error.description)
-        case nil: throw ControlError(.timedOut, "\(file) hasn't been read within \(Self.readingLimit); nothing was applied")
+        do throws(ConfigurationError) {
+            return try result.get()
+        } catch {
+            throw ControlError(.badConfiguration, error.description)
         }
     }
 }

@@ -45,6 +45,8 @@ final class SignalReceiver: Sendable {
     func run() async {
         await withDiscardingTaskGroup { group in
             for await request in requests { group.addTask { await self.carryOut(request) } }
+            // A file that is being read may hang.
+            group.cancelAll()
         }
     }
 

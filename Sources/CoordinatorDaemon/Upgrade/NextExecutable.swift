@@ -40,17 +40,17 @@ struct NextExecutable {
 
     private func run(_ arguments: [String]) async throws(ControlError) -> (status: ExitStatus, output: String, errors: String) {
         let (output, errors) = (Collected(), Collected())
+        var specification = ProcessSpecification(
+            executable: path,
+            arguments: arguments,
+            standardOutput: .captured { output.add($0) },
+            standardError: .captured { errors.add($0) },
+            killsGroupAtExit: true
+        )
+        specification.subject = "check of \(path) for an upgrade"
         let process: ChildProcess
         do throws(ProcessError) {
-            process = try await ProcessSpawner.shared.spawn(
-                ProcessSpecification(
-                    executable: path,
-                    arguments: arguments,
-                    standardOutput: .captured { output.add($0) },
-                    standardError: .captured { errors.add($0) },
-                    killsGroupAtExit: true
-                )
-            )
+            process = try await ProcessSpawner.shared.spawn(specification)
         } catch {
             throw ControlError(.failed, "\(error.message); nothing was changed")
         }

@@ -99,8 +99,9 @@ final class Upgrade: Sendable {
     /// Has the next executable check the file, and the configuration that's in effect, if that's another one.
     private func check(_ next: NextExecutable) async throws(ControlError) {
         try await next.check(keeper.file)
-        let text = keeper.text
-        guard (try? DaemonConfiguration.text(path: keeper.file)) != text else { return }
+        let (text, path) = (keeper.text, keeper.file)
+        let present = try? await BlockingCalls.shared.run("configuration to upgrade") { try? DaemonConfiguration.text(path: path) }
+        guard present != text else { return }
         let file: Int32
         do throws(ProcessError) {
             file = try MemoryFile.write(Array(text.utf8))

@@ -91,7 +91,8 @@ public struct CoordinatorSnapshot: Sendable, Hashable {
     /// The messages of the coordinator; `nil` when they aren't known: of a program, of a coordinator that isn't running, and of one whose
     /// process doesn't answer, or doesn't tell.
     public var mailbox: Mailbox?
-    /// The state that a program has sent as `STATUS=` by sd_notify(3).
+    /// The state that a program has sent as `STATUS=` by sd_notify(3), or since when the child's start hangs, because a file system doesn't
+    /// answer.
     public var statusText: String?
     /// The health of a program by its ``HealthCheck``; `nil` before the first check, and without one.
     public var health: Health?

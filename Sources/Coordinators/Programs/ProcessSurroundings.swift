@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Processes
 import WireProtocol
 
@@ -26,10 +27,14 @@ struct ProcessSurroundings: Sendable, Hashable {
         return .array(fields)
     }
 
-    /// Reads the files, and returns the variables that are set on top of the inherited ones.
-    func variables() throws(ProcessError) -> [String: String] {
+    /// Reads the files, and returns the variables that are set on top of the inherited ones; may block.
+    ///
+    /// - Parameters:
+    ///   - account: That of the process, if it isn't this one's.
+    ///   - limit: The time for each file.
+    func variables(for account: Account?, within limit: Duration = BlockingCalls.usualLimit) throws(ProcessError) -> [String: String] {
         if environmentFiles.isEmpty { return environment }
-        return try EnvironmentFile.load(environmentFiles).merging(environment) { $1 }
+        return try EnvironmentFile.load(environmentFiles, for: account, within: limit).merging(environment) { $1 }
     }
 }
 

@@ -73,12 +73,20 @@ extension ProgramHost {
         check.command = command
         check.sockets = GivenSockets()
         do {
-            let spawned = try await runtime.spawner.spawn(
-                check,
-                path: path,
-                incarnation: events.life.incarnation,
-                channels: ProgramChannels()
-            )
+            let specification = check
+            let start = pending(in: tasks) { [self] in
+                try await runtime.spawner.spawn(
+                    specification,
+                    path: path,
+                    incarnation: events.life.incarnation,
+                    channels: ProgramChannels(),
+                    for: "check",
+                    within: timeout
+                )
+            }
+            state.withLock { $0.checkStart = start }
+            if exited.outcome != nil { start.giveUp(CoordinatorError.hasStopped(path)) }
+            let spawned = try await start.value
             try? await runtime.processBegan(spawned.family)
             let end = OneShot<ExitStatus>()
             spawned.process.onExit { end.settle($0) }

@@ -24,10 +24,14 @@ final class ProgramHost: ChildHost {
         var condition = CoordinatorSnapshot.Condition()
         /// The process of the check that runs at the moment.
         var check: ChildProcess?
+        /// The start of that process.
+        var checkStart: PendingValue<SpawnedProcess>?
     }
 
     /// A time that counts as unlimited: a year.
     private static let forEver = Duration.seconds(365 * 86_400)
+    /// The time within which a process begins as a rule.
+    private static let usualLaunch = Duration.seconds(1)
     /// The time that a program is given to end because of its own state, if it may take any time to be stopped.
     private static let longestEnd = Duration.seconds(30)
 
@@ -47,6 +51,8 @@ final class ProgramHost: ChildHost {
     let exited = OneShot<ExitStatus>()
     /// The signal that nothing is left of the program, with its exit status.
     let gone = OneShot<ExitStatus>()
+    /// The start of the program's process.
+    private let launch = OneShot<PendingValue<SpawnedProcess>>()
 
     init(
         _ specification: ProgramSpecification,
@@ -80,10 +86,53 @@ final class ProgramHost: ChildHost {
             return try await goOn(since: began, isReady: isReady)
         }
         let channels = try makeChannels()
-        let spawned = try await runtime.spawner.spawn(specification, path: path, incarnation: events.life.incarnation, channels: channels)
+        let limit = specification.startTimeout
+        let pending = pending(in: tasks) { [self] in
+            try await runtime.spawner.spawn(
+                specification,
+                path: path,
+                incarnation: events.life.incarnation,
+                channels: channels,
+                within: limit
+            )
+        }
+        launch.settle(pending)
+        if isStopping { giveUpLaunch() }
+        tasks.add { [self] in await tellWhileLaunching(pending) }
+        let spawned = try await pending.value
         try? await runtime.processBegan(spawned.family)
         begin(spawned)
         try await goOn(since: began, isReady: false)
+    }
+
+    /// Begins to start a process; one that is given up and begins all the same is ended.
+    func pending(
+        in tasks: OwnedTasks,
+        _ start: @escaping @Sendable () async throws -> SpawnedProcess
+    ) -> PendingValue<SpawnedProcess> {
+        PendingValue(in: tasks, start) { [self] spawned in
+            try? await runtime.processBegan(spawned.family)
+            _ = await spawned.process.terminate(grace: .zero)
+            await end(spawned.family)
+        }
+    }
+
+    /// Shows and logs that a start takes its time, as long as it does.
+    private func tellWhileLaunching(_ launch: PendingValue<SpawnedProcess>) async {
+        let since = WallTime.now
+        if await launch.isSettled(within: Self.usualLaunch) { return }
+        let status = "the start hangs since \(since): a file system doesn't answer"
+        state.withLock { $0.condition.status = status }
+        logger.warning("the start of a program hangs: a file system doesn't answer", metadata: ["coordinator.path": "\(path)"])
+        _ = try? await launch.value
+        // The program may have said something meanwhile.
+        state.withLock { if $0.condition.status == status { $0.condition.status = nil } }
+    }
+
+    /// Gives the start up if it doesn't end in a moment, because the program is to stop.
+    private func giveUpLaunch() {
+        guard let launch = launch.outcome else { return }
+        tasks.add { [self] in await launch.giveUp(CoordinatorError.hasStopped(path), after: Self.usualLaunch) }
     }
 
     private func goOn(since began: MonotonicTime, isReady: Bool) async throws {
@@ -117,7 +166,9 @@ final class ProgramHost: ChildHost {
     /// Ends what is left of the program after its own end, before its path lives again.
     private func ended(_ status: ExitStatus, _ family: ProcessFamily) async {
         readiness.settle()
-        if let check = state.withLock({ $0.check }) { _ = await check.terminate(grace: .zero) }
+        let (check, start) = state.withLock { ($0.check, $0.checkStart) }
+        start?.giveUp(CoordinatorError.hasStopped(path))
+        if let check { _ = await check.terminate(grace: .zero) }
         await checks.waitForAll()
         await end(family)
         gone.settle(status)
@@ -158,7 +209,7 @@ final class ProgramHost: ChildHost {
             state.stopGrace = .some(grace)
             return state.child
         }
-        guard let child else { return }
+        guard let child else { return giveUpLaunch() }
         if grace == .zero {
             try? child.sendToGroup(.kill)
             return

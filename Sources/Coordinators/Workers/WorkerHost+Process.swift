@@ -1,6 +1,7 @@
 import ConcurrencySupport
 import Glibc
 import Links
+import Logging
 import Processes
 import WireProtocol
 import WorkerLifecycle
@@ -9,6 +10,8 @@ import WorkerLifecycle
 extension WorkerHost {
     /// The time for which frames of a process are still read after its end.
     private static let readingTime = Duration.seconds(1)
+    /// The time within which a process begins as a rule.
+    private static let usualSpawn = Duration.seconds(1)
 
     func takeTurn() {
         tasks.add { [self] in
@@ -19,8 +22,17 @@ extension WorkerHost {
 
     func spawn() async {
         if await adoptOrphan() { return }
-        do throws(CoordinatorError) {
-            let (spawned, ticket, pipe) = try await makeProcess()
+        let pending = PendingValue(in: tasks) {
+            try await self.makeProcess()
+        } late: { [self] spawned, _, _ in
+            _ = await spawned.process.terminate(grace: .zero)
+            await runtime.end([spawned.family])
+        }
+        spawning.settle(pending)
+        tasks.add { [self] in await tellWhileSpawning(pending) }
+        if state.withLock({ $0.isUnwanted }) { giveUpSpawn() }
+        do {
+            let (spawned, ticket, pipe) = try await pending.value
             // Before the ticket, so that every worker that could be adopted is known to a next root.
             if let record = state.withLock({ $0.keepsake?.record }) {
                 runtime.journal?.began(.init(family: spawned.family, record: record))
@@ -35,6 +47,27 @@ extension WorkerHost {
         }
     }
 
+    /// Gives the spawn up if it doesn't end in a moment, because the process isn't wanted: a file system may delay it for any time.
+    func giveUpSpawn() {
+        guard let spawning = spawning.outcome else { return }
+        tasks.add { [self] in await spawning.giveUp(CoordinatorError.hasStopped(path), after: Self.usualSpawn) }
+    }
+
+    /// Shows and logs that the spawn takes its time, as long as it does.
+    private func tellWhileSpawning<Made>(_ pending: PendingValue<Made>) async {
+        let since = WallTime.now
+        if await pending.isSettled(within: Self.usualSpawn) { return }
+        state.withLock { $0.hangsSince = since }
+        runtime.logger.warning("the start of a worker hangs: a file system doesn't answer", metadata: ["coordinator.path": "\(path)"])
+        _ = try? await pending.value
+        state.withLock { $0.hangsSince = nil }
+    }
+
+    var condition: CoordinatorSnapshot.Condition {
+        let since = state.withLock { $0.hangsSince }
+        return CoordinatorSnapshot.Condition(status: since.map { "the start hangs since \($0): a file system doesn't answer" })
+    }
+
     func watch(_ process: ChildProcess) {
         process.onExit { [self] status in
             // This runs on the process thread, which must not wait.
@@ -43,6 +76,12 @@ extension WorkerHost {
     }
 
     private func makeProcess() async throws(CoordinatorError) -> (SpawnedProcess, Ticket, TicketPipe) {
+        // Its process has the lock that the next one needs.
+        do throws(ProcessError) {
+            try await runtime.spawner.spawner.awaitHangingStart(of: WorkerSpawner.subject(path))
+        } catch {
+            throw CoordinatorError(.spawnFailed, "\(path): \(error.message)")
+        }
         let user = try await WorkerSpawner.user(of: program, path)
         let address = try runtime.hub.expect(secret, from: user) { [weak self] link, hello in
             guard let self else { throw LinkError(.handshake, "the worker's host is gone") }

@@ -28,6 +28,10 @@ final class WorkerHost: ChildHost {
         fileprivate(set) var place: MonotonicTime?
         /// Whether the start was requested.
         var isStartRequested = false
+        /// Whether the process was told to stop, or isn't needed.
+        var isUnwanted = false
+        /// The time since which the spawn hangs.
+        var hangsSince: WallTime?
         /// The processes below the worker, as it has reported them.
         var descendants = ReportedProcesses()
         var description = Description()
@@ -71,6 +75,8 @@ final class WorkerHost: ChildHost {
     let launch = OneShot<Result<Void, any Error>>()
     /// The signal that nothing is left of the process and its descendants.
     let gone = OneShot<Void>()
+    /// The spawn of the process, once it has begun.
+    let spawning = OneShot<PendingValue<(SpawnedProcess, Ticket, TicketPipe)>>()
     /// The number under which the host is registered at the tap, once a worker has been introduced.
     let tapSwitch = OneShot<UInt64>()
     /// The same for the reports of traced messages.
@@ -196,10 +202,16 @@ final class WorkerHost: ChildHost {
         try await launch.value.get()
     }
 
-    func stop(_ shutdown: Shutdown) { handle(.stopRequested(shutdown)) }
+    func stop(_ shutdown: Shutdown) {
+        handle(.stopRequested(shutdown)) { $0.isUnwanted = true }
+        giveUpSpawn()
+    }
 
     /// Ends a process that isn't needed.
-    func discard() { handle(.discarded) }
+    func discard() {
+        handle(.discarded) { $0.isUnwanted = true }
+        giveUpSpawn()
+    }
 
     var isBusy: Bool { state.withLock { $0.linkedPeer }?.hasOpenMessages == true }
 

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Glibc
 import Logging
 import Processes
@@ -43,7 +44,7 @@ struct WorkerSpawner: Sendable {
         let pipe = try TicketPipe()
         defer { pipe.closeReader() }
         surroundings.environment = environment
-        var specification = try specification(executable, program.arguments, surroundings, path)
+        var specification = try await specification(executable, program.arguments, surroundings, path)
         output.capture(&specification, path, incarnation, fifo: fifo)
         specification.diesWithParent = isStrict
         specification.descriptors = [InheritedDescriptor(source: pipe.reader, target: WorkerEnvironment.ticketDescriptor)]
@@ -57,10 +58,8 @@ struct WorkerSpawner: Sendable {
 
     /// Finds the user as whom a worker is to run.
     static func user(of program: WorkerProgram, _ path: CoordinatorPath) async throws(CoordinatorError) -> UInt32 {
-        do throws(ProcessError) {
-            return try await Account.find(program.surroundings.attributes)?.user ?? geteuid()
-        } catch {
-            throw CoordinatorError(.spawnFailed, "\(path): \(error.message)")
+        try await failing(path) { () throws(ProcessError) in
+            try await Account.find(program.surroundings.attributes)?.user ?? geteuid()
         }
     }
 
@@ -82,50 +81,92 @@ struct WorkerSpawner: Sendable {
 
     /// Spawns a plain program, which dies with this process.
     ///
-    /// - Parameter channels: The ways by which the program can say something.
+    /// - Parameters:
+    ///   - channels: The ways by which the program can say something.
+    ///   - purpose: What the process is for besides the path's life, such as a check.
+    ///   - limit: The time that a file system has to let it begin, if that is less than usual.
     func spawn(
         _ program: ProgramSpecification,
         path: CoordinatorPath,
         incarnation: UInt32,
-        channels: ProgramChannels
+        channels: ProgramChannels,
+        for purpose: String = "start",
+        within limit: Duration? = nil
     ) async throws(CoordinatorError) -> SpawnedProcess {
         guard let name = program.command.first else {
             throw CoordinatorError(.spawnFailed, "\(path) has an empty command")
         }
+        let subject = "\(purpose) of \(path)"
+        let limit = min(limit ?? BlockingCalls.usualLimit, BlockingCalls.usualLimit)
         let searchPath = program.environment["PATH"] ?? (program.inheritsEnvironment ? environment["PATH"] : nil)
-        guard let executable = Self.find(name, in: searchPath, relativeTo: program.directory) else {
-            throw CoordinatorError(
-                .spawnFailed,
-                "\(path): there is no executable '\(name)'; give its path, or see that PATH has its directory"
-            )
-        }
         var surroundings = program.surroundings
         surroundings.environment.merge(channels.variables) { $1 }
-        var specification = try specification(executable, Array(program.command.dropFirst()), surroundings, path)
-        specification.channels = channels.list
-        do throws(ProcessError) {
-            try program.sockets.add(to: &specification)
-        } catch {
-            throw CoordinatorError(.spawnFailed, "\(path): \(error.message)")
+        // The lists of users, the files of variables and the sockets may be on a file system that doesn't answer.
+        let given = surroundings
+        var specification = try await Self.failing(path) { () throws(ProcessError) in
+            try await BlockingCalls.shared.run(subject, within: limit + .seconds(1), action: "prepare the start of \(path)") {
+                () throws(ProcessError) in
+                let account = try Account.other(given.attributes)
+                let variables = try given.variables(for: account, within: limit)
+                var found = self.specification(name, Array(program.command.dropFirst()), given, variables, path)
+                found.resolve(account)
+                try program.sockets.add(to: &found)
+                return found
+            }
         }
+        specification.searchPath = searchPath ?? "/usr/local/bin:/usr/bin:/bin"
+        specification.channels = channels.list
         output.capture(&specification, path, incarnation, fifo: nil)
         specification.processName = name
         specification.diesWithParent = true
+        specification.subject = subject
+        specification.startLimit = limit
         return try await spawn(specification, path)
+    }
+
+    /// Returns what the process of a path's life is for.
+    static func subject(_ path: CoordinatorPath) -> String { "start of \(path)" }
+
+    /// Has the error of a step say which child's it is.
+    private static func failing<Value>(
+        _ path: CoordinatorPath,
+        _ body: () async throws(ProcessError) -> Value
+    ) async throws(CoordinatorError) -> Value {
+        do throws(ProcessError) {
+            return try await body()
+        } catch {
+            throw CoordinatorError(.spawnFailed, "\(path): \(error.message)")
+        }
+    }
+
+    /// Returns the specification of a worker, whose files of variables are read.
+    private func specification(
+        _ executable: String,
+        _ arguments: [String],
+        _ surroundings: ProcessSurroundings,
+        _ path: CoordinatorPath
+    ) async throws(CoordinatorError) -> ProcessSpecification {
+        let subject = Self.subject(path)
+        var variables = surroundings.environment
+        if !surroundings.environmentFiles.isEmpty {
+            variables = try await Self.failing(path) { () throws(ProcessError) in
+                try await BlockingCalls.shared.run(subject, action: "read the files of \(path)") { () throws(ProcessError) in
+                    try surroundings.variables(for: try Account.other(surroundings.attributes))
+                }
+            }
+        }
+        var specification = self.specification(executable, arguments, surroundings, variables, path)
+        specification.subject = subject
+        return specification
     }
 
     private func specification(
         _ executable: String,
         _ arguments: [String],
         _ surroundings: ProcessSurroundings,
+        _ variables: [String: String],
         _ path: CoordinatorPath
-    ) throws(CoordinatorError) -> ProcessSpecification {
-        let variables: [String: String]
-        do throws(ProcessError) {
-            variables = try surroundings.variables()
-        } catch {
-            throw CoordinatorError(.spawnFailed, "\(path): \(error.message)")
-        }
+    ) -> ProcessSpecification {
         var specification = ProcessSpecification(
             executable: executable,
             arguments: arguments,
@@ -151,18 +192,6 @@ struct WorkerSpawner: Sendable {
             specification.controlGroup?.remove()
             throw CoordinatorError(.spawnFailed, "\(path): \(error.message)")
         }
-    }
-
-    /// Finds an executable as execvp(3) would, in a `PATH` that may be another process's.
-    ///
-    /// - Parameter directory: The directory that a relative path starts from.
-    private static func find(_ name: String, in path: String?, relativeTo directory: String?) -> String? {
-        func isExecutable(_ candidate: String) -> Bool {
-            let absolute = candidate.hasPrefix("/") ? candidate : "\(directory ?? ".")/\(candidate)"
-            return access(absolute, X_OK) == 0
-        }
-        if name.contains("/") { return isExecutable(name) ? name : nil }
-        return (path ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":").map { "\($0)/\(name)" }.first(where: isExecutable)
     }
 
     /// Returns the name that operators see in a list of processes: "Shop: /shop/cart".

@@ -1,4 +1,5 @@
 import Glibc
+import Processes
 
 extension DaemonConfiguration {
     /// The size of the largest file, in bytes; a larger file isn't a configuration that a person wrote.
@@ -12,14 +13,17 @@ extension DaemonConfiguration {
     ///   tries again: they may appear later.
     /// - Throws: the problems of the file; an unreadable file is one.
     public static func load(path: String, checkingFiles: Bool = false) throws(ConfigurationError) -> DaemonConfiguration {
-        try parse(bytes: try contents(ofFile: path), file: path, checkingFiles: checkingFiles)
+        try parse(bytes: try contents(ofFile: path, allowsPipes: true), file: path, checkingFiles: checkingFiles)
     }
 
     /// Returns the text of the file at `path`, which ``parse(text:file:checkingFiles:)`` reads.
     ///
+    /// Blocks while the file is read.
+    ///
+    /// - Parameter allowsPipes: whether the file may be a pipe, whose writer decides how long the call takes.
     /// - Throws: a problem when the file can't be read, or isn't UTF-8.
-    public static func text(path: String) throws(ConfigurationError) -> String {
-        try SourceText.decode(try contents(ofFile: path), file: path)
+    public static func text(path: String, allowsPipes: Bool = false) throws(ConfigurationError) -> String {
+        try SourceText.decode(try contents(ofFile: path, allowsPipes: allowsPipes), file: path)
     }
 
     /// Reads a configuration from `text`; `file` is the name that problems show.
@@ -64,13 +68,38 @@ extension DaemonConfiguration {
         try parse(text: try SourceText.decode(bytes, file: file), file: file, checkingFiles: checkingFiles)
     }
 
-    package static func contents(ofFile path: String) throws(ConfigurationError) -> [UInt8] {
+    /// - Parameter allowsPipes: Whether the file may be a pipe, of which the caller may wait for the end.
+    package static func contents(ofFile path: String, allowsPipes: Bool = false) throws(ConfigurationError) -> [UInt8] {
         func failure(_ message: String) -> ConfigurationError {
             ConfigurationError(problems: [.init(file: path, line: 0, column: 0, message: message)])
         }
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw failure("the name of the configuration file is empty or contains NUL; expected the path of a YAML file")
         }
+        // Nothing but its writer can delay a pipe that the caller has given to this process.
+        if allowsPipes, isPipe(path) { return try contents(ofPipe: path, failure) }
+        do throws(RegularFile.Failure) {
+            return try RegularFile.read(path, upTo: maximumFileSize)
+        } catch {
+            switch error {
+            case .notOpened(let errno):
+                throw failure("can't open the configuration file: \(String(cString: strerror(errno))); expected a readable YAML file")
+            case .notRead, .notRegular, .hangs:
+                throw failure("can't read the configuration file: \(error.explanation); expected a readable YAML file")
+            case .tooLarge: throw failure("the file is larger than \(maximumFileSize) bytes; expected a daemon configuration")
+            }
+        }
+    }
+
+    private static func isPipe(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
+    }
+
+    private static func contents(
+        ofPipe path: String,
+        _ failure: (String) -> ConfigurationError
+    ) throws(ConfigurationError) -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             throw failure("can't open the configuration file: \(String(cString: strerror(errno))); expected a readable YAML file")
@@ -78,17 +107,14 @@ extension DaemonConfiguration {
         defer { close(descriptor) }
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 64 * 1024)
-        while true {
+        while bytes.count <= maximumFileSize {
             let count = read(descriptor, &buffer, buffer.count)
             if count == 0 { return bytes }
-            if count < 0 {
-                if errno == EINTR { continue }
+            guard count > 0 || errno == EINTR else {
                 throw failure("can't read the configuration file: \(String(cString: strerror(errno))); expected a readable YAML file")
             }
-            bytes += buffer[..<count]
-            guard bytes.count <= maximumFileSize else {
-                throw failure("the file is larger than \(maximumFileSize) bytes; expected a daemon configuration")
-            }
+            bytes += buffer[..<max(count, 0)]
         }
+        throw failure("the file is larger than \(maximumFileSize) bytes; expected a daemon configuration")
     }
 }

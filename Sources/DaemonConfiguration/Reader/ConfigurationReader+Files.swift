@@ -1,4 +1,5 @@
 import Glibc
+import Processes
 
 extension ConfigurationReader {
     /// Reads a path, which no shell expands.
@@ -17,13 +18,14 @@ extension ConfigurationReader {
     }
 
     mutating func checkDirectory(_ path: String, at node: YAMLNode) {
-        guard checksFiles else { return }
-        var status = stat()
-        guard stat(path, &status) == 0 else {
-            return report(at: node.mark, "the directory `\(path)` can't be used: \(reason(path)); expected one that is there")
-        }
-        guard status.st_mode & S_IFMT == S_IFDIR, access(path, X_OK) == 0 else {
-            return report(at: node.mark, "`\(path)` isn't a directory that may be entered; expected one")
+        guard let files else { return }
+        do throws(RegularFile.Failure) {
+            let (mode, isExecutable) = try files.look(at: path)
+            if mode & S_IFMT != S_IFDIR || !isExecutable {
+                report(at: node.mark, "`\(path)` isn't a directory that may be entered; expected one")
+            }
+        } catch {
+            report(at: node.mark, "the directory `\(path)` can't be used: \(reason(error, path)); expected one that is there")
         }
     }
 
@@ -33,28 +35,33 @@ extension ConfigurationReader {
     ///   - searchPath: the directories in which a name without a slash is looked up; nil means that it isn't looked up.
     ///   - directory: the child's working directory.
     mutating func checkExecutable(_ path: String, searchPath: String?, directory: String?, at node: YAMLNode) {
-        guard checksFiles else { return }
+        guard let files else { return }
+        func isExecutable(_ path: String) -> Bool {
+            guard let (mode, isExecutable) = try? files.look(at: path) else { return false }
+            return mode & S_IFMT == S_IFREG && isExecutable
+        }
         if !path.contains("/"), let searchPath {
-            guard !searchPath.split(separator: ":").contains(where: { Self.isExecutable("\($0)/\(path)") }) else { return }
+            guard !searchPath.split(separator: ":").contains(where: { isExecutable("\($0)/\(path)") }) else { return }
             return report(at: node.mark, "there is no executable `\(path)` in PATH (\(searchPath)); expected its name or its path")
         }
         // The kernel resolves a relative path from the child's working directory.
         let candidates = path.hasPrefix("/") ? [path] : [directory.map { "\($0)/\(path)" }, path].compactMap(\.self)
-        guard !candidates.contains(where: Self.isExecutable) else { return }
-        guard let there = candidates.first(where: { access($0, F_OK) == 0 }) else {
-            return report(at: node.mark, "there is no executable `\(path)`: \(reason(path)); expected the path of one")
+        guard !candidates.contains(where: isExecutable) else { return }
+        var failure = RegularFile.Failure.notOpened(errno: ENOENT)
+        for there in candidates {
+            do throws(RegularFile.Failure) {
+                _ = try files.look(at: there)
+                return report(at: node.mark, "`\(there)` can't be executed; mend it with `chmod +x \(there)`, or name another")
+            } catch {
+                failure = error
+            }
         }
-        report(at: node.mark, "`\(there)` can't be executed; mend it with `chmod +x \(there)`, or name another")
+        report(at: node.mark, "there is no executable `\(path)`: \(reason(failure, path)); expected the path of one")
     }
 
-    private static func isExecutable(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && access(path, X_OK) == 0
-    }
-
-    /// Returns the last error for a file, and for a relative path the directory from which it was resolved.
-    private func reason(_ path: String) -> String {
-        let reason = String(cString: strerror(errno))
+    /// Returns the description of a failure, and for a relative path the directory from which it was resolved.
+    private func reason(_ failure: RegularFile.Failure, _ path: String) -> String {
+        let reason = failure.explanation
         guard !path.hasPrefix("/"), let working = getcwd(nil, 0) else { return reason }
         defer { free(working) }
         return "\(reason) (looked for from \(String(cString: working)))"

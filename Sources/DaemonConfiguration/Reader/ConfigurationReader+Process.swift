@@ -115,7 +115,7 @@ extension ConfigurationReader {
 
     private mutating func checkEnvironmentFile(_ path: String, at node: YAMLNode) {
         do throws(ProcessError) {
-            _ = try EnvironmentFile.load([path])
+            _ = try EnvironmentFile.load([path], within: .seconds(5))
         } catch {
             report(at: node.mark, error.message)
         }

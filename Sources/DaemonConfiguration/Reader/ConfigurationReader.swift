@@ -1,4 +1,5 @@
 import ConcurrencySupport
+import Processes
 
 /// A reader of typed values from YAML nodes that collects their problems.
 ///
@@ -6,12 +7,14 @@ import ConcurrencySupport
 struct ConfigurationReader {
     let file: String
     /// Whether named executables and directories must exist.
-    let checksFiles: Bool
+    var checksFiles: Bool { files != nil }
+    /// What looks at the named files; nil: nothing does.
+    let files: FileLooks?
     private(set) var problems: [ConfigurationError.Problem] = []
 
     init(file: String, checksFiles: Bool = false) {
         self.file = file
-        self.checksFiles = checksFiles
+        files = checksFiles ? FileLooks() : nil
     }
 
     /// The problems by position; those of the whole file come first.

@@ -4,7 +4,6 @@ import PackageDescription
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let coreMetrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics")
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
-let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
 let inMemoryTracing = Target.Dependency.product(name: "InMemoryTracing", package: "swift-distributed-tracing")
 let instrumentation = Target.Dependency.product(name: "Instrumentation", package: "swift-distributed-tracing")
@@ -46,7 +45,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
-        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
@@ -168,9 +166,10 @@ let package = Package(
             name: "coordinator-console",
             dependencies: ["Control", "CoordinatorConsole", "Processes", argumentParser, logging, serviceLifecycle, unixSignals]
         ),
+        .systemLibrary(name: "CSQLite", path: "Sources/Examples/CSQLite", providers: [.apt(["libsqlite3-dev"])]),
         .executableTarget(
             name: "Shop",
-            dependencies: ["Coordinators", grdb],
+            dependencies: ["CSQLite", "Coordinators"],
             path: "Sources/Examples/Shop",
             exclude: ["README.md"],
             linkerSettings: [.linkedLibrary("crypt")]
@@ -296,7 +295,7 @@ let package = Package(
         .testTarget(name: "LinksTests", dependencies: ["ConcurrencySupport", "Links", "TestSupport", "WireProtocol"]),
         .testTarget(
             name: "ShopTests",
-            dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "TestSupport", "WireProtocol", "Shop", grdb, logging]
+            dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "TestSupport", "WireProtocol", "Shop", logging]
         ),
         .exampleTests("Contacts"),
         .exampleTests("Experience"),

@@ -1,5 +1,4 @@
 import Coordinators
-import GRDB
 import TestSupport
 import Testing
 import WireProtocol
@@ -15,9 +14,7 @@ struct PromotedTests {
             #expect(try await promoted(shop) == ["milk", "apple", "bread"])
             try await lists(shop, ["milk", "apple", "bread"])
 
-            try await ShopDatabase(path: shop.database).write { database in
-                try database.execute(sql: "UPDATE product SET price = 1 WHERE sku = 'coffee'")
-            }
+            try SQLiteConnection(path: shop.database).execute("UPDATE product SET price = 1 WHERE sku = 'coffee'")
             #expect(try await promoted(shop) == ["milk", "apple", "bread"])
             try await lists(shop, ["coffee", "milk", "apple"])
             #expect(try await promoted(shop) == ["coffee", "milk", "apple"])

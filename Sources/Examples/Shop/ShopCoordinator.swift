@@ -35,7 +35,7 @@ actor ShopCoordinator: Coordinator {
 
     /// Prepares the database before any section opens it, then opens the sections one by one.
     func start() async throws {
-        try ShopDatabase(path: configuration.database).prepare()
+        try await ShopDatabase(path: configuration.database).prepare()
         await context.provide(\.database, describedBy: configuration.database)
         context.show(.storefront)
         for section in ChildKey.allCases { try await open(section: section) }

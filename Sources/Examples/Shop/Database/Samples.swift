@@ -1,5 +1,3 @@
-import GRDB
-
 /// The products and customers of the shop on its first day.
 enum Samples {
     static let products = [
@@ -12,14 +10,21 @@ enum Samples {
     ]
 
     private static let customers = [
-        (user: User(name: "ada", fullName: "Ada Lovelace"), password: "lovelace"),
-        (user: User(name: "grace", fullName: "Grace Hopper"), password: "hopper"),
+        (name: "ada", fullName: "Ada Lovelace", password: "lovelace"),
+        (name: "grace", fullName: "Grace Hopper", password: "hopper"),
     ]
 
-    static func insert(into database: Database) throws {
-        for product in products { try product.insert(database) }
+    static func insert(into connection: SQLiteConnection) throws {
+        for product in products {
+            try connection.execute(
+                "INSERT OR IGNORE INTO product (sku, title, price) VALUES (\(product.sku), \(product.title), \(product.price))"
+            )
+        }
         for customer in customers {
-            try Credentials(customer.user, PasswordHash(of: customer.password)).insert(database)
+            let hash = try PasswordHash(of: customer.password).rawValue
+            try connection.execute(
+                "INSERT OR IGNORE INTO account (name, fullName, passwordHash) VALUES (\(customer.name), \(customer.fullName), \(hash))"
+            )
         }
     }
 }

@@ -74,7 +74,9 @@ final class SQLiteConnection {
     private static var copied: sqlite3_destructor_type { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
 }
 
-/// A statement. What is interpolated is an argument of it, and never a part of its text.
+/// A statement.
+///
+/// What is interpolated is an argument of it, and never a part of its text.
 struct SQL: ExpressibleByStringInterpolation {
     fileprivate enum Argument {
         case integer(Int64)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The memory of acknowledged messages")
 struct TakenMessagesTests {
-    private static let count = rounds(short: 100_000, all: 1_000_000, long: 10_000_000, variable: "COORDINATORS_TEST_SEQUENCES")
+    private static let count = rounds(short: 100_000, all: 1_000_000, long: 10_000_000)
 
     @Test("Any number of messages leave nothing behind, whatever the order of their ends")
     func bounded() {

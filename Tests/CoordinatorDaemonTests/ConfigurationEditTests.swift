@@ -10,7 +10,7 @@ struct ConfigurationEditTests {
 
     @Test("What runs is what the file says, and what hasn't changed keeps its process")
     func edits() async throws {
-        let count = rounds(short: 25, all: 100, long: 1_000, variable: "COORDINATORS_TEST_EDITS")
+        let count = rounds(short: 25, all: 100, long: 1_000)
         let seed = UInt64(Self.number("COORDINATORS_TEST_SEED") ?? 14)
         print("seed \(seed), \(count) edits")
         var configuration = RandomConfiguration(seed: seed)

@@ -1,6 +1,5 @@
 import ConcurrencySupport
 import Control
-import Glibc
 import Processes
 import TestSupport
 import Testing
@@ -16,7 +15,7 @@ import WireProtocol
     .disabled(if: Sanitizer.isOn, "it's about processes, whose ends no thread of this one can race with, and takes very long")
 )
 struct DaemonStormTests {
-    private static let kills = rounds(short: 6, all: 25, long: 250, variable: "COORDINATORS_TEST_KILLS")
+    private static let kills = rounds(short: 6, all: 25, long: 250)
 
     @Test(
         "After a kill -9 and the next daemon's start at once, no path lives twice and no process is left, whether workers are adopted or not",
@@ -62,9 +61,8 @@ struct DaemonStormTests {
 }
 
 extension DaemonStormTests {
-    private static let isLong = getenv("COORDINATORS_TEST_KILLS") != nil
-    private static let workers = isLong ? 50 : rounds(short: 4, all: 8, long: 50)
-    private static let adoptions = isLong ? 100 : rounds(short: 3, all: 10, long: 100)
+    private static let workers = rounds(short: 4, all: 8, long: 50)
+    private static let adoptions = rounds(short: 3, all: 10, long: 100)
 
     @Test(
         "After a kill -9 under load and the next daemon's start at once, all workers are adopted: same processes, same incarnations, same state"

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The time for which they operate; none, and no test, in the short tier.
-private let duration = Duration.seconds(rounds(short: 0, all: 10, long: 60, variable: "COORDINATORS_TEST_OPERATORS"))
+private let duration = Duration.seconds(rounds(short: 0, all: 10, long: 60))
 
 /// Many operators who start and stop the same children at the same time.
 @Suite(.timeLimit(minutes: 5), .enabled(if: duration > .zero, "a storm and nothing else")) struct OperatorStormTests {

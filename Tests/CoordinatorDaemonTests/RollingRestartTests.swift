@@ -9,7 +9,7 @@ import WireProtocol
 @Suite("Rolling restarts by operators", .timeLimit(minutes: 10))
 struct RollingRestartTests {
     /// The number of rounds under load, of three replacements each.
-    private static let rounds = TestSupport.rounds(short: 1, all: 2, long: 34, variable: "COORDINATORS_TEST_ROLLING_ROUNDS")
+    private static let rounds = TestSupport.rounds(short: 1, all: 2, long: 34)
 
     private static let tree = """
         children:

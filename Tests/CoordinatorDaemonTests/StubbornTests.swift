@@ -120,7 +120,7 @@ struct StubbornTests {
     }
 
     /// The seconds for which the daemon is stopped; longer under `Deploy/test --long` than the time after which a worker counts as hung.
-    private static let stopped = getenv("COORDINATORS_TEST_STOP").flatMap { Int(String(cString: $0)) } ?? 2
+    private static let stopped = rounds(short: 2, all: 2, long: 15)
 
     @Test("A daemon that is stopped for a while kills none of its workers when it goes on")
     func stoppedDaemon() async throws {

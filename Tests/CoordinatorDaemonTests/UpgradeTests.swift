@@ -145,7 +145,7 @@ struct UpgradeTests {
 
     @Test("loses no ask of a load")
     func load() async throws {
-        let count = rounds(short: 2, all: 5, long: 20, variable: "COORDINATORS_TEST_UPGRADES")
+        let count = rounds(short: 2, all: 5, long: 20)
         try await RunningDaemon.with(Self.configured()) { daemon in
             try await daemon.allRunning()
             let before = try await daemon.lives()

@@ -8,7 +8,7 @@ import Testing
 @Suite("Replacement of lives", .timeLimit(minutes: 5))
 struct ReplacementTests {
     /// The number of replacements under load.
-    private static let replacements = rounds(short: 5, all: 15, long: 100, variable: "COORDINATORS_TEST_REPLACEMENTS")
+    private static let replacements = rounds(short: 5, all: 15, long: 100)
 
     /// No failure at all is allowed: one that a replacement counted as such would be the end.
     private static let options = Support.options.allowing(restarts: 0)

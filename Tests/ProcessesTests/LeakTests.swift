@@ -40,7 +40,7 @@ extension ProcessesTests {
         }
 
         /// The number of children that are signalled, which is larger under `Deploy/test --long`.
-        private static let signalled = rounds(short: 400, all: 2_000, long: 10_000, variable: "COORDINATORS_TEST_SIGNALS")
+        private static let signalled = rounds(short: 400, all: 2_000, long: 10_000)
 
         @Test func childrenMayEndWhileTheyAreSignalled() async throws {
             let rounds = Self.signalled / 8

@@ -30,15 +30,8 @@ public enum TestTier: String, Comparable, Sendable {
 /// Returns the number of rounds of a storm, or of random scenarios, in the tier that is asked for.
 ///
 ///     @Test(arguments: 0..<rounds(short: 20, all: 200, long: 2_000))
-///
-/// - Parameters:
-///   - variable: A variable of the environment, such as `COORDINATORS_TEST_KILLS`, whose number is taken instead if it's set.
-public func rounds(short: Int, all: Int, long: Int, variable: String? = nil) -> Int {
-    if let value = variable.flatMap({ getenv($0) }).map({ String(cString: $0) }) {
-        guard let number = Int(value) else { fatalError("\(variable ?? "") is '\(value)', and not a number.") }
-        return number
-    }
-    return switch TestTier.current {
+public func rounds(short: Int, all: Int, long: Int) -> Int {
+    switch TestTier.current {
     case .short: short
     case .all: all
     case .long: long

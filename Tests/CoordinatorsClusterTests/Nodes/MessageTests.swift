@@ -229,7 +229,7 @@ import WireProtocol
         try await with { cluster in
             try await Guest.with(cluster) { guest in
                 var first: UInt64 = 1
-                for _ in 0..<rounds(short: 2, all: 20, long: 200, variable: "COORDINATORS_TEST_SUSPENSIONS") {
+                for _ in 0..<rounds(short: 2, all: 20, long: 200) {
                     let owner = try await cluster.activeOwner(of: "/ledger")
                     let epoch = try #require(try await cluster.place(of: "/ledger", from: owner).epoch)
                     let caller = try await Caller(guest, to: owner)

@@ -1,6 +1,11 @@
+import ConcurrencySupport
 import Foundation
 import TestSupport
 import Testing
+import WireProtocol
+
+@testable import Control
+@testable import Coordinators
 
 /// Everything that reads what others have written × extreme values: nothing traps, and what is read can be used.
 @Suite("What others have written", .timeLimit(.minutes(2)))
@@ -9,6 +14,53 @@ struct DecoderTests {
     func extremes(_ reader: Reader) throws {
         #expect(try reader.read(Array(reader.sample.utf8)), "the sample isn't read")
         for input in Extremes.inputs(of: reader.sample) { _ = try? reader.read(input) }
+    }
+
+    private enum AnyJSON: String, CaseIterable, Sendable {
+        case request, answer, value, payload, decodedPayload, member, answerMember, page
+
+        func read(_ json: JSONValue, _ bytes: [UInt8]) throws -> JSONValue {
+            switch self {
+            case .request: try ControlJSON.parse(bytes)
+            case .answer: try ControlJSON.parse(answer: bytes)
+            case .value: try ControlJSON.value(of: json)
+            case .payload: try json.encodedAsJSON()
+            case .decodedPayload: try PayloadCoder.decode(JSONValue.self, from: Bytes(bytes), codec: .json)
+            case .member:
+                try PayloadCoder
+                    .decode([String: [JSONValue]].self, from: Self.around(bytes, #"{"a":[1,"#, "]}"), codec: .json)["a"]?.last ?? nil
+            case .answerMember: try ControlJSON.decode(AskResult.self, from: ["reply": json, "duration_us": 1]).reply
+            case .page:
+                // What a worker may send of its own pages.
+                switch try PayloadCoder.decode(
+                    Navigate.self,
+                    from: Self.around(bytes, #"{"path":"/a","incarnation":1,"move":{"show":{"isModal":false,"_0":"#, "}}}"),
+                    codec: .json
+                ).move {
+                case .show(let page, _): page
+                default: nil
+                }
+            }
+        }
+
+        private static func around(_ bytes: [UInt8], _ before: String, _ after: String) -> Bytes {
+            Bytes(Array(before.utf8) + bytes + Array(after.utf8))
+        }
+    }
+
+    /// What a worker or an operator's program sends as a value of any form must not take a thread for long.
+    @Test("A deep value takes about the time of a flat one with as many scalars", arguments: AnyJSON.allCases)
+    private func depth(_ reader: AnyJSON) throws {
+        func time(_ json: JSONValue) throws -> Int64 {
+            let bytes = try ControlJSON.bytes(of: json)
+            let begin = Timers.nanoseconds(of: CLOCK_THREAD_CPUTIME_ID)
+            #expect(try reader.read(json, bytes) == json)
+            return Timers.nanoseconds(of: CLOCK_THREAD_CPUTIME_ID) - begin
+        }
+        let flat = JSONValue.array(Array(repeating: true, count: 5_000))
+        let deep = (0..<JSONSyntax.maximumDepth - 2).reduce(flat) { value, _ in [value] }
+        _ = try time(flat)
+        #expect(try time(deep) < 5 * time(flat) + 10_000_000)
     }
 
     /// What reads, and is checked by other tests, or reads what this program has written for itself.

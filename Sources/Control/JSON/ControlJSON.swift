@@ -7,14 +7,26 @@ public enum ControlJSON {
     ///
     /// - Throws: `.failed` when the value can't be written as JSON; a number that isn't finite can't.
     public static func value(of value: some Encodable) throws(ControlError) -> JSONValue {
-        try decode(JSONValue.self, from: try bytes(of: value))
+        let bytes = try bytes(of: value)
+        do throws(JSONSyntax.Problem) {
+            return try JSONSyntax.value(of: bytes, maximumDepth: JSONSyntax.maximumAnswerDepth)
+        } catch {
+            throw ControlError(.failed, "the value can't be written as JSON: \(error.message)")
+        }
     }
 
     /// Returns the Codable value that a JSON value decodes to.
     ///
     /// - Throws: `.failed` when the JSON value has another form; a daemon of another version may have sent it.
     public static func decode<Value: Decodable>(_ type: Value.Type, from json: JSONValue) throws(ControlError) -> Value {
-        try decode(type, from: try bytes(of: json))
+        let bytes = try bytes(of: json)
+        do {
+            let decoder = JSONDecoder()
+            decoder.userInfo[.jsonSource] = json
+            return try decoder.decode(type, from: Data(bytes))
+        } catch {
+            throw ControlError(.failed, "the JSON doesn't have the form of \(type): \(error)")
+        }
     }
 
     /// Reads JSON text of a person or another program.
@@ -60,14 +72,6 @@ public enum ControlJSON {
             return writer.bytes
         } catch {
             throw ControlError(.failed, "the value can't be written as JSON: \(error.number) isn't finite")
-        }
-    }
-
-    private static func decode<Value: Decodable>(_ type: Value.Type, from bytes: [UInt8]) throws(ControlError) -> Value {
-        do {
-            return try JSONDecoder().decode(type, from: Data(bytes))
-        } catch {
-            throw ControlError(.failed, "the JSON doesn't have the form of \(type): \(error)")
         }
     }
 }

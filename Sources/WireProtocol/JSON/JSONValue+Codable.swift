@@ -4,6 +4,8 @@ extension JSONValue: Codable {
         let container = try decoder.singleValueContainer()
         if let reader = decoder as? CompactReader {
             self = try Self.value(from: container, tag: reader.tag)
+        } else if let source = decoder.userInfo[.jsonSource] as? any JSONSource {
+            self = try source.value(at: decoder.codingPath)
         } else if container.decodeNil() {
             self = .null
         } else if let value = try? container.decode(Bool.self) {
@@ -53,4 +55,38 @@ extension JSONValue: Codable {
             }
         }
     }
+}
+
+/// What a decoder decodes, as a value.
+///
+/// Foundation's decoder tells no type, so that one after the other is tried, and each that fails costs as much as the value is deep. With this in its
+/// `userInfo`, a value of any form is taken from here, whole.
+package protocol JSONSource: Sendable {
+    /// The value of the whole text.
+    var whole: JSONValue { get throws }
+}
+
+extension JSONSource {
+    /// Returns the value at a path of keys and indices.
+    func value(at path: [any CodingKey]) throws -> JSONValue {
+        var value = try whole
+        for key in path {
+            let part = if case .array = value { key.intValue.flatMap { value[$0] } } else { value[key.stringValue] }
+            guard let part else {
+                throw DecodingError.keyNotFound(key, DecodingError.Context(codingPath: path, debugDescription: "there is no such value"))
+            }
+            value = part
+        }
+        return value
+    }
+}
+
+extension CodingUserInfoKey {
+    /// The key of a ``JSONSource``.
+    package static let jsonSource = CodingUserInfoKey(rawValue: "coordinators.json")!
+}
+
+/// A value that is the source itself.
+extension JSONValue: JSONSource {
+    package var whole: JSONValue { self }
 }

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import FoundationEssentials
 import WireProtocol
 
@@ -20,7 +21,10 @@ enum PayloadCoder {
     static func decode<Value: Decodable>(_ type: Value.Type, from bytes: Bytes, codec: PayloadCodec) throws(CoordinatorError) -> Value {
         do {
             switch codec {
-            case .json: return try JSONDecoder.forPayloads.decode(type, from: Data(bytes))
+            case .json:
+                let decoder = JSONDecoder.forPayloads
+                decoder.userInfo[.jsonSource] = PayloadSource(bytes)
+                return try decoder.decode(type, from: Data(bytes))
             case .compact: return try CompactDecoder().decode(type, from: bytes)
             default: throw CoordinatorError(.coding, "values can't be decoded from codec \(codec.rawValue): use JSON or the compact codec")
             }
@@ -44,6 +48,34 @@ enum PayloadCoder {
             }
         let place = context.codingPath.map(\.stringValue).joined(separator: ".")
         return place.isEmpty ? what : "\(what) (at \(place))"
+    }
+}
+
+/// The text of a payload, which is read when a value of any form is in it.
+private final class PayloadSource: JSONSource {
+    private let bytes: Bytes
+    private let read = Lock<Result<JSONValue, CoordinatorError>?>(nil)
+
+    init(_ bytes: Bytes) { self.bytes = bytes }
+
+    var whole: JSONValue {
+        get throws {
+            let result = read.withLock { read in
+                let result = read ?? value
+                read = result
+                return result
+            }
+            return try result.get()
+        }
+    }
+
+    private var value: Result<JSONValue, CoordinatorError> {
+        do throws(JSONSyntax.Problem) {
+            return .success(try JSONSyntax.value(of: Array(bytes), maximumDepth: JSONSyntax.maximumAnswerDepth))
+        } catch {
+            let place = "line \(error.line), column \(error.column)"
+            return .failure(CoordinatorError(.coding, "the payload isn't JSON: \(place): \(error.message)"))
+        }
     }
 }
 

@@ -1,22 +1,23 @@
-import WireProtocol
-
 /// A reader of JSON, RFC 8259, that tells the first departure from its grammar.
 ///
 /// Foundation's decoder doesn't tell where that is, and accepts a trailing comma; for a value of any form it also tries one type after the
-/// other, each of which is looked up in the program's tables of conformances. What is accepted becomes the same value there.
-struct JSONSyntax {
+/// other, each of which is looked up in the program's tables of conformances, and each that fails costs as much as the value is deep. What is
+/// accepted becomes the same value there.
+package struct JSONSyntax {
     /// The first place where the text isn't JSON.
-    struct Problem: Hashable, Error {
-        var line: Int
+    package struct Problem: Hashable, Error {
+        package var line: Int
         /// The column, counted in Unicode scalars from 1.
-        var column: Int
-        var message: String
+        package var column: Int
+        package var message: String
+
+        package init(line: Int, column: Int, message: String) { (self.line, self.column, self.message) = (line, column, message) }
     }
 
     /// The nesting that a request can have; decoding recurses.
-    static let maximumDepth = 128
-    /// The nesting that an answer can have: each level of a tree takes two.
-    static let maximumAnswerDepth = 512
+    package static let maximumDepth = 128
+    /// The nesting that an answer, or a payload, can have: each level of a tree takes two.
+    package static let maximumAnswerDepth = 512
 
     private struct Departure: Error {
         var message: String
@@ -32,7 +33,7 @@ struct JSONSyntax {
     }
 
     /// Returns the first problem; nil when the bytes are one JSON value in UTF-8.
-    static func firstProblem(in bytes: [UInt8], maximumDepth: Int = maximumDepth) -> Problem? {
+    package static func firstProblem(in bytes: [UInt8], maximumDepth: Int = maximumDepth) -> Problem? {
         do throws(Problem) {
             _ = try value(of: bytes, maximumDepth: maximumDepth)
             return nil
@@ -42,7 +43,7 @@ struct JSONSyntax {
     }
 
     /// Returns the value that the bytes are, one JSON value in UTF-8.
-    static func value(of bytes: [UInt8], maximumDepth: Int = maximumDepth) throws(Problem) -> JSONValue {
+    package static func value(of bytes: [UInt8], maximumDepth: Int = maximumDepth) throws(Problem) -> JSONValue {
         guard String(validating: bytes, as: UTF8.self) != nil else {
             throw Problem(line: 1, column: 1, message: "the text isn't UTF-8")
         }

@@ -257,7 +257,7 @@ extension XMLRPCFault {
         }
         let code: Code =
             switch error.code {
-            case .unreachable, .upgrading: .shutdownState
+            case .unreachable, .upgrading, .idle: .shutdownState
             case .noSuchPath: .badName
             case .notRunning: .notRunning
             default: .failed

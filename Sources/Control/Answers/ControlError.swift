@@ -46,7 +46,7 @@ extension ControlError {
     /// The kind of a failure, which determines the exit code of `coordinatorctl`.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: Hashable {
-            case failed, cancelled, unhandled, alreadyRunning, upgrading, notHere
+            case failed, cancelled, unhandled, alreadyRunning, upgrading, idle, notHere
             case notRunning, noSuchPath, invalidRequest, unreachable, timedOut, notPermitted, badConfiguration
             /// A code that a newer daemon has sent.
             case other(String)
@@ -68,6 +68,8 @@ extension ControlError {
         public static let alreadyRunning = Code(.alreadyRunning)
         /// Another program is taking the daemon's place: nothing was done, and the request can be made again in a moment.
         public static let upgrading = Code(.upgrading)
+        /// The daemon has ended the connection, which was idle: nothing was done, and the request can be made again on another connection.
+        public static let idle = Code(.idle)
         /// The node doesn't own the subtree, or not in the epoch for which the request is meant: nothing was done.
         ///
         /// Nodes tell it one another, and operators don't get it.
@@ -88,10 +90,12 @@ extension ControlError {
         public static let badConfiguration = Code(.badConfiguration)
 
         private static let known: [Code] = [
-            failed, cancelled, unhandled, alreadyRunning, upgrading, notHere, notRunning, noSuchPath, invalidRequest, unreachable, timedOut,
-            notPermitted,
-            badConfiguration,
+            failed, cancelled, unhandled, alreadyRunning, upgrading, idle, notHere, notRunning, noSuchPath, invalidRequest, unreachable,
+            timedOut, notPermitted, badConfiguration,
         ]
+
+        /// Whether the request wasn't carried out, and can be made again on another connection.
+        package var provesAbsence: Bool { self == .upgrading || self == .idle }
 
         /// Creates the code that has this name on the wire.
         public init(name: String) {
@@ -112,7 +116,7 @@ extension ControlError {
             case .notRunning, .notHere: 3
             case .noSuchPath: 4
             case .invalidRequest: 64
-            case .unreachable, .upgrading: 69
+            case .unreachable, .upgrading, .idle: 69
             case .timedOut: 75
             case .notPermitted: 77
             case .badConfiguration: 78

@@ -90,7 +90,7 @@ public struct BlockingControlClient: ~Copyable {
                 return try callOnce(operation, requestID, timeout)
             } catch {
                 // A request for an upgrade is answered by the next daemon; any other that was carried out may not be repeated.
-                let mayRepeat = error.code == .upgrading || operation.isUpgrade && error.code == .unreachable
+                let mayRepeat = error.code.provesAbsence || operation.isUpgrade && error.code == .unreachable
                 guard mayRepeat, patience.allowsAnotherAttempt(after: error) else { throw error }
             }
             usleep(UpgradePatience.pauseMicroseconds)
@@ -123,7 +123,7 @@ public struct BlockingControlClient: ~Copyable {
         var outcomes = callOnce(all: operations)
         var patience = UpgradePatience(runtimeDirectory)
         while true {
-            let refused = outcomes.indices.filter { if case .failure(let error) = outcomes[$0] { error.code == .upgrading } else { false } }
+            let refused = outcomes.indices.filter { if case .failure(let error) = outcomes[$0] { error.code.provesAbsence } else { false } }
             guard let first = refused.first, case .failure(let error) = outcomes[first], patience.allowsAnotherAttempt(after: error) else {
                 return outcomes
             }

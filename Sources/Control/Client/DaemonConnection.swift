@@ -53,8 +53,18 @@ public actor DaemonConnection {
     }
 
     /// Requests an operation, and waits for its result.
+    ///
+    /// When the daemon ends the connection just then, and says that it hasn't carried the request out, it's requested again on another one.
     public func call(_ operation: ControlOperation, requestID: String? = nil) async throws(ControlError) -> JSONValue {
-        try await connected().call(operation, requestID: requestID)
+        var patience = UpgradePatience(directory)
+        while true {
+            do throws(ControlError) {
+                return try await connected().call(operation, requestID: requestID)
+            } catch {
+                guard error.code.provesAbsence, !Task.isCancelled, patience.allowsAnotherAttempt(after: error) else { throw error }
+            }
+            try? await Task.sleep(for: .microseconds(Int(UpgradePatience.pauseMicroseconds)))
+        }
     }
 
     /// Returns the answer to a question; one that came less than so long ago serves again.

@@ -12,6 +12,8 @@ public final class NodeLinks: Sendable {
 
     /// The times of connections.
     public struct Times: Sendable {
+        /// The time in which two nodes have to be done with proving who they are.
+        public var greeting = NodeLinks.greetingLimit
         /// The time between two pings, and for which an answer is waited for.
         public var ping = Duration.seconds(1)
         /// The number of pings without an answer after which the node counts as lost.
@@ -170,6 +172,7 @@ public final class NodeLinks: Sendable {
             return try await client.perform(operation, requestID: requestID, origin: origin, nil)
         } catch {
             guard error == client.end else { throw .answered(error) }
+            if error.code.provesAbsence { throw .notSent(error) }
             let message = "the connection to \(node) has ended before the answer (peerLost); what the request has done is unknown"
             throw .unanswered(ControlError(.failed, message))
         }
@@ -310,7 +313,7 @@ public final class NodeLinks: Sendable {
         at address: NodeAddress,
         for purpose: NodeGreeting.Purpose
     ) async throws(ControlError) -> PairConnection {
-        let deadline = MonotonicTime.now + NodeGreeting.limit
+        let deadline = MonotonicTime.now + times.greeting
         let identity = identity
         let number = dials.begin(to: node)
         defer { dials.end(number) }

@@ -14,13 +14,14 @@ final class ControlConversation: Sendable {
 
     private struct State {
         var open: [Int64: OpenRequest] = [:]
-        /// The number of requests that have ended and whose answers haven't been sent yet; their IDs are free again.
-        var answering = 0
-        var isDraining = false
+        /// The requests that have ended and whose answers haven't been sent yet; their IDs are free again.
+        var answering: [(id: Int64, operation: ControlOperation)] = []
+        /// The reason why no request is taken any more.
+        var end: ControlError?
         /// The time of the last message.
         var lastMessage = ContinuousClock.now
 
-        var count: Int { open.count + answering }
+        var count: Int { open.count + answering.count }
         var descriptions: Int { open.values.count { $0.operation.isDescription } }
         var streams: [OpenRequest] { open.values.filter(\.operation.isStream) }
     }
@@ -84,20 +85,24 @@ final class ControlConversation: Sendable {
     /// Ends the streams, and closes the connection as soon as no request is open.
     func drain() {
         let (isIdle, streams) = state.withLock { state in
-            state.isDraining = true
+            state.end = Self.stopping
             return (state.count == 0, state.streams)
         }
         for stream in streams { stream.cancellation.settle() }
         if isIdle { connection.close() }
     }
 
-    /// Ends an idle connection and sends the client the reason, unless a request has just arrived.
+    /// Ends an idle connection and sends the client the reason, unless a request has just arrived; one that arrives later isn't carried out.
     ///
     /// - Returns: whether the connection was ended.
     func endIdle() async -> Bool {
-        guard state.withLock({ $0.count == 0 }) else { return false }
-        let reason = ControlError(.unreachable, "the daemon has ended this connection, which was idle; connect again")
-        await send(ControlAnswer(id: nil, .failure(reason)))
+        let isIdle = state.withLock { state in
+            guard state.count == 0 else { return false }
+            state.end = state.end ?? Self.idle
+            return true
+        }
+        guard isIdle else { return false }
+        await send(ControlAnswer(id: nil, .failure(Self.idle)))
         connection.close()
         return true
     }
@@ -105,8 +110,11 @@ final class ControlConversation: Sendable {
     /// Tells the client that another program takes the daemon's place; what it has no answer to then wasn't carried out.
     func dismiss() async {
         // What was begun and isn't finished may have had an effect: it isn't to be made again.
-        let begun = state.withLock { $0.open.filter { !$0.value.operation.isStream && !$0.value.operation.isUpgrade }.keys.sorted() }
-        for id in begun { await send(ControlAnswer(id: id, .failure(RequestIntake.abandoned))) }
+        let begun = state.withLock { state in
+            // Of one that has ended, the answer may come after this; when it comes before, this is skipped.
+            (state.open.map { ($0.key, $0.value.operation) } + state.answering).filter { !$0.1.isStream && !$0.1.isUpgrade }.map(\.0)
+        }
+        for id in begun.sorted() { await send(ControlAnswer(id: id, .failure(RequestIntake.abandoned))) }
         await send(ControlAnswer(id: nil, .failure(RequestIntake.closed)))
     }
 
@@ -172,7 +180,7 @@ final class ControlConversation: Sendable {
             throw ControlError(.failed, "the open requests of all clients have too many bytes; make the request again in a while")
         }
         let refusal = state.withLock { state -> ControlError? in
-            if state.isDraining { return Self.stopping }
+            if let end = state.end { return end }
             if state.open[request.id] != nil {
                 return ControlError(.invalidRequest, "the request \(request.id) of this connection is still open; use another id")
             }
@@ -216,7 +224,7 @@ final class ControlConversation: Sendable {
         let outcome = await outcome(of: request, cancellation)
         // Before the answer is sent: a client that has read it may use the ID again at once.
         let bytes = state.withLock { state in
-            state.answering += 1
+            state.answering.append((request.id, request.operation))
             return state.open.removeValue(forKey: request.id)?.bytes ?? 0
         }
         budgets.open.giveBack(bytes, of: peer)
@@ -226,8 +234,8 @@ final class ControlConversation: Sendable {
         }
         intake.end(request.operation, cancellation)
         let isDone = state.withLock { state in
-            state.answering -= 1
-            return state.isDraining && state.count == 0
+            if let index = state.answering.firstIndex(where: { $0.id == request.id }) { state.answering.remove(at: index) }
+            return state.end != nil && state.count == 0
         }
         connections.requestEnded(on: seat)
         if isDone { connection.close() }
@@ -282,7 +290,7 @@ final class ControlConversation: Sendable {
             guard Task.isCancelled else { return .failure(error) }
             // To the requester this is a cancellation, whichever error the handler threw.
             if request.operation.isStream, intake.isClosed { return .failure(RequestIntake.closed) }
-            let isStopping = request.operation.isStream && state.withLock { $0.isDraining }
+            let isStopping = request.operation.isStream && state.withLock { $0.end != nil }
             return .failure(isStopping ? Self.stopping : ControlError(.cancelled, "the request was cancelled"))
         }
     }
@@ -294,6 +302,7 @@ final class ControlConversation: Sendable {
         }
     }
 
+    private static let idle = ControlError(.idle, "the daemon has ended this connection, which was idle; connect again")
     private static let stopping = ControlError(.unreachable, "the daemon is stopping")
 
     /// Sends items of a stream, and returns when the connection has taken them.
@@ -337,19 +346,6 @@ final class ControlConversation: Sendable {
             )
         } catch {
             return (try? ControlJSON.bytes(of: ControlAnswer(id: answer.id, .failure(error)).json)) ?? []
-        }
-    }
-}
-
-extension JSONValue {
-    /// The bytes that the value has in memory, about: many times those of its text when it's an array of digits.
-    fileprivate var bytesInMemory: Int {
-        let own = MemoryLayout<JSONValue>.stride
-        return switch self {
-        case .array(let values): values.reduce(own) { $0 + $1.bytesInMemory }
-        case .object(let members): members.reduce(own) { $0 + 2 * own + $1.key.utf8.count + $1.value.bytesInMemory }
-        case .string(let text): own + text.utf8.count
-        default: own
         }
     }
 }

@@ -77,9 +77,10 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
                 return nil
             } catch {
                 if position.isClosed { return nil }
-                let isAbsence = [.unreachable, .timedOut, .upgrading].contains(error.code) || isAbsenceOfNode(error, position)
+                let provesAbsence = error.code.provesAbsence
+                let isAbsence = provesAbsence || [.unreachable, .timedOut].contains(error.code) || isAbsenceOfNode(error, position)
                 guard follows, position.hasConnected, isAbsence else { return error }
-                if error.code == .upgrading {
+                if provesAbsence {
                     // The stream goes on in a moment, without a word: nothing is missing.
                     try? await Task.sleep(for: Self.upgradeInterval)
                     continue

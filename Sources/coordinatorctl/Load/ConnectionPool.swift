@@ -11,9 +11,6 @@ final class ConnectionPool: Sendable {
     /// still counts an ask for a moment when the client has its answer.
     static let asksPerConnection = 64
 
-    /// The time between two attempts to make an ask while another program takes the daemon's place.
-    private static let upgradePause = Duration.milliseconds(10)
-
     private struct Connection {
         var client: ControlClient?
         var open = 0
@@ -43,14 +40,16 @@ final class ConnectionPool: Sendable {
     func call(_ operation: ControlOperation) async throws(LoadFailure) -> JSONValue {
         let index = take()
         defer { connections.withLock { $0[index].open -= 1 } }
+        var patience = UpgradePatience(directory)
         while true {
             let client = try await client(index)
             do throws(ControlError) {
                 return try await client.callOnce(operation)
             } catch {
-                // Another program takes the daemon's place, and the ask wasn't made: it's made there, and the delay counts.
-                guard error.code == .upgrading, !Task.isCancelled else { throw LoadFailure(error: error) }
-                try? await Task.sleep(for: Self.upgradePause)
+                // Another program takes the daemon's place, or the connection has just ended as idle: the ask wasn't made, and the delay counts.
+                let mayRepeat = error.code.provesAbsence && !Task.isCancelled && patience.allowsAnotherAttempt(after: error)
+                guard mayRepeat else { throw LoadFailure(error: error) }
+                try? await Task.sleep(for: .microseconds(Int(UpgradePatience.pauseMicroseconds)))
             }
         }
     }

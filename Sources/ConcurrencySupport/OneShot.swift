@@ -27,6 +27,9 @@ public final class OneShot<Outcome: Sendable>: Sendable {
     @inlinable
     package init() {}
 
+    /// Creates a value that is settled.
+    package init(_ outcome: Outcome) { state.withLock { $0 = .settled(outcome) } }
+
     /// Settles the value, unless it has been settled before.
     ///
     /// - Returns: Whether this call settled the value.

@@ -168,10 +168,18 @@ package final class Timers: Sendable {
             // Rounded up: no timer fires early. A wait of more than 24 days is taken in several.
             milliseconds = (MonotonicTime(nanoseconds: bucket << Self.bucketShift) - .now).millisecondsRoundedUp
         }
+        // On the stack, since this is done for each bucket. Unsafe: a tuple of two is laid out as an array of two.
+        let event = Int16(POLLIN)
         // A descriptor of -1 is ignored.
-        var descriptors = [alarm.reader, clockAlarm?.descriptor ?? -1].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-        guard poll(&descriptors, 2, milliseconds) > 0, descriptors[0].revents != 0 else { return }
-        var signals = [UInt8](repeating: 0, count: 64)
-        while read(alarm.reader, &signals, signals.count) == signals.count {}
+        var descriptors = (
+            pollfd(fd: alarm.reader, events: event, revents: 0), pollfd(fd: clockAlarm?.descriptor ?? -1, events: event, revents: 0)
+        )
+        let count = withUnsafeMutablePointer(to: &descriptors) {
+            $0.withMemoryRebound(to: pollfd.self, capacity: 2) { poll($0, 2, milliseconds) }
+        }
+        guard count > 0, descriptors.0.revents != 0 else { return }
+        var signals: (UInt64, UInt64) = (0, 0)
+        let size = MemoryLayout.size(ofValue: signals)
+        while read(alarm.reader, &signals, size) == size {}
     }
 }

@@ -48,6 +48,8 @@ final class RequestLedger: Sendable {
         var ended: [ControlPeer: [String]] = [:]
         /// The bytes of the outcomes of each peer.
         var bytes: [ControlPeer: Int] = [:]
+        /// The sums over all peers.
+        var (endedCount, sumOfBytes) = (0, 0)
     }
 
     private let capacity: Int
@@ -67,17 +69,14 @@ final class RequestLedger: Sendable {
                 return .execute
             }
             guard change.mark == mark else { return .conflict }
+            let outcome: OneShot<Outcome>
             switch change.progress {
-            case .open(let outcome): return .join(outcome)
+            case .open(let open): outcome = open
             case .ended(let kept):
-                let outcome = OneShot<Outcome>()
-                outcome.settle(kept.flatMap { bytes in Result { () throws(ControlError) in try ControlJSON.parse(answer: bytes) } })
-                return .join(outcome)
-            case .forgotten:
-                let outcome = OneShot<Outcome>()
-                outcome.settle(.failure(Self.notKept))
-                return .join(outcome)
+                outcome = OneShot(kept.flatMap { bytes in Result { () throws(ControlError) in try ControlJSON.parse(answer: bytes) } })
+            case .forgotten: outcome = OneShot(.failure(Self.notKept))
             }
+            return .join(outcome)
         }
     }
 
@@ -99,25 +98,31 @@ final class RequestLedger: Sendable {
             change.progress = .ended(kept)
             state.changes[requestID] = change
             state.ended[change.peer, default: []].append(requestID)
-            state.bytes[change.peer, default: 0] += change.bytes
-            while state.bytes.values.reduce(0, +) > maximumBytes, state.forgetOutcome() {}
-            while state.ended.values.reduce(0, { $0 + $1.count }) > capacity, state.forgetChange() {}
+            state.endedCount += 1
+            state.count(change.bytes, of: change.peer)
+            while state.sumOfBytes > maximumBytes, state.forgetOutcome() {}
+            while state.endedCount > capacity, state.forgetChange() {}
             return waiting
         }
         waiting?.settle(outcome)
     }
 
     /// The bytes of the outcomes that are kept.
-    var bytes: Int { state.withLock { $0.bytes.values.reduce(0, +) } }
+    var bytes: Int { state.withLock { $0.sumOfBytes } }
 }
 
 extension RequestLedger.State {
+    fileprivate mutating func count(_ change: Int, of peer: ControlPeer) {
+        bytes[peer, default: 0] += change
+        sumOfBytes += change
+    }
+
     /// Forgets the oldest outcome of the peer whose outcomes have most bytes.
     fileprivate mutating func forgetOutcome() -> Bool {
         guard let peer = bytes.max(by: { $0.value < $1.value })?.key,
             let id = ended[peer]?.first(where: { changes[$0].map { $0.bytes > 0 } ?? false })
         else { return false }
-        bytes[peer, default: 0] -= changes[id]?.bytes ?? 0
+        count(-(changes[id]?.bytes ?? 0), of: peer)
         changes[id]?.progress = .forgotten
         return true
     }
@@ -127,7 +132,8 @@ extension RequestLedger.State {
         guard let peer = ended.max(by: { $0.value.count < $1.value.count })?.key, ended[peer]?.isEmpty == false,
             let id = ended[peer]?.removeFirst()
         else { return false }
-        bytes[peer, default: 0] -= changes.removeValue(forKey: id)?.bytes ?? 0
+        endedCount -= 1
+        count(-(changes.removeValue(forKey: id)?.bytes ?? 0), of: peer)
         if ended[peer]?.isEmpty == true { (ended[peer], bytes[peer]) = (nil, nil) }
         return true
     }

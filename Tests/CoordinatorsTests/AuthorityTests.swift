@@ -33,6 +33,7 @@ struct AuthorityTests {
 
     /// Whom a worker at `/evil` speaks about, and to: nobody by name, the root, a child in the root's process, another worker, itself.
     private static let subjects: [CoordinatorPath] = ["/safe", "/evil"]
+    private static let tooLong = CoordinatorPath.root.appending("evil").appending(String(repeating: "x", count: 1_200))
     private static let targets = ["", "/", "/safe", "/vault", "/evil"]
 
     /// Returns a message about a coordinator; `nil` for a further coordinator if it's about none.
@@ -86,6 +87,8 @@ struct AuthorityTests {
             )
             return SpanReport(span)
         case is AskDurations.Type:
+            // Asks of such a path are counted under another key.
+            if path == tooLong { return nil }
             var asks = AskDurations()
             asks.note(AskDurations.Key(path: path.description, message: "Forged", hasFailed: false), .seconds(1))
             return asks
@@ -130,6 +133,8 @@ struct AuthorityTests {
     static func attempts() throws -> [Attempt] {
         var attempts: [Attempt] = []
         func add(_ name: String, to target: String, _ payload: Bytes, about path: String, isAllowed: Bool) {
+            // Every second one has no number: it's no ask.
+            let isAllowed = isAllowed && (attempts.count.isMultiple(of: 2) || Builtin(named: name)?.isAsk != true)
             let description = "\(name) to '\(target)' about \(path)"
             let frames = frames(name, to: target, payload, attempts.count)
             let first = WireNames.first(in: name)
@@ -154,13 +159,13 @@ struct AuthorityTests {
             for target in ["", "/safe"] { add(name, to: target, [0x7B, 0x7D], about: "nothing", isAllowed: false) }
         }
         for type in WorkerHost.notices {
-            for path in subjects + ["/", "/evil/child", "/evilest"] {
+            for path in subjects + ["/", "/evil/child", "/evilest", tooLong] {
                 guard let notice = try notice(type, about: path) else { continue }
                 let payload = try PayloadCoder.encode(notice, as: .json)
                 let name = type.notification
                 let event = Frame(.event(Event(subject: 0, name: 3, payload: payload)), codec: .json)
-                let isAllowed = path.isWithin("/evil")
-                let description = "\(name) about \(path)"
+                let isAllowed = path.isWithin("/evil") && path != tooLong
+                let description = "\(name) about \(path.description.shortened)"
                 let rule = "the notification \(description) "
                 let frames = names("", name) + [event]
                 attempts.append(Attempt(description: description, name: name, rule: rule, isAllowed: isAllowed, frames: frames))
@@ -253,6 +258,42 @@ struct AuthorityTests {
                 #expect(try await runtime.snapshot().children.map(\.state) == [.active, .active, .active])
             }
         }
+    }
+
+    @Test("What is kept for those who watch or show pages has bounds: who is gone isn't kept, and a stack is full at some time")
+    func bounds() async throws {
+        try await withRuntime(Root.self, options: Support.options) { runtime in
+            let root = try runtime.root
+            func envelope(_ message: some BuiltinMessage) -> Envelope {
+                Envelope(.value(message), asker: .function { _ in }, sender: "/evil", deadline: nil, isBuiltin: true)
+            }
+            let watched = envelope(WatchChild(key: "safe"))
+            func watchers() -> Int? { root.existingChildren?.withSlot("safe") { $0.record.watchers.count } }
+            root.acceptBuiltin(watched)
+            #expect(watchers() == 1)
+            watched.cancel()
+            #expect(watchers() == 0)
+            func show(_ page: JSONValue) -> Int? {
+                root.climbBuiltin(envelope(Navigate(move: .show(page, isModal: false), path: "/evil", incarnation: 1)))
+                return root.ownNavigation?.entries.count
+            }
+            let large = JSONValue.string(String(repeating: "x", count: NavigationStack.bytesLimit / 4))
+            #expect((0..<8).map { _ in show(large) }.last == 1 + 3)
+            for number in 0..<2 * NavigationStack.limit { _ = show(.integer(Int64(number))) }
+            #expect(show(nil) == NavigationStack.limit)
+            #expect(runtime.deadLetters.count >= UInt64(NavigationStack.limit))
+        }
+    }
+
+    @Test("Notices that others cause are bounded in a mailbox, in number and in bytes", arguments: [0, 100_000])
+    func notices(_ size: Int) {
+        var mailbox = Mailbox(Box(MailboxPolicy()))
+        let text = String(repeating: "x", count: size)
+        let items: [Mailbox.Item] = [.popped(.string(text)), .unhandled(UnhandledMessage(name: text, sender: .root))]
+        let dropped = (0..<2 * Mailbox.eventLimit).reduce(0) { $0 + mailbox.append(items[$1 % 2]).count }
+        let kept = 2 * Mailbox.eventLimit - dropped
+        #expect(size == 0 ? kept == Mailbox.eventLimit : (30...42).contains(kept))
+        #expect(mailbox.removeAll().count == kept)
     }
 
     @Test("Each message between runtimes has its own row, under the name that goes over a link")

@@ -417,7 +417,7 @@ struct MailboxTests {
         let node = Node(birth, host: nil)
         let child = AnyChild(supervisor: ChildSupervisor(node: node), key: "b", typeName: "B")
         let mailbox = Stage(MailboxPolicy())
-        mailbox.post("notice")
+        #expect(mailbox.append(.lifecycle(child, .paused)).isEmpty)
         var dropped: [Int] = []
         for number in 0..<(Mailbox.eventLimit + 3) {
             for case .event(_, let answer) in mailbox.append(.event(child, .value(number))) {
@@ -429,7 +429,7 @@ struct MailboxTests {
         let large = [UInt8](repeating: 0, count: 1 << 20)
         let gone = (0..<6).reduce(0) { count, _ in count + mailbox.append(.event(child, .encoded(.opaque, large[...]))).count }
         #expect(gone >= Mailbox.eventLimit - 1 && gone < Mailbox.eventLimit + 6)
-        #expect(mailbox.begin().first == "notice")
+        #expect(mailbox.begin().first == "lifecycle")
     }
 
     private actor Listener: Coordinator {

@@ -240,8 +240,8 @@ extension ChildSlot {
         var ends: [End] = []
         /// Whether the child was started by such a call: it's stopped when none is left.
         var isRun = false
-        /// The requests that watch the present life.
-        var watchers: [Envelope] = []
+        /// The requests that watch the present life, until they end.
+        var watchers: [ObjectIdentifier: Envelope] = [:]
         var parking = Parking()
         /// The lock under which pauses and resumes of the child come one after the other; made for the first of them.
         var pauseTurn: AsyncLock?

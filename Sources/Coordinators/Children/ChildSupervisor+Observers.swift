@@ -79,12 +79,15 @@ extension ChildSupervisor {
                 guard lives, slot.host != nil else {
                     return Termination(path: path, incarnation: slot.incarnation, reason: slot.record.lastExit ?? .unknown)
                 }
-                slot.record.watchers.append(envelope)
+                slot.record.watchers[ObjectIdentifier(envelope)] = envelope
                 return nil
             }
             return answer ?? Termination(path: path, incarnation: 0, reason: .unknown)
         }
-        if let gone { envelope.complete(.success(.value(gone))) }
         envelope.release()
+        if let gone { return envelope.complete(.success(.value(gone))) }
+        // One that is given up, or whose asker is gone, isn't kept until the child ends.
+        let watcher = ObjectIdentifier(envelope)
+        envelope.work(.function { [weak self] in _ = self?.withSlot(key) { $0.record.watchers[watcher] = nil } })
     }
 }

@@ -81,8 +81,8 @@ struct ChildTransition {
         }
         if isEndOfLife {
             record.stoppingSince = nil
-            watchers = record.watchers
-            record.watchers = []
+            watchers = Array(record.watchers.values)
+            record.watchers = [:]
         }
         isObserved = !record.observers.all.isEmpty
         return isEnd

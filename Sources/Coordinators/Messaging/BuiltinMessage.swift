@@ -39,6 +39,14 @@ enum Builtin: CaseIterable, Sendable {
         }
     }
 
+    /// Whether the message is an ask, which has a number on a link: it's kept until it's answered, or until its asker gives it up.
+    var isAsk: Bool {
+        switch self {
+        case .navigate, .setPages, .uncovered, .finishPopped: false
+        case .readNavigation, .readEvents, .watchChild, .openRoute, .reconfigure, .retire: true
+        }
+    }
+
     var type: any BuiltinMessage.Type {
         switch self {
         case .navigate: Navigate.self

@@ -87,7 +87,10 @@ extension Node {
         do {
             envelope.complete(.success(try body()))
         } catch {
-            logger.error("a message of the runtime failed", metadata: ["message.name": "\(envelope.body.name)", "error": "\(error)"])
+            let metadata: Logger.Metadata = [
+                "coordinator.path": "\(path)", "message.name": "\(envelope.body.name.shortened)", "error": "\("\(error)".shortened)",
+            ]
+            runtime.complain(.error, "a message of the runtime failed", metadata)
             envelope.complete(.failure(error))
         }
         envelope.release()

@@ -12,6 +12,14 @@ enum NavigationMove: Sendable, Hashable, Codable {
     case dismiss
     /// The coordinator's subtree has ended, and its pages are removed.
     case rewind
+
+    /// The page that is shown.
+    var page: JSONValue? {
+        switch self {
+        case .show(let page, _), .replaceTop(let page), .setRoot(let page): page
+        case .pop, .popTo, .dismiss, .rewind: nil
+        }
+    }
 }
 
 /// The pages of a flow that several coordinators share, each with its own slice.
@@ -36,15 +44,40 @@ final class NavigationStack: Sendable {
         }
     }
 
-    private let state = Lock<[NavigationEntry]>([])
+    /// The largest number of pages, and of the bytes that they have in memory: workers that mean harm show pages too.
+    static let limit = 1_024
+    static let bytesLimit = 16 << 20
 
-    var entries: [NavigationEntry] { state.withLock { $0 } }
+    private struct State {
+        var entries: [NavigationEntry] = []
+        /// About the bytes of the pages in memory.
+        var bytes = 0
+        var wasFull = false
+    }
+
+    private let state = Lock(State())
+
+    var entries: [NavigationEntry] { state.withLock { $0.entries } }
 
     func apply(_ move: NavigationMove, by path: CoordinatorPath, incarnation: Incarnation = 0) -> Effects {
-        state.withLock { entries in
-            let before = entries
-            entries.apply(move, by: path, incarnation)
-            return Self.effects(from: before, to: entries, of: move, by: path)
+        state.withLock { state in
+            let before = state.entries
+            state.entries.apply(move, by: path, incarnation)
+            // As a rule, a page has come, or none has.
+            let new = state.entries.count - before.count
+            if new == 1 { state.bytes += state.entries[before.count].page.bytesInMemory }
+            if new < 0 || move.page != nil && new == 0 { state.bytes = state.entries.reduce(0) { $0 + $1.page.bytesInMemory } }
+            return Self.effects(from: before, to: state.entries, of: move, by: path)
+        }
+    }
+
+    /// Returns whether there is no room for the page that a move shows, and whether that is so for the first time.
+    func isFull(for move: NavigationMove) -> (now: Bool, first: Bool) {
+        guard let size = move.page?.bytesInMemory else { return (false, false) }
+        return state.withLock { state in
+            let isFull = state.entries.count >= Self.limit || size > Self.bytesLimit - state.bytes
+            defer { state.wasFull = state.wasFull || isFull }
+            return (isFull, isFull && !state.wasFull)
         }
     }
 

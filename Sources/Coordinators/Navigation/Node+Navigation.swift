@@ -39,6 +39,13 @@ extension Node {
     func apply(_ request: Navigate) {
         guard let ownNavigation else { return }
         runtime.hasNavigated.store(true, ordering: .relaxed)
+        let isFull = ownNavigation.isFull(for: request.move)
+        if isFull.now {
+            let reason = "the stack of \(path) has as many pages as there may be"
+            if isFull.first { logger.error("a page isn't shown", metadata: ["page.of": "\(request.path)", "error": "\(reason)"]) }
+            let letter = DeadLetter(name: Navigate.name, sender: request.path, target: path, reason: .undeliverable(reason))
+            return runtime.deadLetters.record(letter)
+        }
         let effects = ownNavigation.apply(request.move, by: request.path, incarnation: request.incarnation)
         for (path, slice) in effects.slices { send(SetPages(pages: slice), to: path) }
         for path in effects.finished where path != self.path {

@@ -56,7 +56,7 @@ extension DeadLetterReport: UpwardReport {
 
 extension DeadLetter {
     /// The letter with its reason cut to a readable length.
-    fileprivate var shortened: DeadLetter {
+    var shortened: DeadLetter {
         let reason: Reason =
             switch reason {
             case .handlerFailed(let error): .handlerFailed(error.shortened)
@@ -65,16 +65,6 @@ extension DeadLetter {
             }
         return DeadLetter(name: name.shortened, sender: sender.shortened, target: target.shortened, reason: reason)
     }
-}
-
-extension String {
-    /// The beginning of the text, of a kilobyte at most, since texts of other processes are stored for long.
-    var shortened: String { utf8.count <= 1_024 ? self : String(decoding: utf8.prefix(1_021), as: UTF8.self) + "…" }
-}
-
-extension CoordinatorPath {
-    /// The path, or the root's if the path is longer than any that can exist.
-    var shortened: CoordinatorPath { description.utf8.count <= 1_024 ? self : .root }
 }
 
 /// A message or event that was dropped, and the reason.

@@ -55,7 +55,7 @@ final class LifeReports: Sendable {
     /// Adds the changes of a process below, except those of its own coordinator, whose parent knows them.
     func add(_ report: LifeReport, below path: CoordinatorPath) {
         var report = report
-        report.changes.removeAll { $0.path == path }
+        report.changes = report.changes.filter { $0.path != path }.map(\.shortened)
         add(report)
     }
 
@@ -106,14 +106,5 @@ extension LifeReport {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         changes = try container.decode([Lenient].self, forKey: .changes).prefix(Self.limit).compactMap(\.change)
         missed = try container.decodeIfPresent(Int.self, forKey: .missed) ?? 0
-    }
-}
-
-extension LifeChange {
-    /// The change with texts of a length that may be kept.
-    fileprivate var shortened: LifeChange {
-        var change = self
-        change.path = path.shortened
-        return change
     }
 }

@@ -11,9 +11,9 @@ protocol UpwardNotice: Codable, Sendable {
 }
 
 extension UpwardNotice {
-    /// Returns the first of the coordinators that is neither at a path nor below it.
+    /// Returns the first of the coordinators that is neither at a path nor below it, or that can't exist because its path is too long.
     static func stranger(to path: CoordinatorPath, among subjects: some Sequence<CoordinatorPath>) -> String? {
-        subjects.first { !$0.isWithin(path) }?.description
+        subjects.first { !$0.isWithin(path) || $0.description.utf8.count > CoordinatorPath.limit }?.description
     }
 }
 

@@ -14,13 +14,23 @@ enum Correspondent: Sendable, Hashable {
     case node
 
     /// Returns the rule that the other side has broken by sending a message between runtimes; `nil` when it may send that.
-    func ruleBroken(by name: String, _ codec: PayloadCodec, _ payload: Bytes, to target: String, isDirect: Bool) -> String? {
+    ///
+    /// - Parameter isNumbered: Whether an answer can be sent, and the other side can give the message up.
+    func ruleBroken(
+        by name: String,
+        _ codec: PayloadCodec,
+        _ payload: Bytes,
+        to target: String,
+        isDirect: Bool,
+        isNumbered: Bool
+    ) -> String? {
         // The parent of another build may ask what isn't known here, and is told so.
         if self == .parent { return nil }
         let name = WireNames.first(in: name)
         let broken: String? =
             if let builtin = Builtin(named: name) {
-                ruleBroken(by: builtin, codec, payload, to: target, isDirect: isDirect)
+                builtin.isAsk && !isNumbered
+                    ? "it's an ask, and has no number" : ruleBroken(by: builtin, codec, payload, to: target, isDirect: isDirect)
             } else {
                 "only the runtime's messages have names that begin with \(ReservedName.prefix), and it has none of that name"
             }
@@ -34,7 +44,9 @@ enum Correspondent: Sendable, Hashable {
         case (.child(let path), .ownSubtree):
             if !target.isEmpty {
                 "it climbs, and has no target"
-            } else if let subject = try? PayloadCoder.decode(Subject.self, from: payload, codec: codec).path, subject.isWithin(path) {
+            } else if let subject = try? PayloadCoder.decode(Subject.self, from: payload, codec: codec).path, subject.isWithin(path),
+                subject.description.utf8.count <= CoordinatorPath.limit
+            {
                 nil
             } else {
                 "\(path) may send it about itself and those below it"

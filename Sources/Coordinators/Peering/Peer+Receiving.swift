@@ -116,7 +116,14 @@ extension Peer {
         }
         let isBuiltin = Builtins.isName(message)
         if isBuiltin,
-            let rule = correspondent.ruleBroken(by: message, frame.codec, payload, to: target, isDirect: frame.flags.contains(.direct))
+            let rule = correspondent.ruleBroken(
+                by: message,
+                frame.codec,
+                payload,
+                to: target,
+                isDirect: frame.flags.contains(.direct),
+                isNumbered: frame.correlation != 0
+            )
         {
             return link.close(because: rule)
         }

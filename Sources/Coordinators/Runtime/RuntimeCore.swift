@@ -60,6 +60,7 @@ final class RuntimeCore: Sendable {
     let spawner: WorkerSpawner
     /// The link to the process above, in a worker.
     let uplink: Uplink?
+    private let complaint = Lock<(next: MonotonicTime, left: Int)>((.now, 0))
     private static let numbers = Atomic<Int>(0)
 
     init(_ options: CoordinatorRuntime.Options, counts: LiveCounts = LiveCounts(), uplink: Uplink? = nil) {
@@ -100,6 +101,22 @@ final class RuntimeCore: Sendable {
         for type in options.coordinators { registry.register(type) }
         ResourceLimits.raiseOpenFiles()
         WorkerProcess.ignoreBrokenPipes()
+    }
+
+    /// Logs what another process has done wrong: at most once in a second, with the number of those that were left out, since it may do so without
+    /// end.
+    func complain(_ level: Logger.Level, _ message: Logger.Message, _ metadata: Logger.Metadata) {
+        let left = complaint.withLock { complaint -> Int? in
+            guard complaint.next <= .now else {
+                complaint.left = complaint.left.addingSaturating(1)
+                return nil
+            }
+            defer { complaint = (.now + .seconds(1), 0) }
+            return complaint.left
+        }
+        guard let left else { return }
+        let others: Logger.Metadata = left == 0 ? [:] : ["left_out": "\(left)"]
+        logger.log(level: level, message, metadata: metadata.merging(others) { $1 })
     }
 
     /// The build that all processes from here up have in common; empty if there are several, and then messages upwards are JSON.

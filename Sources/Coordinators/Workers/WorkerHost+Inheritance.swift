@@ -128,7 +128,7 @@ extension WorkerHost {
             }
             take(notice)
         } catch {
-            runtime.logger.warning("a notification can't be read", metadata: ["coordinator.path": "\(path)", "error": "\(error)"])
+            runtime.complain(.warning, "a notification can't be read", ["coordinator.path": "\(path)", "error": "\("\(error)".shortened)"])
         }
         return nil
     }
@@ -140,8 +140,8 @@ extension WorkerHost {
         case let report as SpanReport: runtime.telemetry.add(report)
         case let asks as AskDurations: runtime.telemetry.add(asks)
         case let report as LifeReport: runtime.lives.add(report, below: path)
-        case let event as TreeEvent: runtime.tap.publish(event)
-        case let hop as MessageTraces.Report: runtime.traces.publish(hop)
+        case let event as TreeEvent: runtime.tap.publish(event.shortened)
+        case let hop as MessageTraces.Report: runtime.traces.publish(hop.shortened)
         default: break
         }
     }

@@ -20,12 +20,21 @@ struct Mailbox {
             if case .message(let envelope, _) = self { envelope } else { nil }
         }
 
+        /// Whether the oldest is dropped when too many wait: other coordinators, also those of workers that mean harm, cause any number of them.
         var isEvent: Bool {
-            if case .event = self { true } else { false }
+            switch self {
+            case .event, .popped, .unhandled: true
+            case .message, .lifecycle, .dismissal: false
+            }
         }
 
         fileprivate var eventBytes: Int {
-            if case .event(_, let event) = self { event.receivedBytes } else { 0 }
+            switch self {
+            case .event(_, let event): event.receivedBytes
+            case .popped(let page): page?.bytesInMemory ?? 0
+            case .unhandled(let message): message.name.utf8.count + message.sender.description.utf8.count
+            case .message, .lifecycle, .dismissal: 0
+            }
         }
     }
 
@@ -41,7 +50,7 @@ struct Mailbox {
         case dropped
     }
 
-    /// The number of events of children that may wait.
+    /// The number of events of children, and of other notices that others cause, that may wait.
     static let eventLimit = 1_024
     /// The number of bytes of events from other processes that may wait for a parent, or for an observer; one may wait whatever its size.
     static let eventBytesLimit = 4 << 20
@@ -284,8 +293,8 @@ struct Mailbox {
             running -= Int32(envelope.count)
             runningBytes -= envelope.size
             if row.interleaves { interleaving -= 1 } else if row.immediate == nil { places -= 1 }
-        case .event: forgetEvent(item)
-        case .lifecycle, .dismissal, .popped, .unhandled: break
+        case .event, .popped, .unhandled: forgetEvent(item)
+        case .lifecycle, .dismissal: break
         }
     }
 

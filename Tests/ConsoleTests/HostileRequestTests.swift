@@ -97,7 +97,7 @@ struct HostileRequestTests {
                     connection.send("GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                     #expect(try await connection.receiveAll().contains("coordinator_console_daemon_up 0"), "\(request.name)")
                 } else {
-                    try await eventually("\(request.name) ends the connection", within: .seconds(5)) {
+                    try await eventually("\(request.name) ends the connection") {
                         _ = connection.receiveSoFar()
                         return connection.isClosed
                     }

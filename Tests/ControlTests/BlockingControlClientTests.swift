@@ -95,7 +95,7 @@ import WireProtocol
             let outcomes = try await outcome(at: directory) { client in
                 let late = Result { () throws(ControlError) in try client.call(.tree, timeout: .milliseconds(50)) }
                 answered.settle()
-                return [late, Result { () throws(ControlError) in try client.call(.ping) }]
+                return [late, Result { () throws(ControlError) in try client.call(.ping, timeout: .seconds(50)) }]
             }.get()
             #expect(throws: ControlError.self) { try outcomes[0].get() }
             #expect((try? outcomes[1].get()) == "ping")

@@ -141,7 +141,7 @@ struct ConnectionTests {
     @Test("A connection without a greeting within the time-out is ended")
     func silence() async throws {
         try await withServer(limiting: { $0.handshakeTimeout = .milliseconds(100) }) { directory, _ in
-            let silent = try await ByteStream.dial("ipc://" + directory.controlSocket, timeout: .seconds(5))
+            let silent = try await ByteStream.dial("ipc://" + directory.controlSocket, timeout: .seconds(50))
             var heard: [UInt8] = []
             while let bytes = try? await silent.receive(upTo: 100) { heard += bytes }
             #expect(heard == [0, 0x53, 0x50, 0, 0, 0x10, 0, 0])
@@ -151,7 +151,7 @@ struct ConnectionTests {
     @Test("A connection that is being made when all are dismissed hears of it before that is done")
     func dismissal() async throws {
         try await withServer(limiting: { ($0.handshakeTimeout, $0.dismissalTimeout) = (.seconds(30), .seconds(30)) }) { directory, server in
-            let stream = try await ByteStream.dial("ipc://" + directory.controlSocket, timeout: .seconds(5))
+            let stream = try await ByteStream.dial("ipc://" + directory.controlSocket, timeout: .seconds(50))
             let greeting = try await stream.receive(upTo: 8)
             let isDone = Lock(false)
             let hasBegun = OneShot<Void>()

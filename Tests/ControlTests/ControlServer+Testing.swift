@@ -44,6 +44,8 @@ func withServer(
     let temporary = try TemporaryDirectory()
     let directory = RuntimeDirectory(path: temporary.path + "/run")
     var limits = ConnectionLimits()
+    // A machine that stands still for a while is no reason for a test to fail.
+    limits.handshakeTimeout = .seconds(60)
     limiting(&limits)
     let server = ControlServer(
         path: directory.controlSocket,

@@ -99,7 +99,7 @@ struct LoadGeneratorTests {
     func lateRamp() async {
         let schedule = LoadSchedule(rate: 10_000, ramp: .milliseconds(200), duration: .milliseconds(1))
         let asked = Lock(0)
-        let generator = LoadGenerator(.scheduled(schedule), concurrency: 1, patience: .seconds(10)) {
+        let generator = LoadGenerator(.scheduled(schedule), concurrency: 1, patience: .seconds(60)) {
             asked.withLock { $0 += 1 }
             await Self.takes(.milliseconds(10))
             return nil

@@ -39,7 +39,7 @@ extension AnotherUserTests {
             }
             // What is below the worker writes where the worker writes.
             let program: JSONValue = ["key": "p", "command": ["sh", "-c", "echo adopted; exec sleep 1000"]]
-            try await daemon.call(.ask(path: "/app", message: "Fixture.StartProgram", payload: program, timeout: .seconds(10)))
+            try await daemon.call(.ask(path: "/app", message: "Fixture.StartProgram", payload: program, timeout: .seconds(50)))
             try await daemon.eventually("its output arrives") { try await daemon.control("logs", "/app").output.contains("adopted") }
             try await Self.killOnce(daemon)
             try await daemon.endLeavingNothing(current)

@@ -61,7 +61,7 @@ struct DaemonAdoptionTests {
                 // What is below the worker writes where the worker writes.
                 let script = "echo adopted in round \(round); exec sleep 1000"
                 let program: JSONValue = ["key": "p", "command": ["sh", "-c", .string(script)]]
-                try await daemon.call(.ask(path: "/app", message: "Fixture.StartProgram", payload: program, timeout: .seconds(10)))
+                try await daemon.call(.ask(path: "/app", message: "Fixture.StartProgram", payload: program, timeout: .seconds(50)))
                 try await daemon.eventually("its output arrives") {
                     try await daemon.control("logs", "/app").output.contains("adopted in round \(round)")
                 }
@@ -163,7 +163,7 @@ struct DaemonAdoptionTests {
             }
             // The exit status is the worker's parent's alone: the reason comes by the worker's own report.
             try await daemon.call(
-                .ask(path: "/other", message: "Fixture.Do", payload: ["action": ["finish": ["_0": "x"]]], timeout: .seconds(5))
+                .ask(path: "/other", message: "Fixture.Do", payload: ["action": ["finish": ["_0": "x"]]], timeout: .seconds(50))
             )
             try await daemon.eventually("it has ended") { !before["/other"].identity.isAlive }
             try await daemon.eventually("it isn't restarted") {

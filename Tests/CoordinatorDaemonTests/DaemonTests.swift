@@ -138,7 +138,7 @@ struct DaemonTests {
                 let before = try await daemon.node(path)
                 let descendants = before.children.compactMap(\.pid).compactMap { ProcessIdentity(processID: $0) }
                 kill(try #require(before.pid), SIGKILL)
-                let ask = ControlOperation.ask(path: path, message: "Fixture.WhereAmI", payload: [:], timeout: .seconds(5))
+                let ask = ControlOperation.ask(path: path, message: "Fixture.WhereAmI", payload: [:], timeout: .seconds(50))
                 try await daemon.eventually("\(path) answers in its next life") {
                     try await daemon.call(ask)["reply"]?["incarnation"] == .integer(Int64(before.incarnation) + 1)
                 }

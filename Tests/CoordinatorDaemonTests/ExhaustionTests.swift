@@ -103,7 +103,7 @@ struct ExhaustionTests {
             try await Self.limit("--data=\(used):", of: processID)
             // Half of what one request may have, many at a time.
             let text = String(repeating: "x", count: 400_000)
-            let ask = ControlOperation.ask(path: "/app/a", message: "Fixture.Echo", payload: ["text": .string(text)], timeout: .seconds(5))
+            let ask = ControlOperation.ask(path: "/app/a", message: "Fixture.Echo", payload: ["text": .string(text)], timeout: .seconds(50))
             for _ in 0..<20 where daemon.process.identity.isAlive {
                 await withDiscardingTaskGroup { group in
                     for _ in 0..<16 { group.addTask { _ = try? await daemon.call(ask) } }
@@ -217,12 +217,12 @@ struct ExhaustionTests {
             let before = try await daemon.tree()
             for seconds in [3_600, -3_600, 86_400 * 365, -Int(time(nil)), 0] {
                 try clocks.step(CLOCK_REALTIME, by: seconds)
-                let began = ContinuousClock.now
+                let began = MachineClock.now
                 for _ in 0..<20 {
-                    _ = try await daemon.call(.ask(path: "/app/a", message: "Fixture.WhereAmI", payload: [:], timeout: .seconds(10)))
+                    _ = try await daemon.call(.ask(path: "/app/a", message: "Fixture.WhereAmI", payload: [:], timeout: .seconds(50)))
                 }
                 try await realTime(.milliseconds(1_200), because: "a heartbeat comes once a second of the daemon's clock")
-                #expect(ContinuousClock.now - began < .patient(.seconds(8)), "after a step of \(seconds) s")
+                #expect(MachineClock.now - began < .patient(.seconds(8)), "after a step of \(seconds) s")
                 let restarts = try await daemon.tree().children.map(\.restarts)
                 #expect(restarts == before.children.map(\.restarts), "after a step of \(seconds) s")
             }
@@ -232,9 +232,9 @@ struct ExhaustionTests {
             kill(try #require(try await daemon.node("/app").pid), SIGKILL)
             try await daemon.eventually("it lives again") { try await daemon.node("/app").incarnation == 2 }
             try await daemon.everythingActive()
-            let began = ContinuousClock.now
+            let began = MachineClock.now
             #expect(try await daemon.control("shutdown").exitCode == 0)
-            #expect(ContinuousClock.now - began < .patient(.seconds(10)))
+            #expect(MachineClock.now - began < .patient(.seconds(10)))
         }
     }
 
@@ -257,9 +257,9 @@ struct ExhaustionTests {
     private static func worstAnswer(_ daemon: RunningDaemon) async throws -> Duration {
         var worst = Duration.zero
         for _ in 0..<100 {
-            let began = ContinuousClock.now
-            _ = try await daemon.call(.ask(path: "/app/a", message: "Fixture.WhereAmI", payload: [:], timeout: .seconds(10)))
-            worst = max(worst, ContinuousClock.now - began)
+            let began = MachineClock.now
+            _ = try await daemon.call(.ask(path: "/app/a", message: "Fixture.WhereAmI", payload: [:], timeout: .seconds(50)))
+            worst = max(worst, MachineClock.now - began)
         }
         return worst
     }

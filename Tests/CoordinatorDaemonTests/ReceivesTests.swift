@@ -75,14 +75,14 @@ struct ReceivesTests {
             try await daemon.expect("a", of: ["echo": ["_0": "a"]])
             try await daemon.expect("sent", of: ["sendNotes": ["_0": 1]])
             try await daemon.eventually("it has come") { try await daemon.notes(of: "/all") == [0] }
-            let echoes = { path in try await daemon.call(.ask(path: path, message: "Fixture.Echoes", payload: [:], timeout: .seconds(10))) }
+            let echoes = { path in try await daemon.call(.ask(path: path, message: "Fixture.Echoes", payload: [:], timeout: .seconds(50))) }
             #expect(try await echoes("/all")["reply"] == 0)
             #expect(try await echoes("/echoes")["reply"] == 1)
             try await daemon.expect("unhandled: /all, a RootCoordinator, has no row for ", of: ["unhandled": [:]])
             try await daemon.expect("nobody", of: ["sendUnhandled": [:]])
             // Its own messages come back to it.
             let failure = await #expect(throws: ControlError.self) {
-                try await daemon.call(.ask(path: "/all", message: "Fixture.NobodyAnswersThis", payload: [:], timeout: .seconds(10)))
+                try await daemon.call(.ask(path: "/all", message: "Fixture.NobodyAnswersThis", payload: [:], timeout: .seconds(50)))
             }
             #expect(failure?.message.contains("has no row for ") == true, "\(failure?.message ?? "")")
         }
@@ -192,7 +192,7 @@ struct ReceivesTests {
             try await daemon.startDeep()
             let before = try await daemon.allPIDs()
             func echoes(at path: String) async throws -> JSONValue? {
-                try await daemon.call(.ask(path: path, message: "Fixture.Echoes", payload: [:], timeout: .seconds(10)))["reply"]
+                try await daemon.call(.ask(path: path, message: "Fixture.Echoes", payload: [:], timeout: .seconds(50)))["reply"]
             }
             try daemon.rewrite(moved)
             let applied = try await daemon.control("config", "apply")
@@ -263,7 +263,7 @@ extension RunningDaemon {
     }
 
     fileprivate func notes(of path: String = "/app") async throws -> [Int] {
-        let answer = try await call(.ask(path: path, message: "Fixture.Notes", payload: [:], timeout: .seconds(10)))
+        let answer = try await call(.ask(path: path, message: "Fixture.Notes", payload: [:], timeout: .seconds(50)))
         guard case .array(let numbers)? = answer["reply"] else { return [] }
         return numbers.compactMap { if case .integer(let number) = $0 { Int(number) } else { nil } }
     }

@@ -323,7 +323,7 @@ struct RollingRestartTests {
 extension RunningDaemon {
     /// Asks a coordinator for its process.
     fileprivate func pid(of path: String) async throws -> Int32? {
-        let answer = try await call(.ask(path: path, message: "Fixture.WhereAmI", payload: [:], timeout: .seconds(10)))
+        let answer = try await call(.ask(path: path, message: "Fixture.WhereAmI", payload: [:], timeout: .seconds(50)))
         guard case .integer(let pid)? = answer["reply"]?["pid"] else { return nil }
         return Int32(pid)
     }

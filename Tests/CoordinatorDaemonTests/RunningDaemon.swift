@@ -154,7 +154,7 @@ final class RunningDaemon: Sendable {
 
     /// Adds to the sum that a worker keeps, and returns the sum.
     func add(_ amount: Int64, to path: String) async throws -> Int {
-        let answer = try await call(.ask(path: path, message: "Fixture.Add", payload: ["amount": .integer(amount)], timeout: .seconds(10)))
+        let answer = try await call(.ask(path: path, message: "Fixture.Add", payload: ["amount": .integer(amount)], timeout: .seconds(50)))
         return Int(try #require(answer["reply"]?.integerValue))
     }
 

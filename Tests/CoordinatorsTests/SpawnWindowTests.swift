@@ -30,13 +30,13 @@ struct SpawnWindowTests {
             // The fastest of three: this machine may be busy with something else.
             var fastest = Duration.seconds(60)
             for number in 0..<3 {
-                let begin = ContinuousClock.now
+                let begin = MachineClock.now
                 let answer = try await runtime.ask(
                     StarterRoot.StartWorker("clean\(number)", Support.worker.path),
                     timeout: .patient(.seconds(30))
                 )
                 #expect(answer == "started")
-                fastest = min(fastest, ContinuousClock.now - begin)
+                fastest = min(fastest, MachineClock.now - begin)
             }
             #expect(fastest < .patient(.seconds(1)))
         }

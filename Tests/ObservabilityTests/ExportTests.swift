@@ -89,7 +89,7 @@ struct ExportTests {
             }
             try await runtime.kill("/next/next")
             try await eventually("the worker is back") {
-                (try? await runtime.ask(Relay.Processes(), at: .root, timeout: .seconds(5)))?.count == 3
+                (try? await runtime.ask(Relay.Processes(), at: .root, timeout: .seconds(50)))?.count == 3
             }
             try await eventually("the restart is counted") {
                 let points = try await OpenTelemetry.points(in: "\(directory)/metrics")
@@ -179,9 +179,9 @@ struct ExportTests {
         let runtime = CoordinatorRuntime(RelayCoordinator.self, configuration: .init(), options: options)
         try await runtime.start()
         for _ in 0..<100 { _ = try await runtime.ask(Relay.Processes(), at: .root, timeout: .patient(.seconds(30))) }
-        let began = ContinuousClock.now
+        let began = MachineClock.now
         await runtime.stop()
-        #expect(ContinuousClock.now - began < .patient(.seconds(4)))
+        #expect(MachineClock.now - began < .patient(.seconds(4)))
     }
 
     @Test(

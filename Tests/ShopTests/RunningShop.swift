@@ -39,7 +39,7 @@ struct RunningShop {
         var attempt = 1
         while true {
             do {
-                return try await runtime.ask(named: name, payload: payload, at: path, timeout: .seconds(10))
+                return try await runtime.ask(named: name, payload: payload, at: path, timeout: .seconds(50))
             } catch let error as CoordinatorError where error.code == .peerLost && attempt < attempts {
                 attempt += 1
                 try await eventually("\(path) lives again") { try? await runtime.snapshot(of: path).state == .active }

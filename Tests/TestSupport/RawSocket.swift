@@ -67,7 +67,7 @@ public final class RawSocket: Sendable {
 
     /// No test hangs because a peer says nothing.
     private func limitWaiting() {
-        var limit = timeval(tv_sec: 10, tv_usec: 0)
+        var limit = timeval(tv_sec: 50, tv_usec: 0)
         for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
             setsockopt(descriptor, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
         }

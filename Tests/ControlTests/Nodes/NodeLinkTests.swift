@@ -71,14 +71,14 @@ struct NodeLinkTests {
             let ask = ControlOperation.ask(path: "/shop", message: "Never", payload: [:], timeout: .seconds(50))
             async let failure = a.failure(ask, of: b)
             #expect(await eventually { b.requests.count == 1 })
-            let begin = ContinuousClock.now
+            let begin = MachineClock.now
             b.listener.close()
             guard case .unanswered(let error)? = await failure else {
                 Issue.record("the request has another end")
                 return
             }
             #expect(error.message.contains("peerLost") && error.message.contains("unknown"))
-            #expect(ContinuousClock.now - begin < .patient(.seconds(5)))
+            #expect(MachineClock.now - begin < .patient(.seconds(5)))
             // The next request knows that it can't have been carried out.
             guard case .notSent? = await a.failure(ask, of: b) else {
                 Issue.record("the request isn't known as unsent")
@@ -91,7 +91,7 @@ struct NodeLinkTests {
     @Test func anIdleConnectionIsClosed() async throws {
         let certificates = try await Certificates("a", "b")
         try await TestCluster.with { cluster in
-            var times = NodeLinks.Times()
+            var times = NodeLinks.Times.patient
             (times.ping, times.idle, times.misses) = (.milliseconds(20), .milliseconds(200), .max)
             let (a, b) = (try cluster.node("a", certificates, times: times), try cluster.node("b", certificates))
             _ = try await a.call(.status(path: "/"), of: b)
@@ -105,7 +105,7 @@ struct NodeLinkTests {
     @Test func dialsThatFailAreFollowedByPauses() async throws {
         let certificates = try await Certificates("a", "b")
         try await TestCluster.with { cluster in
-            var times = NodeLinks.Times()
+            var times = NodeLinks.Times.patient
             times.longestPause = .seconds(60)
             let (a, b) = (try cluster.node("a", certificates, times: times), try cluster.node("b", certificates))
             b.listener.close()

@@ -137,7 +137,7 @@ struct NodeStrangerTests {
     @Test func silentCrowds() async throws {
         let certificates = try await Certificates("a", "b")
         try await TestCluster.with { cluster in
-            var limits = NodeListener.Limits()
+            var limits = NodeListener.Limits.patient
             (limits.unproved, limits.greeting) = (8, .seconds(3_600))
             let (a, b) = (try cluster.node("a", certificates), try cluster.node("b", certificates, limits: limits))
             var crowd: [RawSocket] = []

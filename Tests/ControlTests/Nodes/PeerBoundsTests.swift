@@ -96,7 +96,7 @@ struct PeerBoundsTests {
         let certificates = try await Certificates("a", "b")
         let purposes: [NodeGreeting.Purpose] = [.messages, .requests, .streams]
         try await TestCluster.with { cluster in
-            var limits = NodeListener.Limits()
+            var limits = NodeListener.Limits.patient
             (limits.messages, limits.requests, limits.streams) = (2, 2, 2)
             // Without pings, and whatever comes: the server gives silent connections up after five seconds.
             let a = try cluster.node("a", certificates)
@@ -130,7 +130,7 @@ struct PeerBoundsTests {
     @Test func crowdsOfOneAddress() async throws {
         let certificates = try await Certificates("a", "b")
         try await TestCluster.with { cluster in
-            var limits = NodeListener.Limits()
+            var limits = NodeListener.Limits.patient
             (limits.unproved, limits.greeting) = (8, .seconds(3_600))
             let (a, b) = (try cluster.node("a", certificates), try cluster.node("b", certificates, limits: limits))
             let port = b.listener.address.port

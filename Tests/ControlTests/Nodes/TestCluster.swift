@@ -58,8 +58,8 @@ final class TestCluster: Sendable {
         authority: Certificates? = nil,
         cluster: String = "tests",
         token: String = TestCluster.token,
-        limits: NodeListener.Limits = NodeListener.Limits(),
-        times: NodeLinks.Times = NodeLinks.Times(),
+        limits: NodeListener.Limits = .patient,
+        times: NodeLinks.Times = .patient,
         budgets: ConnectionLimits = ConnectionLimits(),
         isRegistered: Bool = true
     ) throws -> TestNode {
@@ -167,7 +167,8 @@ final class TestNode: Sendable {
             of: name ?? node.identity.name,
             at: node.listener.address,
             requestID: requestID,
-            origin: TestCluster.origin
+            origin: TestCluster.origin,
+            patience: .seconds(60)
         )
     }
 
@@ -179,5 +180,23 @@ final class TestNode: Sendable {
         } catch {
             return error
         }
+    }
+}
+
+// A machine that stands still for a while is no reason for a test to fail.
+
+extension NodeListener.Limits {
+    static var patient: Self {
+        var limits = Self()
+        limits.greeting = .seconds(60)
+        return limits
+    }
+}
+
+extension NodeLinks.Times {
+    static var patient: Self {
+        var times = Self()
+        times.greeting = .seconds(60)
+        return times
     }
 }

@@ -34,7 +34,7 @@ import WireProtocol
     }
 
     private func notes(in cluster: RunningCluster, from name: String) async throws -> JSONValue {
-        let ask = ControlOperation.ask(path: "/root", message: "Fixture.Notes", payload: [:], timeout: .seconds(5))
+        let ask = ControlOperation.ask(path: "/root", message: "Fixture.Notes", payload: [:], timeout: .seconds(50))
         let answer: AskResult = try await cluster.answer(of: ask, from: name)
         return answer.reply
     }
@@ -66,7 +66,7 @@ import WireProtocol
                 try await perform(["waitAbove": ["milliseconds": 300]], on: caller, in: cluster)
             }
             try await cluster.eventually("the handler is cancelled") {
-                let ask = ControlOperation.ask(path: "/root", message: "Fixture.CancelledWaits", payload: [:], timeout: .seconds(5))
+                let ask = ControlOperation.ask(path: "/root", message: "Fixture.CancelledWaits", payload: [:], timeout: .seconds(50))
                 let answer: AskResult = try await cluster.answer(of: ask, from: caller)
                 return answer.reply == 1
             }

@@ -56,7 +56,7 @@ import WireProtocol
             let node = try #require(owner?.node)
             var places: [String: Place] = [:]
             for path in ["/root", "/root/a", "/local"] {
-                let ask = ControlOperation.ask(path: path, message: "Fixture.WhereAmI", payload: [:], timeout: .seconds(5))
+                let ask = ControlOperation.ask(path: path, message: "Fixture.WhereAmI", payload: [:], timeout: .seconds(50))
                 let result: AskResult = try await cluster.answer(of: ask, from: node)
                 places[path] = try ControlJSON.decode(Place.self, from: result.reply)
             }
@@ -103,11 +103,11 @@ import WireProtocol
             let node = try #require(place.node)
             #expect(!cluster.log(of: node).contains("has lost its lease"))
             let old = try #require(cluster.lines.last { $0.epoch == place.epoch }).pid
-            let began = ContinuousClock.now
+            let began = MachineClock.now
             try clocks.step(CLOCK_BOOTTIME, by: 3_600)
             try await cluster.eventually("the child has ended") { Glibc.kill(old, 0) != 0 }
             // The next renewal would be five seconds after the last.
-            #expect(ContinuousClock.now - began < .patient(.seconds(2.5)))
+            #expect(MachineClock.now - began < .patient(.seconds(2.5)))
             #expect(cluster.log(of: node).contains("has lost its lease"))
             try await cluster.eventually("it runs under another lease") { cluster.lines.last.map { $0.epoch > place.epoch ?? 0 } == true }
             #expect(cluster.refusals().isEmpty)
@@ -188,16 +188,16 @@ import WireProtocol
         try await RunningCluster.with(children, settings: Self.longLease) { cluster in
             let place = try await cluster.owner(from: "a")
             let node = try #require(place.node)
-            var begin = ContinuousClock.now
+            var begin = MachineClock.now
             #expect(try await cluster.control("b", "drain", node).exitCode == 0)
             let second = try await cluster.owner(besides: node, from: "b")
-            #expect(ContinuousClock.now - begin < .seconds(10), "nothing waits for a lease")
+            #expect(MachineClock.now - begin < .seconds(10), "nothing waits for a lease")
             #expect(try await cluster.control("c", "drain", "--back", node).exitCode == 0)
             begin = .now
             #expect(try await cluster.control("c", "move", "/clock", node).exitCode == 0)
             let third = try await cluster.owner(besides: try #require(second.node), from: "c")
             #expect(third.node == node && third.pinned == node)
-            #expect(ContinuousClock.now - begin < .seconds(10))
+            #expect(MachineClock.now - begin < .seconds(10))
             // One node, one instance.
             try await cluster.eventually("each node has an instance") {
                 try await cluster.nodes(from: "a").nodes.allSatisfy { $0.subtrees.count { $0.hasPrefix("/web-") } == 1 }
@@ -216,10 +216,10 @@ import WireProtocol
     @Test func aDaemonThatEndsHandsOverAtOnce() async throws {
         try await RunningCluster.with(Self.clock, settings: Self.longLease) { cluster in
             let node = try #require(try await cluster.owner(from: "a").node)
-            let begin = ContinuousClock.now
+            let begin = MachineClock.now
             _ = try await cluster.daemon(node).terminate(grace: .patient(.seconds(10)))
             try await cluster.owner(besides: node, from: try other(node))
-            #expect(ContinuousClock.now - begin < .seconds(10), "nothing waits for a lease")
+            #expect(MachineClock.now - begin < .seconds(10), "nothing waits for a lease")
             #expect(cluster.refusals().isEmpty)
         }
     }

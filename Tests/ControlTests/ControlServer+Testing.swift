@@ -11,12 +11,15 @@ import WireProtocol
 final class FakeHandler: ControlHandler {
     private let body: @Sendable (ControlOperation) async -> Result<JSONValue, ControlError>
     private let seen = Lock<[ControlOperation]>([])
+    private let notCarriedOut = Lock<[ControlOperation]>([])
 
     init(_ body: @escaping @Sendable (ControlOperation) async -> Result<JSONValue, ControlError> = { .success(["op": .string($0.name)]) }) {
         self.body = body
     }
 
     var operations: [ControlOperation] { seen.withLock { $0 } }
+    /// The operations that the server has refused.
+    var refusals: [ControlOperation] { notCarriedOut.withLock { $0 } }
 
     func handle(_ operation: ControlOperation, from requester: Requester) async throws(ControlError) -> JSONValue {
         seen.withLock { $0.append(operation) }
@@ -31,12 +34,36 @@ final class FakeHandler: ControlHandler {
     ) async throws(ControlError) -> JSONValue {
         try await handle(operation, from: requester)
     }
+
+    func refused(_ operation: ControlOperation, from requester: Requester, _ error: ControlError) {
+        notCarriedOut.withLock { $0.append(operation) }
+    }
+}
+
+extension ControlOperation {
+    /// One or more of each name.
+    static let samples: [ControlOperation] = [
+        .tree, .ps, .deadLetters, .metrics, .ping, .shutdown(), .shutdown(now: true), .status(path: "/a"), .start(path: "/a"),
+        .stop(path: "/a/b"), .restart(path: "/"),
+        .kill(path: "/ä"), .pause(path: "/a"), .resume(path: "/a"),
+        .ask(path: "/a", message: "M", payload: ["k": [1, 2.5, nil, true, "x"]], timeout: .milliseconds(1500)),
+        .send(path: "/a", message: "M", payload: .null), .signal(path: "/a", signal: 15),
+        .trace(path: "/a", message: "M", payload: [1], timeout: .milliseconds(20)),
+        .configurationDifference(file: nil), .configurationDifference(file: "/a.yaml"), .configurationApplication(file: nil),
+        .configurationApplication(file: "/a.yaml"),
+        .logs(LogQuery(paths: ["/a"], lines: 3)), .events(EventQuery(after: 1)), .history(path: "/a"),
+        .replace(path: "/a"), .replacements(path: "/a"), .scale(path: "/a", instances: 3), .nodes, .whereabouts(path: "/a"),
+        .drain(node: "a", isDraining: true), .drain(node: "a", isDraining: false), .move(path: "/a", node: "b"),
+        .move(path: "/a", node: nil), .onNode("b", .ps), .onNode("b", .deadLetters), .onNode("b", .metrics),
+        .upgrade(executable: "/a/coordinatord", wait: .milliseconds(20), isDryRun: true), .upgrade(executable: nil, wait: .zero),
+    ]
 }
 
 /// Runs a server in a directory of its own while `body` runs.
 func withServer(
     _ handler: some ControlHandler = FakeHandler(),
     allowedUserIDs: Set<UInt32>? = nil,
+    groups: [UInt32: OperatorRole] = [:],
     grace: Duration = .seconds(2),
     limiting: (inout ConnectionLimits) -> Void = { _ in },
     _ body: (RuntimeDirectory, ControlServer) async throws -> Void
@@ -51,6 +78,7 @@ func withServer(
         path: directory.controlSocket,
         handler: handler,
         allowedUserIDs: allowedUserIDs,
+        groups: groups,
         grace: grace,
         limits: limits
     )

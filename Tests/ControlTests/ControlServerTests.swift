@@ -12,21 +12,7 @@ import WireProtocol
     @Test("Every operation reaches the handler with its arguments")
     func everyOperationReachesTheHandlerAsItWasMeant() async throws {
         let handler = FakeHandler()
-        let operations: [ControlOperation] = [
-            .tree, .ps, .deadLetters, .metrics, .ping, .shutdown(), .shutdown(now: true), .status(path: "/a"), .start(path: "/a"),
-            .stop(path: "/a/b"), .restart(path: "/"),
-            .kill(path: "/ä"), .pause(path: "/a"), .resume(path: "/a"),
-            .ask(path: "/a", message: "M", payload: ["k": [1, 2.5, nil, true, "x"]], timeout: .milliseconds(1500)),
-            .send(path: "/a", message: "M", payload: .null), .signal(path: "/a", signal: 15),
-            .trace(path: "/a", message: "M", payload: [1], timeout: .milliseconds(20)),
-            .configurationDifference(file: nil), .configurationDifference(file: "/a.yaml"), .configurationApplication(file: nil),
-            .configurationApplication(file: "/a.yaml"),
-            .logs(LogQuery(paths: ["/a"], lines: 3)), .events(EventQuery(after: 1)), .history(path: "/a"),
-            .replace(path: "/a"), .replacements(path: "/a"), .scale(path: "/a", instances: 3), .nodes, .whereabouts(path: "/a"),
-            .drain(node: "a", isDraining: true), .drain(node: "a", isDraining: false), .move(path: "/a", node: "b"),
-            .move(path: "/a", node: nil), .onNode("b", .ps), .onNode("b", .deadLetters), .onNode("b", .metrics),
-            .upgrade(executable: "/a/coordinatord", wait: .milliseconds(20), isDryRun: true),
-        ]
+        let operations = ControlOperation.samples
         #expect(Set(operations.map(\.name)) == Set(ControlOperation.Name.allCases.map(\.rawValue)))
         try await withServer(handler) { directory, _ in
             let client = try await ControlClient.connect(runtimeDirectory: directory)

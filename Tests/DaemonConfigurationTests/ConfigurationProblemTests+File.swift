@@ -37,6 +37,17 @@ extension ConfigurationProblemTests {
             "f:2:1: unknown key `colour` in the file; expected one of `children`, `supervision`, `orphan_grace`, `operators`, `logging`, `observability`, `cluster`"
         ),
         Row(
+            "operators without a group",
+            "children: []\noperators: { role: observe }\n",
+            "f:2:12: `operators` has no `group`; expected the name or the number of a group"
+        ),
+        Row(
+            "operators of an unknown role",
+            "children: []\noperators: [{ group: a, role: admin }, root]\n",
+            "f:2:31: `role` is `admin`; expected one of `observe`, `operate`, `administer`",
+            "f:2:40: an item of `operators` is `root`; expected a mapping with `group`, `role`"
+        ),
+        Row(
             "the other spelling of a key",
             "children: []\norphanGrace: 5s\n",
             "f:2:1: unknown key `orphanGrace` in the file; did you mean `orphan_grace`?"

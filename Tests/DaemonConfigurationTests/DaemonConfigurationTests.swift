@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import DaemonConfiguration
+import Processes
 import Supervision
 import Testing
 import WireProtocol
@@ -37,7 +38,7 @@ import WireProtocol
 
     static var expected: DaemonConfiguration {
         var configuration = withoutOperators
-        configuration.operators.group = "adm"
+        configuration.operators.groups = [.init("adm", role: .operate)]
         return configuration
     }
 
@@ -84,6 +85,17 @@ import WireProtocol
         ),
         orphanGrace: .zero
     )
+
+    @Test("Operators are one group or a list of groups, which operate unless the file gives them another role")
+    func operators() throws {
+        let readings: [(String, [OperatorConfiguration.Group])] = [
+            ("{}", []), ("[]", []), ("{ group: 7, role: observe }", [.init("7", role: .observe)]),
+            ("[{ group: a, role: administer }, { group: b }]", [.init("a", role: .administer), .init("b", role: .operate)]),
+        ]
+        for (text, groups) in readings {
+            #expect(try DaemonConfiguration.parse(text: "children: []\noperators: \(text)", file: "f").operators.groups == groups)
+        }
+    }
 
     @Test("Every key is read")
     func everyKeyIsRead() throws {

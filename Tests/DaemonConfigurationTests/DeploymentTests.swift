@@ -106,6 +106,7 @@ struct DeploymentTests {
             ["key": "w", "worker": ["executable": "w", "coordinator": "W"], "placement": [:]],
         ],
         "supervision": ["backoff": [:]],
+        "operators": ["group": 7],
         "logging": [:],
         "observability": ["traces": ["file": "t"], "metrics": [:]],
         "cluster": ["name": "c", "directory": "/c"],

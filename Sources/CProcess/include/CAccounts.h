@@ -25,4 +25,7 @@ int coordinator_account_of_group(const char *name, gid_t *group);
 // getgrouplist(3): the number of a user's groups, the given one among them; only `capacity` of them are filled in.
 int coordinator_account_groups(const char *name, gid_t group, gid_t *groups, int capacity);
 
+// setxattr(2): has the members of the groups read and write at a socket, and no one else but its owner. Returns 0 or the errno.
+int coordinator_admit_groups(const char *path, const gid_t *groups, int count);
+
 #endif

@@ -10,7 +10,7 @@ extension ControlError {
     }
 
     static func mayNotOpen(_ socket: String) -> ControlError {
-        ControlError(.notPermitted, "you may not open \(socket); only the user who started the daemon may")
+        ControlError(.notPermitted, "you may not open \(socket); the daemon's user, root and the groups of its `operators` may")
     }
 
     static func takesNoConnections(at socket: String) -> ControlError {

@@ -1,3 +1,4 @@
+public import Processes
 public import WireProtocol
 
 /// An operation that an operator can request of a daemon.
@@ -145,6 +146,21 @@ public enum ControlOperation: Hashable, Sendable {
             .replace(let path), .replacements(let path), .scale(let path, _), .whereabouts(let path), .move(let path, _):
             path
         case .configurationDifference, .configurationApplication, .upgrade: nil
+        }
+    }
+
+    /// The role that an operator needs for the operation.
+    ///
+    /// It's all that decides what an operator may do, however the request has come.
+    public var role: OperatorRole {
+        switch self {
+        case .tree, .ps, .status, .replacements, .deadLetters, .metrics, .ping, .logs, .events, .history, .nodes, .whereabouts,
+            .configurationDifference(file: nil):
+            .observe
+        case .start, .stop, .restart, .replace, .scale, .kill, .pause, .resume, .ask, .send, .trace, .signal, .drain, .move: .operate
+        // A file that the requester names says what the daemon runs, and as whom.
+        case .shutdown, .configurationDifference(file: .some), .configurationApplication, .upgrade: .administer
+        case .onNode(_, let question): question.role
         }
     }
 

@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import NNG
+import Processes
 import WireProtocol
 
 /// The server's side of one connection: it reads requests, has them carried out concurrently, and answers each when it has ended.
@@ -31,7 +32,8 @@ final class ControlConversation: Sendable {
     private let handler: any ControlHandler
     private let ledger: RequestLedger
     private let intake: RequestIntake
-    private let requester: Requester?
+    /// The operator at the other end, or the reason why the connection isn't served; of a node only its requests name one.
+    private let requester: Result<Requester, ControlError>
     /// The node at the other end, which has proved its name; nil: an operator.
     private let node: String?
     private let connections: ConnectionTable
@@ -43,6 +45,7 @@ final class ControlConversation: Sendable {
     init(
         on connection: PairConnection,
         node: String? = nil,
+        roles: OperatorRoles,
         handler: any ControlHandler,
         ledger: RequestLedger,
         intake: RequestIntake,
@@ -55,7 +58,7 @@ final class ControlConversation: Sendable {
         self.handler = handler
         self.ledger = ledger
         self.intake = intake
-        self.requester = connection.peer.map(Requester.init)
+        requester = Result { () throws(ControlError) in try roles.requester(connection.peer) }
         self.node = node
         self.connections = connections
         self.seat = seat
@@ -64,11 +67,9 @@ final class ControlConversation: Sendable {
     }
 
     /// Serves until the client goes away, `drain()` is done, or the task is cancelled; then waits for the requests that were begun.
-    ///
-    /// - Parameter allowedUserIDs: the users whose requests are carried out; nil means all who could connect.
-    func run(allowedUserIDs: Set<UInt32>?) async {
+    func run() async {
         await withTaskCancellationHandler {
-            if let refusal = refusal(allowedUserIDs: allowedUserIDs) {
+            if node == nil, case .failure(let refusal) = requester {
                 await send(ControlAnswer(id: nil, .failure(refusal)))
             } else {
                 await withDiscardingTaskGroup { group in
@@ -127,19 +128,6 @@ final class ControlConversation: Sendable {
             guard remaining > .zero else { return true }
             do { try await Task.sleep(for: remaining) } catch { return false }
         }
-    }
-
-    private func refusal(allowedUserIDs: Set<UInt32>?) -> ControlError? {
-        if node != nil { return nil }
-        guard let peer = connection.peer else {
-            return ControlError(.notPermitted, "the daemon can't tell who is connected; operate it through its Unix socket")
-        }
-        guard let allowedUserIDs, !allowedUserIDs.contains(peer.userID) else { return nil }
-        let allowed = allowedUserIDs.sorted().map(String.init).joined(separator: ", ")
-        return ControlError(
-            .notPermitted,
-            "user \(peer.userID) may not operate this daemon; allowed: \(allowed.isEmpty ? "no user" : "user \(allowed)")"
-        )
     }
 
     private func readRequests(in group: inout DiscardingTaskGroup) async {
@@ -244,7 +232,7 @@ final class ControlConversation: Sendable {
     /// Runs the handler, and cancels it when the request is cancelled.
     private func outcome(of request: ControlRequest, _ cancellation: OneShot<Void>) async -> RequestLedger.Outcome {
         await withTaskGroup(of: RequestLedger.Outcome?.self) { group in
-            group.addTask { await self.onlyOnce(request) }
+            group.addTask { await self.permitted(request) }
             group.addTask {
                 _ = await cancellation.valueUnlessCancelled()
                 return nil
@@ -258,12 +246,24 @@ final class ControlConversation: Sendable {
         }
     }
 
+    /// Carries a request out if the requester's role allows it; otherwise it isn't even told what became of an equal request of another one.
+    private func permitted(_ request: ControlRequest) async -> RequestLedger.Outcome {
+        if node != nil, case .ping = request.operation { return .success([:]) }
+        // `run` has refused a connection without credentials.
+        guard let requester = requester(of: request) else {
+            return .failure(ControlError(.notPermitted, "the daemon can't tell who has made the request"))
+        }
+        guard let refusal = requester.refusal(of: request.operation) else { return await onlyOnce(request, from: requester) }
+        handler.refused(request.operation, from: requester, refusal)
+        return .failure(refusal)
+    }
+
     /// Carries a request out; a change whose request ID was used before isn't made again but has the first one's outcome.
-    private func onlyOnce(_ request: ControlRequest) async -> RequestLedger.Outcome {
-        guard let requestID = request.requestID, request.operation.isMutating else { return await handle(request) }
+    private func onlyOnce(_ request: ControlRequest, from requester: Requester) async -> RequestLedger.Outcome {
+        guard let requestID = request.requestID, request.operation.isMutating else { return await handle(request, from: requester) }
         switch ledger.begin(requestID, request.operation, of: peer) {
         case .execute:
-            let outcome = await handle(request)
+            let outcome = await handle(request, from: requester)
             // What wasn't done may be requested again.
             let isForgotten = if case .failure(let error) = outcome { [.cancelled, .notHere].contains(error.code) } else { false }
             ledger.end(requestID, outcome, wasCancelled: isForgotten)
@@ -275,13 +275,7 @@ final class ControlConversation: Sendable {
         }
     }
 
-    private func handle(_ request: ControlRequest) async -> RequestLedger.Outcome {
-        if node != nil, case .ping = request.operation { return .success([:]) }
-        // `run` has refused a connection without credentials.
-        guard var requester = requester(of: request) else {
-            return .failure(ControlError(.notPermitted, "the daemon can't tell who has made the request"))
-        }
-        requester.requestID = request.requestID
+    private func handle(_ request: ControlRequest, from requester: Requester) async -> RequestLedger.Outcome {
         do throws(ControlError) {
             guard request.operation.isStream else { return .success(try await handler.handle(request.operation, from: requester)) }
             let items = ItemWriter { items throws(ControlError) in try await self.send(items, of: request.id) }
@@ -296,10 +290,16 @@ final class ControlConversation: Sendable {
     }
 
     private func requester(of request: ControlRequest) -> Requester? {
-        guard let node else { return requester }
-        return request.origin.map { origin in
-            Requester(processID: origin.processID, userID: origin.userID, passage: Requester.Passage(node: node, origin: origin))
+        var requester = try? requester.get()
+        if let node {
+            // That node has compared the operator's own role.
+            requester = request.origin.map { origin in
+                let passage = Requester.Passage(node: node, origin: origin)
+                return Requester(processID: origin.processID, userID: origin.userID, role: .operate, passage: passage)
+            }
         }
+        requester?.requestID = request.requestID
+        return requester
     }
 
     private static let idle = ControlError(.idle, "the daemon has ended this connection, which was idle; connect again")

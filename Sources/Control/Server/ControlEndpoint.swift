@@ -14,21 +14,21 @@ final class ControlEndpoint: Sendable {
     }
 
     private let path: String
-    /// The group whose members may connect too.
-    private let groupID: UInt32?
+    /// The groups whose members may connect too.
+    private let groups: [UInt32]
     private let state: Lock<State>
 
     /// Makes the directory when it is missing, takes the lock, and then replaces a socket file that a former daemon left.
     ///
     /// - Throws: `.alreadyRunning` when another process has the lock, `.notPermitted` when other users may write to the directory.
-    init(path: String, groupID: UInt32? = nil) throws(ControlError) {
+    init(path: String, groups: [UInt32] = []) throws(ControlError) {
         self.path = path
-        self.groupID = groupID
+        self.groups = groups
         let directory = Self.directory(of: path)
-        try Self.prepare(directory, groupID)
+        try Self.prepare(directory, groups)
         let lock = try DirectoryLock(directory)
         do throws(ControlError) {
-            let listener = try Self.listen(at: path, groupID)
+            let listener = try Self.listen(at: path, groups)
             state = Lock(State(lock: lock, listener: listener, file: FileIdentity(at: path)))
         } catch {
             lock.release()
@@ -47,12 +47,12 @@ final class ControlEndpoint: Sendable {
     func restore() throws(ControlError) {
         try state.withLock { state throws(ControlError) in
             let directory = Self.directory(of: path)
-            guard (try? Self.prepare(directory, groupID)) != nil, try Self.renewLock(&state, in: directory) else { return }
+            guard (try? Self.prepare(directory, groups)) != nil, try Self.renewLock(&state, in: directory) else { return }
             if let file = state.file, FileIdentity(at: path) == file { return }
             // Closing the listener removes any file at the path.
             state.listener.close()
             state.file = nil
-            guard let listener = try? Self.listen(at: path, groupID) else { return }
+            guard let listener = try? Self.listen(at: path, groups) else { return }
             state.listener = listener
             state.file = FileIdentity(at: path)
         }
@@ -94,14 +94,27 @@ final class ControlEndpoint: Sendable {
         }
     }
 
-    private static func prepare(_ directory: String, _ groupID: UInt32?) throws(ControlError) {
+    private static func prepare(_ directory: String, _ groups: [UInt32]) throws(ControlError) {
         do {
             try PrivateDirectory.prepare(directory, option: " with --runtime-dir")
         } catch {
             throw ControlError(error.isUnsafe ? .notPermitted : .failed, error.message)
         }
-        // The group can pass to the socket, and not list what else is there.
-        if let groupID { try share(directory, with: groupID, adding: 0o010) }
+        // The groups can pass to the socket, and not list what else is there.
+        if groups.count == 1 { return try share(directory, with: groups[0], adding: 0o010) }
+        var status = stat()
+        guard groups.isEmpty || stat(directory, &status) == 0 && chmod(directory, status.st_mode & 0o7777 | 0o011) == 0 else {
+            throw ControlError(.notPermitted, "can't let the groups of the operators pass \(directory): \(reason())")
+        }
+    }
+
+    /// Has several groups read and write at a socket, and no one else but its owner, by an access control list.
+    private static func share(_ path: String, withAll groups: [UInt32]) throws(ControlError) {
+        let error = SocketAccess.admit(groups, at: path)
+        guard error != 0 else { return }
+        let advice = "name one group, or a runtime directory on a file system with access control lists"
+        let reason = String(cString: strerror(error))
+        throw ControlError(.notPermitted, "can't let the groups of the operators use \(path): \(reason); \(advice)")
     }
 
     /// Gives a file to a group, and adds permissions to it.
@@ -120,7 +133,7 @@ final class ControlEndpoint: Sendable {
     }
 
     /// Listens at the path; a socket file there is stale, because this daemon holds the lock.
-    private static func listen(at path: String, _ groupID: UInt32?) throws(ControlError) -> StreamListener {
+    private static func listen(at path: String, _ groups: [UInt32]) throws(ControlError) -> StreamListener {
         guard unlink(path) == 0 || errno == ENOENT else {
             throw ControlError(.failed, "can't remove the stale control socket \(path): \(reason()); remove it by hand")
         }
@@ -130,9 +143,12 @@ final class ControlEndpoint: Sendable {
         } catch {
             throw ControlError(.failed, "can't listen at \(path): \(error)")
         }
-        guard let groupID else { return listener }
         do throws(ControlError) {
-            try share(path, with: groupID, adding: 0o060)
+            switch groups.count {
+            case 0: break
+            case 1: try share(path, with: groups[0], adding: 0o060)
+            default: try share(path, withAll: groups)
+            }
             return listener
         } catch {
             listener.close()

@@ -1,4 +1,5 @@
 import NNG
+public import Processes
 public import WireProtocol
 
 /// A handler of operators' requests, which the daemon implements.
@@ -19,6 +20,9 @@ public protocol ControlHandler: Sendable {
         from requester: Requester,
         to items: ItemWriter
     ) async throws(ControlError) -> JSONValue
+
+    /// Takes note of an operation that the server hasn't carried out, because the requester's role doesn't allow it.
+    func refused(_ operation: ControlOperation, from requester: Requester, _ error: ControlError)
 }
 
 extension ControlHandler {
@@ -30,6 +34,9 @@ extension ControlHandler {
     ) async throws(ControlError) -> JSONValue {
         throw ControlError(.invalidRequest, "this daemon has no stream `\(operation.name)`")
     }
+
+    /// Takes no note.
+    public func refused(_ operation: ControlOperation, from requester: Requester, _ error: ControlError) {}
 }
 
 /// The process that makes a request, by the kernel's word, or by that of the node that passes the request on.
@@ -38,6 +45,10 @@ public struct Requester: Hashable, Sendable {
     public var processID: Int32
     /// The effective user ID of that process.
     public var userID: UInt32
+    /// The groups of that process; empty when the request comes from another node.
+    public var groupIDs: [UInt32]
+    /// The role of that process; of a request from another node, all that nodes may pass on.
+    public var role: OperatorRole
     /// The name of the change that it requests, as in ``ControlRequest/requestID``.
     public var requestID: String?
     /// The way of the request from another node; nil: the process is on this machine, and has connected itself.
@@ -55,14 +66,31 @@ public struct Requester: Hashable, Sendable {
     }
 
     /// Creates a requester.
-    public init(processID: Int32, userID: UInt32, requestID: String? = nil, passage: Passage? = nil) {
+    public init(
+        processID: Int32,
+        userID: UInt32,
+        groupIDs: [UInt32] = [],
+        role: OperatorRole,
+        requestID: String? = nil,
+        passage: Passage? = nil
+    ) {
         self.processID = processID
         self.userID = userID
+        self.groupIDs = groupIDs
+        self.role = role
         self.requestID = requestID
         self.passage = passage
     }
 
-    init(_ peer: PeerCredentials) {
-        self.init(processID: peer.processID, userID: peer.userID)
+    /// The reason why the requester may not have an operation carried out; nil when its role allows it.
+    func refusal(of operation: ControlOperation) -> ControlError? {
+        if operation.role <= role { return nil }
+        let subject = passage.map { "the node \($0.node)" } ?? "user \(userID)"
+        let advice = "ask an operator who has that role, or have `operators` of the configuration file give it to a group of this user"
+        return ControlError(
+            .notPermitted,
+            "`\(operation.name)` needs the role `\(operation.role.rawValue)`, and \(subject) has the role `\(role.rawValue)`; "
+                + (passage == nil ? advice : "nodes pass nothing else on")
+        )
     }
 }

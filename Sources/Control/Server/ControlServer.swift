@@ -1,6 +1,7 @@
 import ConcurrencySupport
 import Glibc
 import NNG
+public import Processes
 
 /// A server that listens at a control socket and passes operators' requests to a handler.
 ///
@@ -54,8 +55,7 @@ public final class ControlServer: Sendable {
 
     private let path: String
     private let handler: any ControlHandler
-    private let allowedUserIDs: Set<UInt32>
-    private let groupID: UInt32?
+    private let roles: OperatorRoles
     private let grace: Duration
     private let limits: ConnectionLimits
     private let yields: @Sendable () -> Bool
@@ -74,9 +74,10 @@ public final class ControlServer: Sendable {
     /// - Parameters:
     ///   - path: the path of the socket, as a runtime directory's `controlSocket`. Its directory is made with mode 0700 when it is missing.
     ///   - handler: the handler that carries requests out.
-    ///   - allowedUserIDs: the users who may connect, by the kernel's word; nil means the user of this process.
-    ///   - groupID: a group whose members may connect too; nil means none. The socket then has mode 0660 and the directory lets the group pass,
-    ///     so that the kernel keeps all others out. A process that isn't root's must be a member itself.
+    ///   - allowedUserIDs: the users who may connect and have every role, by the kernel's word; nil means the user of this process, and root.
+    ///   - groups: the groups whose members may connect too, with their roles, of which a member of several has the highest. The socket
+    ///     then has mode 0660 or an access control list, and lets pass the directory, so that the kernel keeps all others out. With one group, a
+    ///     process that isn't root's must be a member itself.
     ///   - grace: the time after ``close()`` in which open requests are still answered.
     ///   - limits: the limits of connections.
     ///   - yields: returns whether ``run()`` ends when the directory was removed and another daemon uses the new one of its name; otherwise
@@ -85,7 +86,7 @@ public final class ControlServer: Sendable {
         path: String,
         handler: any ControlHandler,
         allowedUserIDs: Set<UInt32>? = nil,
-        groupID: UInt32? = nil,
+        groups: [UInt32: OperatorRole] = [:],
         grace: Duration = .seconds(2),
         limits: ConnectionLimits = ConnectionLimits(),
         yields: @escaping @Sendable () -> Bool = { true }
@@ -98,8 +99,7 @@ public final class ControlServer: Sendable {
         ledger = RequestLedger(maximumBytes: limits.maximumKeptBytes)
         self.path = path
         self.handler = handler
-        self.allowedUserIDs = allowedUserIDs ?? [geteuid()]
-        self.groupID = groupID
+        roles = OperatorRoles(userIDs: allowedUserIDs ?? [geteuid(), 0], groups: groups)
         self.grace = grace
     }
 
@@ -114,7 +114,7 @@ public final class ControlServer: Sendable {
         let failure = state.withLock { state -> ControlError? in
             guard case .idle = state.phase else { return nil }
             do throws(ControlError) {
-                state.phase = .listening(try ControlEndpoint(path: path, groupID: groupID))
+                state.phase = .listening(try ControlEndpoint(path: path, groups: roles.groups.keys.sorted()))
                 return nil
             } catch {
                 return error
@@ -273,7 +273,7 @@ public final class ControlServer: Sendable {
         guard let conversation = begin(on: connection, of: node, links, seat) else { return }
         await withDiscardingTaskGroup { group in
             group.addTask { if await conversation.hasFallenSilent(for: Self.silenceLimit) { connection.close() } }
-            await conversation.run(allowedUserIDs: nil)
+            await conversation.run()
             group.cancelAll()
         }
         release(conversation)
@@ -289,6 +289,7 @@ public final class ControlServer: Sendable {
         let conversation = ControlConversation(
             on: connection,
             node: node,
+            roles: roles,
             handler: handler,
             ledger: ledger,
             intake: intake,
@@ -344,8 +345,7 @@ public final class ControlServer: Sendable {
             group.addTask {
                 while await self.connections.hasIdled(seat), await !conversation.endIdle() {}
             }
-            // Of a group's socket, the kernel has let in those who may connect.
-            await conversation.run(allowedUserIDs: groupID == nil ? allowedUserIDs : nil)
+            await conversation.run()
             group.cancelAll()
         }
     }

@@ -140,7 +140,7 @@ public final class Daemon: Service {
         server = ControlServer(
             path: directory.controlSocket,
             handler: handler,
-            groupID: try configuration.operators.group.map { group throws(ProcessError) in try Account.groupID(group) },
+            groups: try configuration.operators.roles(),
             yields: { [runtime] in !runtime.hasProcesses }
         )
         upgrade.use(server)
@@ -270,5 +270,19 @@ public final class Daemon: Service {
             if error.code == .alreadyRunning { shutdown.begin() }
             throw error
         }
+    }
+}
+
+extension OperatorConfiguration {
+    /// Returns the roles of the groups by their numbers; a group that is named twice has the higher one.
+    ///
+    /// Blocks while the groups are looked up.
+    fileprivate func roles() throws(ProcessError) -> [UInt32: OperatorRole] {
+        var roles: [UInt32: OperatorRole] = [:]
+        for group in groups {
+            let number = try Account.groupID(group.name)
+            roles[number] = max(group.role, roles[number] ?? group.role)
+        }
+        return roles
     }
 }

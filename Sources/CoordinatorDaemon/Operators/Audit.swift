@@ -30,9 +30,16 @@ final class Audit: Sendable {
             end(operation, peer, requester, "ok", nil, ContinuousClock.now - began)
             return value
         } catch {
-            end(operation, peer, requester, error.code.name, error.message, ContinuousClock.now - began)
+            end(operation, peer, requester, error.code.name, error, ContinuousClock.now - began)
             throw error
         }
+    }
+
+    /// Records a request that the requester's role doesn't allow.
+    func refused(_ operation: ControlOperation, from requester: Requester, _ error: ControlError) {
+        let peer = Peer(requester, user: requester.passage == nil ? user(requester.userID) : requester.passage?.origin.user)
+        log("an operator's request was refused", operation, peer, ["error": "\(error.message)"], level: .warning)
+        append(operation, peer, requester, error.code.name, error.message, .zero)
     }
 
     /// Records that an operator on another node looks at this one as a whole: it's more than what is about a subtree of the cluster.
@@ -60,14 +67,25 @@ final class Audit: Sendable {
         _ peer: Peer,
         _ requester: Requester,
         _ outcome: String,
-        _ error: String?,
+        _ error: ControlError?,
         _ duration: Duration
     ) {
         var metadata: Logger.Metadata = ["outcome": "\(outcome)", "duration": "\(duration.wholeMilliseconds)ms"]
-        if let error { metadata["error"] = "\(error.cut(to: 1024))" }
+        if let error { metadata["error"] = "\(error.message.cut(to: 1024))" }
         log("an operator's request has ended", operation, peer, metadata)
         // Messages may be frequent, and the ring would hold nothing else.
         guard !operation.isMessage else { return }
+        append(operation, peer, requester, outcome, error?.message, duration)
+    }
+
+    private func append(
+        _ operation: ControlOperation,
+        _ peer: Peer,
+        _ requester: Requester,
+        _ outcome: String,
+        _ error: String?,
+        _ duration: Duration
+    ) {
         let request = ControlEvent.Request(
             operation: operation.name,
             uid: requester.userID,

@@ -72,6 +72,10 @@ struct ControlRequestHandler: ControlHandler {
         }
     }
 
+    func refused(_ operation: ControlOperation, from requester: Requester, _ error: ControlError) {
+        audit.refused(operation, from: requester, error)
+    }
+
     func stream(
         _ operation: ControlOperation,
         from requester: Requester,

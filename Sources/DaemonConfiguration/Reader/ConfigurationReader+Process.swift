@@ -35,10 +35,20 @@ extension ConfigurationReader {
         return text(node, name, expected: "the name or the number of an account")
     }
 
-    /// Reads which users may operate the daemon.
+    /// Reads which users may operate the daemon: a group, or a list of groups.
     mutating func operators(_ node: YAMLNode) -> OperatorConfiguration {
-        guard let fields = self.fields(node, "`operators`", keys: ["group"]) else { return OperatorConfiguration() }
-        let group = fields["group"].flatMap { self.account($0, "`group`") }
+        if case .mapping(let pairs) = node.content, pairs.isEmpty { return OperatorConfiguration() }
+        guard case .sequence(let nodes) = node.content else {
+            return OperatorConfiguration(groups: operatorGroup(node, "`operators`").map { [$0] } ?? [])
+        }
+        return OperatorConfiguration(groups: nodes.compactMap { self.operatorGroup($0, "an item of `operators`") })
+    }
+
+    private mutating func operatorGroup(_ node: YAMLNode, _ name: String) -> OperatorConfiguration.Group? {
+        guard let fields = self.fields(node, name, keys: ["group", "role"]) else { return nil }
+        let role: OperatorRole? = fields["role"].flatMap { self.choice($0, "`role`") }
+        let expected = "the name or the number of a group"
+        let group = required("group", of: fields, expected: expected).flatMap { self.account($0, "`group`") }
         if checksFiles, let group, let node = fields["group"] {
             do throws(ProcessError) {
                 _ = try Account.groupID(group)
@@ -46,7 +56,7 @@ extension ConfigurationReader {
                 report(at: node.mark, error.message)
             }
         }
-        return OperatorConfiguration(group: group)
+        return group.map { OperatorConfiguration.Group($0, role: role ?? .operate) }
     }
 
     private mutating func umask(_ node: YAMLNode) -> UInt32? {

@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import NNG
+import Processes
 import TestSupport
 import Testing
 import WireProtocol
@@ -23,7 +24,7 @@ struct NodeLinkTests {
                 Set(b.requests.map(\.requester))
                     == Set(
                         (0..<20).map {
-                            Requester(processID: 77, userID: 1001, requestID: "\($0)", passage: passage)
+                            Requester(processID: 77, userID: 1001, role: .operate, requestID: "\($0)", passage: passage)
                         }
                     )
             )

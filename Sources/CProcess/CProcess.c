@@ -493,8 +493,9 @@ struct reading {
     // The pipe by which the next path is announced, for one that only looks; -1: none.
     int requests;
     int descriptor_limit;
-    // The user as whom the file is read if that user could have replaced it.
+    // The user as whom the file is read: always, or if that user could have replaced it.
     struct coordinator_process_attributes *reader;
+    int always_as_reader;
     char *bytes;
     size_t capacity;
     size_t size;
@@ -600,7 +601,7 @@ static int is_replaceable(const char *path, int links) {
 static void tell_content_as_reader(struct reading *reading) {
     keep_status_only(reading);
     const struct coordinator_process_attributes *reader = reading->reader;
-    if (is_replaceable(reading->path, 0)
+    if ((reading->always_as_reader || is_replaceable(reading->path, 0))
         && (syscall(SYS_setgroups, (size_t)reader->group_count, reader->groups) != 0
             || syscall(SYS_setresgid, reader->group, reader->group, reader->group) != 0
             || syscall(SYS_setresuid, reader->user, reader->user, reader->user) != 0)) {
@@ -617,6 +618,7 @@ pid_t coordinator_process_begin_reading(
     int flags,
     size_t maximum,
     const struct coordinator_process_attributes *reader,
+    int always_as_reader,
     int status,
     int requests,
     void **memory)
@@ -636,6 +638,7 @@ pid_t coordinator_process_begin_reading(
         .requests = requests,
         .descriptor_limit = limit.rlim_cur > INT_MAX ? INT_MAX : (int)limit.rlim_cur,
         .reader = (struct coordinator_process_attributes *)reader,
+        .always_as_reader = always_as_reader,
         .bytes = (char *)(reading + 1),
         .capacity = capacity,
         .size = size,

@@ -97,9 +97,10 @@ private struct Scanner {
         var name = ""
         while let scalar = rest.first, scalar != "=", scalar != "\n" { name.unicodeScalars.append(take() ?? scalar) }
         while name.last == " " || name.last == "\t" { name.removeLast() }
-        guard take() == "=" else { throw error("`\(name)` has no value; expected NAME=value", line: start) }
+        // The line may be the middle of a secret, and the error is shown to all who look at the child.
+        guard take() == "=" else { throw error("there is no `=`; expected NAME=value", line: start) }
         guard Self.isName(name) else {
-            throw error("`\(name)` isn't the name of a variable; expected letters, digits and underscores", line: start)
+            throw error("what stands before `=` isn't the name of a variable; expected letters, digits and underscores", line: start)
         }
         return name
     }

@@ -85,10 +85,12 @@ package enum RegularFile {
     ///   - maximum: The size of the largest file, in bytes.
     ///   - account: That of a process for which the file is read. When another user than root and this process's could have put the file
     ///     there, it's opened as the account's, who is shown no other user's files this way.
+    ///   - isItsFile: Whether it's opened as the account's in any case: the account's user has named it.
     package static func read(
         _ path: String,
         upTo maximum: Int,
         for account: Account? = nil,
+        isItsFile: Bool = false,
         within limit: Duration = BlockingCalls.usualLimit
     ) throws(Failure) -> [UInt8] {
         guard !path.utf8.contains(0) else { throw .notOpened(errno: EINVAL) }
@@ -97,7 +99,7 @@ package enum RegularFile {
             if .now >= deadline { throw .hangs(since: former.since) }
             usleep(interval)
         }
-        let reading = try begin(path, maximum, account)
+        let reading = try begin(path, maximum, account, isItsFile: isItsFile)
         guard reading.hasEnded(within: deadline - .now) else {
             kill(reading.processID, SIGKILL)
             state.withLock { $0.hanging[path, default: []].append(reading) }
@@ -131,6 +133,7 @@ package enum RegularFile {
         _ path: String,
         _ maximum: Int,
         _ account: Account? = nil,
+        isItsFile: Bool = false,
         requests: Int32 = -1
     ) throws(Failure) -> Reading {
         var (status, writing): (Int32, Int32) = (-1, -1)
@@ -144,8 +147,9 @@ package enum RegularFile {
         // What looks for orphans must take it for none.
         let processID = ProcessSpawner.shared.thread.spawned.withLock { spawned in
             let processID =
-                reader.map { $0.withC { coordinator_process_begin_reading(path, flags, maximum, $0, writing, requests, &memory) } }
-                ?? coordinator_process_begin_reading(path, flags, maximum, nil, writing, requests, &memory)
+                reader.map {
+                    $0.withC { coordinator_process_begin_reading(path, flags, maximum, $0, isItsFile ? 1 : 0, writing, requests, &memory) }
+                } ?? coordinator_process_begin_reading(path, flags, maximum, nil, 0, writing, requests, &memory)
             if processID > 0 { spawned.insert(processID) }
             return processID
         }

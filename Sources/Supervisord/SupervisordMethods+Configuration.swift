@@ -54,7 +54,7 @@ extension SupervisordMethods {
         do throws(ControlError) {
             plan = try ControlJSON.decode(ConfigurationChanges.self, from: try await daemon.call(.configurationDifference(file: nil)))
         } catch {
-            throw error.code == .badConfiguration ? XMLRPCFault(.cantReread, error.message) : error
+            throw error.code == .badConfiguration ? XMLRPCFault(.cantReread, error.withoutQuotation.message) : error
         }
         let present = Set(try await processes().map(\.group))
         var found: [String: RereadGroups.Difference] = [:]

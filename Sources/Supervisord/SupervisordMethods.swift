@@ -262,6 +262,6 @@ extension XMLRPCFault {
             case .notRunning: .notRunning
             default: .failed
             }
-        self.init(code, error.message)
+        self.init(code, error.withoutQuotation.message)
     }
 }

@@ -129,9 +129,12 @@ struct SupervisorctlTests {
             #expect(try await console.node("/calm").pid != calm)
             #expect(try await console.node("/team/two").pid == two)
             #expect(try await ctl("reread") == "No config updates to processes\n")
-            try console.change { $0.replacing("key: fresh", with: "key: [") }
-            #expect(try await ctl("reread").hasPrefix("ERROR: CANT_REREAD: "))
-            try console.change { $0.replacing("key: [", with: "key: fresh") }
+            try console.change { $0.replacing("key: fresh", with: "sesame: fresh") }
+            let refused = [try await ctl("reread"), try await console.get("/api/v1/config-diff").body]
+            #expect(refused[0].hasPrefix("ERROR: CANT_REREAD: ") && refused[1].contains("badConfiguration"), "\(refused)")
+            // Who asks isn't known, and problems quote the file.
+            #expect(!refused.contains { $0.contains("sesame") }, "\(refused)")
+            try console.change { $0.replacing("sesame: fresh", with: "key: fresh") }
 
             #expect(try await ctl("clear calm") == "calm: ERROR (failed)\n")
             #expect(try await ctl("clear none") == "none: ERROR (no such process)\n")

@@ -10,9 +10,84 @@ struct OperatorGroupTests {
     private static let tree = "children: [{ key: sleeper, program: { command: [sleep, '1000'] } }]\n"
 
     /// Runs a command of coordinatorctl as another user.
-    private static func control(_ daemon: RunningDaemon, _ executable: String, _ identity: [String]) async throws -> BuiltProgram.Ended {
-        let command = ["--reuid=54322"] + identity + [executable, "--runtime-dir", "\(daemon.directory)/run", "status", "/sleeper"]
+    private static func control(
+        _ daemon: RunningDaemon,
+        _ executable: String,
+        _ identity: [String],
+        _ command: [String] = ["status", "/sleeper"]
+    ) async throws -> BuiltProgram.Ended {
+        let command = ["--reuid=54322"] + identity + [executable, "--runtime-dir", "\(daemon.directory)/run"] + command
         return try await BuiltProgram(path: "/usr/bin/setpriv").run(command)
+    }
+
+    /// An operator's command, the groups as whose member it's given, and its exit code.
+    private struct Attempt: Sendable {
+        let groups: [Int]
+        let command: [String]
+        let code: Int32
+
+        init(_ groups: Int..., command: String, _ code: Int32) {
+            (self.groups, self.command, self.code) = (groups, command.split(separator: " ").map(String.init), code)
+        }
+    }
+
+    @Test("does what its role allows, the highest of several, and reads nothing that it couldn't read itself")
+    func roles() async throws {
+        let files = try TemporaryDirectory()
+        let executable = try await Self.copy(in: files)
+        let secret = "sesame-\(getpid())"
+        let (shown, hidden, link) = (files.file("shown.yaml"), files.file("hidden.yaml"), files.file("link.yaml"))
+        try Files.write(Self.tree, to: shown)
+        try Files.write("\(secret): 1\n", to: hidden)
+        chmod(shown, 0o644)
+        chmod(hidden, 0o600)
+        symlink(hidden, link)
+        let (observers, operators, administrators, others) = (54_331, 54_332, 54_333, 54_334)
+        let groups = "[{ group: \(observers), role: observe }, { group: \(operators) }, { group: \(administrators), role: administer }]"
+        try await RunningDaemon.with("\(Self.tree)operators: \(groups)\n") { daemon in
+            chmod(daemon.directory, 0o711)
+            func make(_ attempts: [Attempt]) async throws {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for attempt in attempts {
+                        group.addTask {
+                            let groups = attempt.groups.map(String.init).joined(separator: ",")
+                            let ended = try await Self.control(
+                                daemon,
+                                executable,
+                                ["--regid=54322", "--groups=\(groups)"],
+                                attempt.command
+                            )
+                            #expect(ended.exitCode == attempt.code, "\(attempt): \(ended)")
+                            #expect(!"\(ended)".contains(secret), "\(attempt)")
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+            }
+            try await daemon.eventually("it's up") { try await daemon.node("/sleeper").state == "active" }
+            try await make([
+                Attempt(others, command: "ps", 77), Attempt(observers, command: "ps", 0), Attempt(observers, command: "events", 0),
+                Attempt(observers, command: "config diff", 0), Attempt(observers, command: "signal /sleeper CONT", 77),
+                Attempt(observers, others, command: "config diff \(shown)", 77), Attempt(operators, command: "signal /sleeper CONT", 0),
+                Attempt(observers, operators, command: "signal /sleeper CONT", 0), Attempt(operators, command: "config apply", 77),
+                Attempt(operators, command: "config diff \(hidden)", 77), Attempt(operators, command: "upgrade --dry-run", 77),
+                Attempt(operators, command: "shutdown", 77), Attempt(administrators, command: "config apply \(shown)", 0),
+                Attempt(administrators, command: "config diff \(hidden)", 78), Attempt(administrators, command: "config apply \(link)", 78),
+                Attempt(administrators, command: "upgrade --dry-run", 0),
+            ])
+            // The daemon's own file, with a problem that quotes it.
+            try daemon.rewrite("\(secret): 1\n")
+            chmod("\(daemon.directory)/tree.yaml", 0o600)
+            try await make([
+                Attempt(observers, command: "config diff", 78), Attempt(administrators, command: "config apply", 78),
+                Attempt(administrators, command: "upgrade --dry-run", 78), Attempt(observers, command: "events --json", 0),
+            ])
+            #expect(try await daemon.control("config", "apply").errors.contains(secret))
+            let events = try await daemon.control("events", "--json").output
+            #expect(!events.contains(secret))
+            let refusals = events.split(separator: "\n").filter { $0.contains("notPermitted") && $0.contains(#""uid":54322"#) }
+            #expect(refusals.count == 6, "\(refusals)")
+        }
     }
 
     /// A copy of coordinatorctl that every user can reach.

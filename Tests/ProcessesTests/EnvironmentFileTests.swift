@@ -23,8 +23,9 @@ struct EnvironmentFileTests {
     @Test(
         "A line that is none is an error with its number",
         arguments: [
-            ("A=b\n\nC", "f:3: `C` has no value"), ("export A=b", "f:1: `export A` isn't the name"), ("9=a", "f:1: `9` isn't"),
-            ("A=b\nB=\"c\nd", "f:2: the quotes that begin here have no end"), ("=b", "f:1: `` isn't the name"),
+            ("A=b\n\nC", "f:3: there is no `=`"), ("export A=b", "f:1: what stands before `=` isn't the name"),
+            ("9=a", "f:1: what stands before `=` isn't"),
+            ("A=b\nB=\"c\nd", "f:2: the quotes that begin here have no end"), ("=b", "f:1: what stands before `=` isn't"),
         ]
     )
     func errors(text: String, message: String) {

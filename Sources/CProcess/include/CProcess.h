@@ -99,7 +99,8 @@ enum coordinator_process_reading {
 // With `requests`, the reading end of a pipe, the process looks at files instead: for each byte that it reads there it tells the mode of the file
 // whose path is in the bytes, with 1 << 32 if it may be executed, or the negated errno; it ends with the pipe.
 //
-// With `reader` the file is opened as that user, if another user than root and this process's could have put it there.
+// With `reader` the file is opened as that user: always if `always_as_reader` isn't 0, else if another user than root and this process's could
+// have put it there.
 //
 // Returns the number of the process, which only `coordinator_process_reap_reader` waits for (1: it has ended), or the negated errno.
 pid_t coordinator_process_begin_reading(
@@ -107,6 +108,7 @@ pid_t coordinator_process_begin_reading(
     int flags,
     size_t maximum,
     const struct coordinator_process_attributes *reader,
+    int always_as_reader,
     int status,
     int requests,
     void **memory);

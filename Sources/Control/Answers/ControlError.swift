@@ -16,6 +16,13 @@ public struct ControlError: Error, Hashable, Sendable, CustomStringConvertible {
         self.epoch = epoch
     }
 
+    /// The error without what it quotes of a configuration file, for those who may not be able to read the file.
+    public var withoutQuotation: ControlError {
+        guard code == .badConfiguration else { return self }
+        let advice = "`coordinatorctl config check FILE` shows them to those who may read it"
+        return ControlError(code, "the daemon's configuration file has problems; nothing was changed, and \(advice)")
+    }
+
     /// The message without the code.
     public var description: String { message }
 }

@@ -61,6 +61,7 @@ extension Refusal {
             case .timedOut: .gatewayTimeout
             default: .conflict
             }
-        self.init(status, error.code.name, error.message)
+        // Who asks isn't known here.
+        self.init(status, error.code.name, error.withoutQuotation.message)
     }
 }

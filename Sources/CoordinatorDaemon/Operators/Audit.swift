@@ -75,7 +75,8 @@ final class Audit: Sendable {
         log("an operator's request has ended", operation, peer, metadata)
         // Messages may be frequent, and the ring would hold nothing else.
         guard !operation.isMessage else { return }
-        append(operation, peer, requester, outcome, error?.message, duration)
+        // All who may look at the tree see the events.
+        append(operation, peer, requester, outcome, error?.withoutQuotation.message, duration)
     }
 
     private func append(

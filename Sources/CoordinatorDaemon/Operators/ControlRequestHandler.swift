@@ -67,13 +67,18 @@ struct ControlRequestHandler: ControlHandler {
             do {
                 return try await perform(operation, from: requester)
             } catch {
-                throw ControlError(error)
+                throw withholding(ControlError(error), operation, requester)
             }
         }
     }
 
     func refused(_ operation: ControlOperation, from requester: Requester, _ error: ControlError) {
         audit.refused(operation, from: requester, error)
+    }
+
+    /// Returns an error without what it quotes of the daemon's file, which isn't for everyone who may have it applied.
+    private func withholding(_ error: ControlError, _ operation: ControlOperation, _ requester: Requester) -> ControlError {
+        requester.foreignAccount == nil || operation.namesConfigurationFile ? error : error.withoutQuotation
     }
 
     func stream(
@@ -184,8 +189,8 @@ struct ControlRequestHandler: ControlHandler {
             try ControlJSON.value(of: await SignalResult.sending(signal, to: try place(path, operation), in: runtime))
         case .trace(let path, let message, let payload, let timeout):
             try ControlJSON.value(of: await TraceResult.asking(message, payload, at: try place(path), timeout: timeout, in: runtime))
-        case .configurationDifference(let file): try ControlJSON.value(of: await keeper.plan(file))
-        case .configurationApplication(let file): try ControlJSON.value(of: await keeper.apply(file))
+        case .configurationDifference(let file): try ControlJSON.value(of: await keeper.plan(file, for: requester))
+        case .configurationApplication(let file): try ControlJSON.value(of: await keeper.apply(file, for: requester))
         case .upgrade(let executable, let wait, let isDryRun):
             try await upgrade.carryOut(
                 Upgrade.Wish(executable: executable, wait: wait, isDryRun: isDryRun, requestID: requester.requestID)
@@ -365,6 +370,16 @@ struct ControlRequestHandler: ControlHandler {
 
     private func place(_ text: String) throws(ControlError) -> CoordinatorPath {
         try CoordinatorPath(operand: text)
+    }
+}
+
+extension ControlOperation {
+    /// Whether the operation names a configuration file, which is then read as its requester.
+    fileprivate var namesConfigurationFile: Bool {
+        switch self {
+        case .configurationDifference(let file), .configurationApplication(let file): file != nil
+        default: false
+        }
     }
 }
 

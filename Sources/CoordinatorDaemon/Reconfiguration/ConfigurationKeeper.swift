@@ -2,7 +2,9 @@ import ConcurrencySupport
 import Control
 import Coordinators
 import DaemonConfiguration
+import Glibc
 import Logging
+import Processes
 
 /// The configuration of the running daemon, and the ways to change it.
 ///
@@ -52,21 +54,23 @@ final class ConfigurationKeeper: Sendable {
 
     /// Returns the steps that ``apply(_:)`` would take, and takes none.
     ///
-    /// - Parameter file: the path of a file; nil means that of the daemon.
-    func plan(_ file: String?) async throws(ControlError) -> ConfigurationChanges {
-        let (next, _) = try await read(file, to: "compare")
+    /// - Parameters:
+    ///   - file: The path of a file, which is read as the requester's user; nil means that of the daemon, which the daemon reads itself.
+    ///   - requester: The one who has named the file; nil: the daemon itself.
+    func plan(_ file: String?, for requester: Requester?) async throws(ControlError) -> ConfigurationChanges {
+        let (next, _) = try await read(file, for: requester, to: "compare")
         return ConfigurationChanges(ConfigurationPlan(from: configuration, to: next), file: file ?? self.file)
     }
 
     /// Follows a file: starts, stops and changes the children whose description differs, and leaves all others alone.
     ///
     /// - Throws: `badConfiguration` with all problems; nothing is changed then.
-    func apply(_ file: String?) async throws(ControlError) -> ConfigurationChanges {
+    func apply(_ file: String?, for requester: Requester? = nil) async throws(ControlError) -> ConfigurationChanges {
         try await turn.pass { () async throws(ControlError) in
             self.notifier.reloading("applying the configuration")
             defer { self.notifier.reloaded() }
             // Read in the turn: of two files that are applied one after the other, the second is what holds.
-            let (next, text) = try await self.read(file, to: "apply")
+            let (next, text) = try await self.read(file, for: requester, to: "apply")
             await self.cluster?.renew()
             return await self.follow(next, text, file: file ?? self.file)
         }
@@ -125,14 +129,23 @@ final class ConfigurationKeeper: Sendable {
     }
 
     /// - Parameter purpose: What the file is read for: a comparison that hangs doesn't keep a change from being made.
-    private func read(_ file: String?, to purpose: String) async throws(ControlError) -> (configuration: DaemonConfiguration, text: String)
-    {
-        let file = file ?? self.file
+    private func read(
+        _ named: String?,
+        for requester: Requester?,
+        to purpose: String
+    ) async throws(ControlError) -> (configuration: DaemonConfiguration, text: String) {
+        let file = named ?? self.file
+        // Problems quote the text, and a file that has none is followed: neither is for those who can't read it.
+        let account = named == nil ? nil : requester?.foreignAccount
+        guard account == nil || geteuid() == 0 else {
+            let advice = "have the daemon's own file changed, and apply that"
+            throw ControlError(.notPermitted, "\(file) can't be read as the user who names it, because the daemon isn't root's; \(advice)")
+        }
         let result: Result<(configuration: DaemonConfiguration, text: String), ConfigurationError>
         do throws(BlockingCalls.Failure) {
             result = try await BlockingCalls.shared.run("configuration to \(purpose)", within: Self.readingLimit) {
                 do throws(ConfigurationError) {
-                    let text = try DaemonConfiguration.text(path: file)
+                    let text = try DaemonConfiguration.text(path: file, as: account)
                     return .success((try DaemonConfiguration.parse(text: text, file: file, checkingFiles: true), text))
                 } catch {
                     return .failure(error)
@@ -155,5 +168,14 @@ final class ConfigurationKeeper: Sendable {
         } catch {
             throw ControlError(.badConfiguration, error.description)
         }
+    }
+}
+
+extension Requester {
+    /// The account of a requester who isn't the daemon's own user, nor root: what the daemon can read isn't for that one.
+    var foreignAccount: Account? {
+        if passage == nil, [0, geteuid()].contains(userID) { return nil }
+        // Without a known group, that of no one: none would leave the process in the daemon's.
+        return Account(user: userID, group: groupIDs.first ?? 65_534, groups: groupIDs)
     }
 }

@@ -1,5 +1,5 @@
 import Glibc
-import Processes
+package import Processes
 
 extension DaemonConfiguration {
     /// The size of the largest file, in bytes; a larger file isn't a configuration that a person wrote.
@@ -24,6 +24,11 @@ extension DaemonConfiguration {
     /// - Throws: a problem when the file can't be read, or isn't UTF-8.
     public static func text(path: String, allowsPipes: Bool = false) throws(ConfigurationError) -> String {
         try SourceText.decode(try contents(ofFile: path, allowsPipes: allowsPipes), file: path)
+    }
+
+    /// Returns the text of the file at `path`, as an account's user may read it, or without an account as this process may.
+    package static func text(path: String, as account: Account?) throws(ConfigurationError) -> String {
+        try SourceText.decode(try contents(ofFile: path, as: account), file: path)
     }
 
     /// Reads a configuration from `text`; `file` is the name that problems show.
@@ -68,8 +73,14 @@ extension DaemonConfiguration {
         try parse(text: try SourceText.decode(bytes, file: file), file: file, checkingFiles: checkingFiles)
     }
 
-    /// - Parameter allowsPipes: Whether the file may be a pipe, of which the caller may wait for the end.
-    package static func contents(ofFile path: String, allowsPipes: Bool = false) throws(ConfigurationError) -> [UInt8] {
+    /// - Parameters:
+    ///   - allowsPipes: Whether the file may be a pipe, of which the caller may wait for the end.
+    ///   - account: The account as whose the file is opened; nil: this process's.
+    package static func contents(
+        ofFile path: String,
+        allowsPipes: Bool = false,
+        as account: Account? = nil
+    ) throws(ConfigurationError) -> [UInt8] {
         func failure(_ message: String) -> ConfigurationError {
             ConfigurationError(problems: [.init(file: path, line: 0, column: 0, message: message)])
         }
@@ -79,7 +90,7 @@ extension DaemonConfiguration {
         // Nothing but its writer can delay a pipe that the caller has given to this process.
         if allowsPipes, isPipe(path) { return try contents(ofPipe: path, failure) }
         do throws(RegularFile.Failure) {
-            return try RegularFile.read(path, upTo: maximumFileSize)
+            return try RegularFile.read(path, upTo: maximumFileSize, for: account, isItsFile: true)
         } catch {
             switch error {
             case .notOpened(let errno):

@@ -34,6 +34,11 @@ package struct Account: Sendable, Hashable {
         return account.isOurs ? nil : account
     }
 
+    /// Creates the account that a process has, by the kernel's word.
+    package init(user: UInt32, group: UInt32, groups: [UInt32]) {
+        (self.user, self.group, self.groups, environment) = (user, group, groups, [:])
+    }
+
     /// Finds the account that attributes name; may block.
     package init(of attributes: ProcessAttributes) throws(ProcessError) {
         let entry = try Self.entry(of: attributes.user)

@@ -27,7 +27,8 @@ extension ConfigurationCommand {
             abstract: "Show what `config apply` would change; changes nothing.",
             discussion: """
                 Compares a file with the configuration of the running daemon, which reads and checks the file. Each line begins with + (added), \
-                - (removed) or ~ (changed), and says which keys differ and whether the child is restarted for it.
+                - (removed) or ~ (changed), and says which keys differ and whether the child is restarted for it. A file \
+                that is named is read as the user who runs this command, and needs the role `administer`.
                 """
         )
 
@@ -45,7 +46,8 @@ extension ConfigurationCommand {
             abstract: "Have the running daemon follow its configuration file, or another one.",
             discussion: """
                 Only children that differ are started, stopped or restarted; all others keep their processes. A file with any problem changes \
-                nothing. Exits with 1 when a change failed, such as a child that can't be started; the others are made all the same.
+                nothing; one that is named is read as the user who runs this command. Exits with 1 when a change failed, such as a child that \
+                can't be started; the others are made all the same.
                 """
         )
 

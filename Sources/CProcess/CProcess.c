@@ -4,6 +4,8 @@
 
 #include "CProcess.h"
 
+#include "CCalls.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -39,47 +41,13 @@
 
 extern char **environ;
 
-// Between clone and execve a child runs in the parent's memory, beside the parent's threads, with the registers of the thread that has cloned
-// it: so also with its errno. The child's functions therefore use no function of the C library: they make their system calls themselves, and
-// find all that they need in their `struct spawn`. A sanitizer, which would note in the parent's memory what the child does, leaves them out.
-#define IN_CHILD
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
 // The thread sanitizer's clone(2) refuses CLONE_VM.
 extern int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...);
-#undef IN_CHILD
-#define IN_CHILD __attribute__((disable_sanitizer_instrumentation))
 #define clone __clone
 #endif
 #endif
-
-// A system call that leaves errno alone; a result below zero is the negated errno.
-#define CALL(...) CALL_WITH(__VA_ARGS__, 0, 0, 0, 0, 0)
-#define CALL_WITH(number, first, second, third, fourth, fifth, ...) \
-    call((number), (long)(first), (long)(second), (long)(third), (long)(fourth), (long)(fifth))
-IN_CHILD static inline long call(long number, long first, long second, long third, long fourth, long fifth) {
-#if defined(__x86_64__)
-    register long r10 __asm__("r10") = fourth;
-    register long r8 __asm__("r8") = fifth;
-    __asm__ volatile("syscall"
-                     : "+a"(number)
-                     : "D"(first), "S"(second), "d"(third), "r"(r10), "r"(r8)
-                     : "rcx", "r11", "cc", "memory");
-    return number;
-#elif defined(__aarch64__)
-    register long x8 __asm__("x8") = number;
-    register long x0 __asm__("x0") = first;
-    register long x1 __asm__("x1") = second;
-    register long x2 __asm__("x2") = third;
-    register long x3 __asm__("x3") = fourth;
-    register long x4 __asm__("x4") = fifth;
-    __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "cc", "memory");
-    return x0;
-#else
-    long result = syscall(number, first, second, third, fourth, fifth);
-    return result < 0 ? -errno : result;
-#endif
-}
 
 // Whether `call` leaves errno alone, so that a child may run in the parent's memory.
 #if defined(__x86_64__) || defined(__aarch64__)
@@ -540,7 +508,30 @@ IN_CHILD static int tell_content(void *context) {
     while (1) CALL(SYS_exit_group, 0);
 }
 
-// Answers with what is at the paths that it's asked for, one after the other: the file's mode, and above it whether it may be executed.
+// What is at a path: the file's mode, and above it whether it may be executed.
+IN_CHILD static int64_t mode_of(struct reading *reading) {
+    struct statx information;
+    int64_t result = CALL(SYS_statx, AT_FDCWD, reading->bytes, 0, STATX_TYPE, &information);
+    if (result < 0) return result;
+    int is_executable = CALL(SYS_faccessat, AT_FDCWD, reading->bytes, X_OK) == 0;
+    return information.stx_mode | (int64_t)is_executable << 32;
+}
+
+// Whether a path leads to a safe place: the place is left where the path was.
+IN_CHILD static int64_t place_of(struct reading *reading) {
+    struct coordinator_place place, *opened = (struct coordinator_place *)reading->bytes;
+    int result = coordinator_place_find(reading->bytes, 0, &place);
+    if (result < 0) {
+        __builtin_memcpy_inline(opened, &place, sizeof place);
+    } else {
+        result = coordinator_place_look(&place, opened);
+        if (result >= 0) CALL(SYS_close, result);
+    }
+    coordinator_place_close(&place);
+    return result < 0 ? result : 0;
+}
+
+// Answers what it's asked about the paths that it's given, one after the other.
 IN_CHILD static int tell_modes(void *context) {
     struct reading *reading = context;
     CALL(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
@@ -552,48 +543,10 @@ IN_CHILD static int tell_modes(void *context) {
     }
     char request;
     while (CALL(SYS_read, 1, &request, 1) == 1) {
-        struct statx information;
-        int64_t result = CALL(SYS_statx, AT_FDCWD, reading->bytes, 0, STATX_TYPE, &information);
-        if (result >= 0) {
-            int is_executable = CALL(SYS_faccessat, AT_FDCWD, reading->bytes, X_OK) == 0;
-            result = information.stx_mode | (int64_t)is_executable << 32;
-        }
+        int64_t result = request == COORDINATOR_PROCESS_PLACE ? place_of(reading) : mode_of(reading);
         CALL(SYS_write, 0, &result, sizeof result);
     }
     while (1) CALL(SYS_exit_group, 0);
-}
-
-static int is_trusted(uid_t owner) {
-    return owner == 0 || owner == geteuid();
-}
-
-// Whether another user than root and this process's can put another file at a path: one who owns, or may change, a directory on the way,
-// links included. A path that can't be looked at is one.
-static int is_replaceable(const char *path, int links) {
-    if (path[0] != '/' || links > 16) return 1;
-    char place[PATH_MAX] = "/", next[PATH_MAX], whole[PATH_MAX], target[PATH_MAX];
-    struct stat directory, entry;
-    while (1) {
-        while (*path == '/') path++;
-        if (stat(place, &directory) < 0 || !is_trusted(directory.st_uid)) return 1;
-        if (*path == 0) return 0;
-        int length = (int)strcspn(path, "/");
-        if (snprintf(next, sizeof next, "%s%s%.*s", place, place[1] != 0 ? "/" : "", length, path) >= (int)sizeof next) return 1;
-        if (lstat(next, &entry) < 0) return 1;
-        // In a sticky directory, such as /tmp, only the owner of an entry can replace it.
-        int is_shared = (directory.st_mode & (S_IWGRP | S_IWOTH)) != 0 && S_ISDIR(directory.st_mode);
-        if (is_shared && (!(directory.st_mode & S_ISVTX) || !is_trusted(entry.st_uid))) return 1;
-        path += length;
-        if (S_ISLNK(entry.st_mode)) {
-            ssize_t count = readlink(next, target, sizeof target - 1);
-            if (count < 0) return 1;
-            target[count] = 0;
-            const char *start = target[0] == '/' ? "" : place;
-            if (snprintf(whole, sizeof whole, "%s/%s%s", start, target, path) >= (int)sizeof whole) return 1;
-            return is_replaceable(whole, links + 1);
-        }
-        strcpy(place, next);
-    }
 }
 
 // Becomes the user by the system calls themselves, since the C library's functions look for the parent's threads. This process has a copy of
@@ -601,7 +554,7 @@ static int is_replaceable(const char *path, int links) {
 static void tell_content_as_reader(struct reading *reading) {
     keep_status_only(reading);
     const struct coordinator_process_attributes *reader = reading->reader;
-    if ((reading->always_as_reader || is_replaceable(reading->path, 0))
+    if ((reading->always_as_reader || coordinator_place_is_replaceable(reading->path))
         && (syscall(SYS_setgroups, (size_t)reader->group_count, reader->groups) != 0
             || syscall(SYS_setresgid, reader->group, reader->group, reader->group) != 0
             || syscall(SYS_setresuid, reader->user, reader->user, reader->user) != 0)) {

@@ -17,15 +17,19 @@ public enum PrivateDirectory {
     ///   - path: The path, without a slash at its end: with one, a link would count as its target.
     ///   - option: The way to name another directory, for the message, such as ` with --runtime-dir`.
     public static func prepare(_ path: String, option: String = "") throws(Problem) {
-        if mkdir(path, 0o700) == 0 {
-            // The umask may have removed some of the owner's permissions.
-            chmod(path, 0o700)
-        } else if errno != EEXIST {
-            let reason = String(cString: strerror(errno))
-            throw Problem(
-                isUnsafe: false,
-                message: "can't make the runtime directory \(path): \(reason); make its parent, or name another\(option)"
-            )
+        let isOurs: Bool
+        do throws(FilePlace.Failure) {
+            let place = try FilePlace(path, for: .runtimeDirectory)
+            isOurs = place.otherOwner == nil
+            if isOurs { try place.makeDirectory() }
+        } catch {
+            let remedy = error.isUnsafe ? "" : "; make its parent, or name another\(option)"
+            let action = error.isUnsafe ? "use" : "make"
+            throw Problem(isUnsafe: error.isUnsafe, message: "can't \(action) the runtime directory \(path): \(error)\(remedy)")
+        }
+        guard isOurs else {
+            let reason = "another user owns a directory on its way, and could replace it"
+            throw Problem(isUnsafe: true, message: "can't use the runtime directory \(path): \(reason); name another\(option)")
         }
         try authenticate(path, option)
     }

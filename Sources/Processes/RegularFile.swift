@@ -224,14 +224,34 @@ package final class FileLooks {
 
     /// Returns the mode of the file at a path, and whether this process may execute it, or enter it if it's a directory.
     package func look(at path: String) throws(RegularFile.Failure) -> (mode: UInt32, isExecutable: Bool) {
+        let (result, _) = try ask(COORDINATOR_PROCESS_MODE, about: path)
+        guard result >= 0 else { throw .notOpened(errno: Int32(-result)) }
+        return (UInt32(truncatingIfNeeded: result & 0xFFFF), result >> 32 == 1)
+    }
+
+    /// Returns why a file at a path wouldn't be written or shown, because of another user; nil when nothing speaks against it, or nothing is there.
+    package func danger(at path: String) throws(RegularFile.Failure) -> FilePlace.Failure? {
+        let (result, memory) = try ask(COORDINATOR_PROCESS_PLACE, about: path)
+        guard result < 0, let memory else { return nil }
+        // Unsafe: the process has left the place there.
+        let failure = FilePlace.failure(Int32(result), memory.load(as: coordinator_place.self))
+        return failure.isUnsafe ? failure : nil
+    }
+
+    /// - Returns: The answer, and the memory of the process.
+    private func ask(
+        _ request: coordinator_process_request,
+        about path: String
+    ) throws(RegularFile.Failure) -> (answer: Int64, memory: UnsafeMutableRawPointer?) {
         guard case .ready(let process, let requests) = state else {
             if case .failed(let failure) = state { throw failure }
-            return (0, false)
+            return (0, nil)
         }
         let bytes = Array(path.utf8) + [0]
         guard bytes.count <= Int(PATH_MAX) else { throw .notOpened(errno: ENAMETOOLONG) }
-        coordinator_process_read_bytes(process.memory)?.copyMemory(from: bytes, byteCount: bytes.count)
-        var request: UInt8 = 1
+        let memory = coordinator_process_read_bytes(process.memory)
+        memory?.copyMemory(from: bytes, byteCount: bytes.count)
+        var request = UInt8(request.rawValue)
         var result: Int64 = 0
         guard write(requests, &request, 1) == 1 else { throw .notOpened(errno: EPIPE) }
         guard process.hasEnded(within: limit) else {
@@ -243,8 +263,7 @@ package final class FileLooks {
             throw failure
         }
         guard read(process.status, &result, 8) == 8 else { throw .notOpened(errno: EIO) }
-        guard result >= 0 else { throw .notOpened(errno: Int32(-result)) }
-        return (UInt32(truncatingIfNeeded: result & 0xFFFF), result >> 32 == 1)
+        return (result, memory)
     }
 }
 

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "CAccounts.h"
+#include "CPlaces.h"
 #include "CSignals.h"
 #include "CTimers.h"
 
@@ -84,6 +85,12 @@ pid_t coordinator_process_spawn(
     void **memory);
 void coordinator_process_spawn_release(void *memory);
 
+// What a process that looks at files is asked about the path that it's given.
+enum coordinator_process_request {
+    COORDINATOR_PROCESS_MODE = 1,
+    COORDINATOR_PROCESS_PLACE = 2,
+};
+
 // The reasons why a file isn't read, with the error number in the 32 bits below.
 enum coordinator_process_reading {
     COORDINATOR_PROCESS_NOT_OPENED = 1,
@@ -96,8 +103,9 @@ enum coordinator_process_reading {
 // even from its end. It writes an int64_t into `status`, the writing end of a pipe: the number of bytes, or the negated reason. Then, or once
 // the pipe is closed, `coordinator_process_read_bytes` returns the content, until `coordinator_process_end_reading` frees the memory.
 //
-// With `requests`, the reading end of a pipe, the process looks at files instead: for each byte that it reads there it tells the mode of the file
-// whose path is in the bytes, with 1 << 32 if it may be executed, or the negated errno; it ends with the pipe.
+// With `requests`, the reading end of a pipe, the process looks at files instead: for each byte that it reads there it tells about the file whose
+// path is in the bytes its mode, with 1 << 32 if it may be executed, or whether its place is safe, for which it leaves the place in the bytes, or
+// the negated errno; it ends with the pipe.
 //
 // With `reader` the file is opened as that user: always if `always_as_reader` isn't 0, else if another user than root and this process's could
 // have put it there.

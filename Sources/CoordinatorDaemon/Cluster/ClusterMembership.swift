@@ -90,7 +90,7 @@ final class ClusterMembership: Sendable {
         do throws(StoreError) {
             switch configuration.store {
             case .directory(let directory):
-                mkdir(directory, 0o700)
+                try prepare(directory)
                 return .local(try LocalStore(epochs: "\(directory)/epochs"))
             case .etcd(let endpoints):
                 var options = EtcdOptions(endpoints: endpoints, cluster: configuration.name)
@@ -109,6 +109,18 @@ final class ClusterMembership: Sendable {
         } catch {
             throw ProcessError(code: .invalidSpecification, errno: 0, message: error.message)
         }
+    }
+
+    /// Makes the directory of the store, unless there is one; none that another user could replace.
+    static func prepare(_ directory: String) throws(StoreError) {
+        let failure: String
+        do throws(FilePlace.Failure) {
+            guard try FilePlace("\(directory)/epochs", for: .epochs).othersMakeFiles else { return }
+            failure = "other users may make files in it; name a directory of the daemon's own user"
+        } catch {
+            failure = error.description
+        }
+        throw StoreError(code: .unusable, message: "Could not use the store \(directory): \(failure).")
     }
 
     /// Uses a server, which carries out what other nodes pass on.

@@ -2,8 +2,8 @@ import ConcurrencySupport
 import Control
 import Coordinators
 import DaemonConfiguration
-import Glibc
 import Logging
+import Processes
 
 /// The output of one child, on its way to the child's file and to the daemon's standard error.
 ///
@@ -272,10 +272,13 @@ final class ChildLog: Sendable {
         guard writer.dropped.bytes == 0 || writer.file == nil else {
             return writer.dropped.add(block.file.count, block.lines, because: writer.dropped.reason)
         }
-        let error = append(block.file, &writer)
-        guard error != 0 else { return written() }
-        writer.dropped.add(block.file.count, block.lines, because: String(cString: strerror(error)))
-        failed(error, &writer)
+        do throws(FilePlace.Failure) {
+            try append(block.file, &writer)
+            written()
+        } catch {
+            writer.dropped.add(block.file.count, block.lines, because: error.description)
+            failed(error, &writer)
+        }
     }
 
     /// Writes to the file how much is missing, if it can be written by now.
@@ -284,8 +287,7 @@ final class ChildLog: Sendable {
         var bytes: [UInt8] = []
         let gap = LogLine.Gap(bytes: writer.dropped.bytes, lines: writer.dropped.lines, reason: writer.dropped.reason)
         LogEntry.append(gap, Timestamp.bytes(microseconds: Timestamp.nowMicroseconds), path: path, writer.settings.format, to: &bytes)
-        let error = append(bytes, &writer)
-        guard error == 0 else { return failed(error, &writer) }
+        do throws(FilePlace.Failure) { try append(bytes, &writer) } catch { return failed(error, &writer) }
         if writer.hasComplained {
             logger.notice("a child's log can be written again", metadata: metadata(writer, ["dropped.bytes": "\(writer.dropped.bytes)"]))
         }
@@ -294,21 +296,23 @@ final class ChildLog: Sendable {
         written()
     }
 
-    private func append(_ bytes: [UInt8], _ writer: inout Writer) -> Int32 {
-        guard var file = writer.file else { return 0 }
+    private func append(_ bytes: [UInt8], _ writer: inout Writer) throws(FilePlace.Failure) {
+        guard var file = writer.file else { return }
         defer { writer.file = file }
-        var error = file.prepare()
-        // A file that can't be rotated goes on.
-        if error == 0, file.mustRotate(for: bytes.count), case let failure = file.rotate(), failure != 0 { error = file.prepare() }
-        return error == 0 ? file.append(bytes) : error
+        try file.prepare()
+        if file.mustRotate(for: bytes.count) {
+            // A file that can't be rotated goes on.
+            do throws(FilePlace.Failure) { try file.rotate() } catch { try file.prepare() }
+        }
+        try file.append(bytes)
     }
 
-    private func failed(_ error: Int32, _ writer: inout Writer) {
+    private func failed(_ error: FilePlace.Failure, _ writer: inout Writer) {
         writer.retry = .now + Self.retryInterval
         _ = Timers.shared.schedule(at: writer.retry) { [weak self] in self?.tryAgain() }
         guard !writer.hasComplained else { return }
         writer.hasComplained = true
-        let reason: Logger.Metadata = ["error": "\(String(cString: strerror(error)))"]
+        let reason: Logger.Metadata = ["error": "\(error)"]
         logger.warning("a child's log can't be written; what is missing is counted", metadata: metadata(writer, reason))
     }
 

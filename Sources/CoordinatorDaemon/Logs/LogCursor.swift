@@ -1,5 +1,6 @@
 import Control
 import Glibc
+import Processes
 
 /// A reader of one child's log from file to file, which may be rotated meanwhile.
 ///
@@ -31,6 +32,8 @@ struct LogCursor {
     /// What was read, from `position` on not used yet.
     private var buffer: [UInt8] = []
     private var position = 0
+    /// What of the files isn't read because of another user: what was told, and what is to be.
+    private var (refused, untold): (Set<String>, [String]) = ([], [])
     /// The time of the latest entry with one.
     private(set) var time = ""
 
@@ -55,17 +58,20 @@ struct LogCursor {
     /// Returns the next entry; nil when there is none at the moment.
     mutating func next() -> Next? {
         while true {
+            if !untold.isEmpty { return .gap(untold.removeFirst()) }
             if let entry = takeEntry() {
                 if let time = LogEntry.time(of: entry) { self.time = String(decoding: time, as: UTF8.self) }
                 return .entry(entry, time: time)
             }
             if source == nil {
-                guard open(number: oldest) else { return nil }
+                let oldest = oldest()
+                guard open(number: oldest) || !untold.isEmpty else { return nil }
                 continue
             }
             if fill() { continue }
             switch proceed() {
-            case .sameFile: return nil
+            case .sameFile where untold.isEmpty: return nil
+            case .sameFile: continue
             case .nextFile: continue
             case .lost: return .gap("the file that was read has been removed, perhaps with others")
             }
@@ -76,6 +82,7 @@ struct LogCursor {
     mutating func rewind() {
         close()
         (buffer, position, time) = ([], 0, "")
+        (refused, untold) = ([], [])
     }
 
     private mutating func takeEntry() -> ArraySlice<UInt8>? {
@@ -130,6 +137,7 @@ struct LogCursor {
             guard identity(number: 0) != nil else { return .sameFile }
             close()
             (buffer, position) = ([], 0)
+            let oldest = oldest()
             return open(number: oldest) ? .lost : .sameFile
         }
         // The next one may not have been made yet.
@@ -139,17 +147,36 @@ struct LogCursor {
         return open(number: number - 1) ? .nextFile : .sameFile
     }
 
-    private var oldest: Int { stride(from: keep, to: 0, by: -1).first { identity(number: $0) != nil } ?? 0 }
+    private mutating func oldest() -> Int {
+        for number in stride(from: keep, to: 0, by: -1) where identity(number: number) != nil { return number }
+        return 0
+    }
 
-    private func identity(number: Int) -> Identity? {
-        var status = stat()
-        guard stat(LogFile.path(file, number: number), &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
-        return Identity(status)
+    private mutating func identity(number: Int) -> Identity? {
+        do throws(FilePlace.Failure) {
+            let status = try FilePlace(LogFile.path(file, number: number), for: .shownLog).status()
+            return status.st_mode & S_IFMT == S_IFREG ? Identity(status) : nil
+        } catch {
+            refuse(number, error)
+            return nil
+        }
+    }
+
+    /// Keeps in mind that a file isn't shown, which is told once.
+    private mutating func refuse(_ number: Int, _ failure: FilePlace.Failure) {
+        guard failure.isUnsafe else { return }
+        let text = "\(LogFile.path(file, number: number)) isn't shown: \(failure)"
+        if refused.insert(text).inserted { untold.append(text) }
     }
 
     private mutating func open(number: Int) -> Bool {
-        let descriptor = Glibc.open(LogFile.path(file, number: number), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
-        guard descriptor >= 0 else { return false }
+        let descriptor: Int32
+        do throws(FilePlace.Failure) {
+            descriptor = try FilePlace(LogFile.path(file, number: number), for: .shownLog).open()
+        } catch {
+            refuse(number, error)
+            return false
+        }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             Glibc.close(descriptor)

@@ -1,4 +1,5 @@
 import Glibc
+import Processes
 
 /// A log file that is rotated by its size; one thread uses it at a time, and may be blocked by it.
 ///
@@ -24,36 +25,30 @@ struct LogFile {
     static func path(_ path: String, number: Int) -> String { number == 0 ? path : "\(path).\(number)" }
 
     /// Opens the file, unless the open one is still at its path: another program may have renamed or removed it.
-    ///
-    /// - Returns: the error number; 0 after success.
-    mutating func prepare() -> Int32 {
+    mutating func prepare() throws(FilePlace.Failure) {
         var (open, present) = (stat(), stat())
         if descriptor >= 0, fstat(descriptor, &open) == 0, stat(path, &present) == 0, open.st_ino == present.st_ino,
             open.st_dev == present.st_dev
         {
             // Another program may have shortened it.
             size = open.st_size
-            return 0
+            return
         }
         close()
-        return openAnew()
+        try openAnew()
     }
 
-    private mutating func openAnew() -> Int32 {
-        Self.makeDirectory(of: path)
-        // A pipe without a reader is no reason to wait.
-        let opened = Glibc.open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0o600)
-        guard opened >= 0 else { return errno }
+    private mutating func openAnew() throws(FilePlace.Failure) {
+        let opened = try FilePlace(path, for: .log).open()
         var status = stat()
         guard fstat(opened, &status) == 0 else {
             defer { Glibc.close(opened) }
-            return errno
+            throw FilePlace.Failure(errno: errno)
         }
         descriptor = opened
         size = status.st_size
         isRegular = status.st_mode & S_IFMT == S_IFREG
         endLastLine()
-        return 0
     }
 
     /// Ends a line in the middle of which a former daemon was killed.
@@ -71,48 +66,37 @@ struct LogFile {
     func isBeyondSize(with count: Int) -> Bool { isRegular && maximumSize > 0 && Int64(size + count) > maximumSize }
 
     /// Appends bytes: all of them, or none.
-    ///
-    /// - Returns: the error number; 0 after success.
-    mutating func append(_ bytes: [UInt8]) -> Int32 {
+    mutating func append(_ bytes: [UInt8]) throws(FilePlace.Failure) {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
             guard count > 0 else {
-                let error = count < 0 ? errno : EIO
+                let error = FilePlace.Failure(errno: count < 0 ? errno : EIO)
                 // Whole lines or none: what is in the file must stay readable.
                 if isRegular, rest.count < bytes.count { _ = ftruncate(descriptor, size) }
-                return error
+                throw error
             }
             rest = rest.dropFirst(count)
         }
         size += bytes.count
-        return 0
     }
 
-    /// Makes room for a new file, and opens it.
-    ///
-    /// - Returns: the error number; 0 after success. After a failure the present file is still open.
-    mutating func rotate() -> Int32 {
+    /// Makes room for a new file, and opens it; after a failure the present file may still be open.
+    mutating func rotate() throws(FilePlace.Failure) {
+        let place = try FilePlace(path, for: .formerLog)
+        let name = place.name
         for number in stride(from: keep - 1, through: 0, by: -1) {
-            let result = rename(Self.path(path, number: number), Self.path(path, number: number + 1))
-            guard result == 0 || errno == ENOENT else { return errno }
+            let result = place.rename(Self.path(name, number: number), to: Self.path(name, number: number + 1))
+            guard result == 0 || errno == ENOENT else { throw FilePlace.Failure(errno: errno) }
         }
-        if keep == 0, unlink(path) != 0, errno != ENOENT { return errno }
+        if keep == 0, place.unlink(name) != 0, errno != ENOENT { throw FilePlace.Failure(errno: errno) }
         close()
-        return openAnew()
+        try openAnew()
     }
 
     mutating func close() {
         if descriptor >= 0 { Glibc.close(descriptor) }
         descriptor = -1
-    }
-
-    private static func makeDirectory(of path: String) {
-        var position = path.startIndex
-        while let slash = path[position...].dropFirst().firstIndex(of: "/") {
-            _ = mkdir(String(path[..<slash]), 0o700)
-            position = slash
-        }
     }
 }

@@ -52,8 +52,10 @@ public struct TelemetryDestination: Sendable, Hashable {
     }
 
     private static func append(_ bytes: [UInt8], to path: String) throws(ExportFailure) {
-        let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o640)
-        guard descriptor >= 0 else { throw ExportFailure("\(path): \(String(cString: strerror(errno)))") }
+        let descriptor: Int32
+        do throws(FilePlace.Failure) { descriptor = try FilePlace(path, for: .telemetry).open() } catch {
+            throw ExportFailure("\(path): \(error)")
+        }
         defer { close(descriptor) }
         var rest = bytes[...]
         while !rest.isEmpty {

@@ -29,6 +29,16 @@ extension ConfigurationReader {
         }
     }
 
+    /// Reports a file that the daemon won't write, because another user could lead it elsewhere.
+    mutating func checkPlace(_ path: String, at node: YAMLNode) {
+        do throws(RegularFile.Failure) {
+            guard let danger = try files?.danger(at: path) else { return }
+            report(at: node.mark, "`\(path)` won't be written: \(danger)")
+        } catch {
+            report(at: node.mark, "`\(path)` can't be looked at: \(reason(error, path)); expected a path that can be written")
+        }
+    }
+
     /// Reports a file that doesn't exist or can't be executed.
     ///
     /// - Parameters:

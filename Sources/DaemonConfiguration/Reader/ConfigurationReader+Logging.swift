@@ -41,10 +41,13 @@ extension ConfigurationReader {
             if isOfFile {
                 report(at: node.mark, "`file` is for one child, and this `logging` is for all; expected `directory`, or `file: none`")
             }
+            checkPlace(file, at: node)
             return .file(file)
         }
         guard let node = fields["directory"] else { return nil }
-        return path(node, "`directory`", expected: "the path of a directory").map { .directory($0) }
+        guard let directory = path(node, "`directory`", expected: "the path of a directory") else { return nil }
+        checkPlace("\(directory)/child.log", at: node)
+        return .directory(directory)
     }
 
     private mutating func logSize(_ node: YAMLNode) -> Int64? {

@@ -37,7 +37,9 @@ extension ConfigurationReader {
     private mutating func destination(_ fields: Fields) -> ObservabilityConfiguration.Destination? {
         if let node = fields["file"] {
             if fields["endpoint"] != nil { report(at: node.mark, "\(fields.name) has both `file` and `endpoint`; expected one of them") }
-            return path(node, "`file`", expected: "the path of a file").map { .file($0) }
+            guard let file = path(node, "`file`", expected: "the path of a file") else { return nil }
+            checkPlace(file, at: node)
+            return .file(file)
         }
         guard let node = fields["endpoint"], let address = text(node, "`endpoint`", expected: "an address such as http://127.0.0.1:4318")
         else { return nil }

@@ -65,6 +65,7 @@ extension ConfigurationReader {
             )
             return nil
         }
+        if case .path(let path, _) = address { checkPlace(path, at: node) }
         if case .tcp = address, let modeNode {
             report(at: modeNode.mark, "`mode` is for a socket at a path; expected no such key")
         }

@@ -17,6 +17,8 @@ public final class ListeningSocket: Sendable {
     /// The place at which the socket listens.
     public let address: SocketSpecification.Address
     private let state = Lock(State())
+    /// Locked by the call that opens the socket, which a file system may delay; what only asks for the descriptor doesn't wait for it.
+    private let opening = Lock(())
     /// The sockets that this process was started with.
     static let given = Lock<[Given]>([])
 
@@ -72,7 +74,9 @@ public final class ListeningSocket: Sendable {
     deinit {
         let state = state.withLock { $0 }
         guard state.descriptor >= 0 else { return }
-        if case .path(let path, _) = address, !state.isGiven { unlink(path) }
+        if case .path(let path, _) = address, !state.isGiven, let place = try? FilePlace(path, for: .socket), place.isSocket {
+            _ = place.unlink(place.name)
+        }
         close(state.descriptor)
     }
 
@@ -81,15 +85,13 @@ public final class ListeningSocket: Sendable {
     ///
     /// - Throws: An error when the address can't be had.
     func open() throws(ProcessError) -> Int32 {
-        try state.withLock { state throws(ProcessError) in
-            if state.descriptor < 0 {
-                if let descriptor = Self.descriptor(givenFor: address) {
-                    state = State(descriptor: descriptor, isGiven: true)
-                } else {
-                    state.descriptor = try Self.listen(at: address)
-                }
-            }
-            return state.descriptor
+        try opening.withLock { _ throws(ProcessError) in
+            let present = state.withLock { $0.descriptor }
+            if present >= 0 { return present }
+            let given = Self.descriptor(givenFor: address)
+            let descriptor = if let given { given } else { try Self.listen(at: address) }
+            state.withLock { $0 = State(descriptor: descriptor, isGiven: given != nil) }
+            return descriptor
         }
     }
 
@@ -134,17 +136,48 @@ public final class ListeningSocket: Sendable {
     // MARK: Paths
 
     private static func listen(_ path: String, _ mode: UInt32, _ address: SocketSpecification.Address) throws(ProcessError) -> Int32 {
-        var name = sockaddr_un()
-        name.sun_family = sa_family_t(AF_UNIX)
-        // Unsafe: the path is a fixed array of the C structure.
-        withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: path.utf8) }
-        if isStale(&name) { unlink(path) }
-        let descriptor = try listen(AF_UNIX, &name, MemoryLayout<sockaddr_un>.size, address) { descriptor in
-            // The mode of the open socket becomes that of the file: no other user can connect before the next line.
-            fchmod(descriptor, mode_t(mode) & 0o600)
+        let bound: Result<Int32, ProcessError>
+        do throws(FilePlace.Failure) {
+            let place = try FilePlace(path, for: .socket)
+            var name = sockaddr_un()
+            name.sun_family = sa_family_t(AF_UNIX)
+            // The kernel shows people the path by which a socket was bound.
+            let path = place.isReplaceable ? place.fixedPath : path
+            // Unsafe: the path is a fixed array of the C structure.
+            try withUnsafeMutableBytes(of: &name.sun_path) { bytes throws(FilePlace.Failure) in
+                guard path.utf8.count < bytes.count else { throw FilePlace.Failure(errno: ENAMETOOLONG) }
+                bytes.copyBytes(from: path.utf8)
+            }
+            // What isn't a socket is left where it is.
+            if place.isSocket, isStale(&name) { _ = place.unlink(place.name) }
+            bound = try place.make {
+                do throws(ProcessError) {
+                    let descriptor = try listen(AF_UNIX, &name, MemoryLayout<sockaddr_un>.size, address) { descriptor in
+                        // The mode of the open socket becomes that of the file: no other user can connect before it's set below.
+                        fchmod(descriptor, mode_t(mode) & 0o600)
+                    }
+                    return .success(descriptor)
+                } catch {
+                    return .failure(error)
+                }
+            }
+            if case .success(let descriptor) = bound { try share(place, mode, descriptor) }
+        } catch {
+            throw ProcessError(code: .systemCallFailed, errno: error.errno, message: "Could not listen at \(address): \(error).")
         }
-        chmod(path, mode_t(mode))
-        return descriptor
+        return try bound.get()
+    }
+
+    /// Sets the permissions of the socket at a place, and of nothing else that is put there.
+    private static func share(_ place: borrowing FilePlace, _ mode: UInt32, _ descriptor: Int32) throws(FilePlace.Failure) {
+        let file: Int32
+        do throws(FilePlace.Failure) { file = try place.open() } catch {
+            close(descriptor)
+            throw error
+        }
+        defer { close(file) }
+        var status = stat()
+        if fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK { chmod("/proc/self/fd/\(file)", mode_t(mode)) }
     }
 
     /// Whether a socket file has no listener any more, such as that of a daemon that was killed.

@@ -82,6 +82,15 @@ struct Doctor {
         guard mode & 0o022 == 0 else {
             return .problem(check, "other users may write to \(text)", do: "chmod go-w \(directory.path)")
         }
+        do throws(FilePlace.Failure) {
+            let owner = try FilePlace(directory.path, for: .runtimeDirectory).otherOwner
+            if let owner, owner != status.st_uid {
+                let reason = "the user \(owner) owns a directory on the way, and could replace \(text)"
+                return .problem(check, reason, do: "name another with --runtime-dir")
+            }
+        } catch {
+            return .problem(check, "\(directory.path): \(error)", do: "name another with --runtime-dir")
+        }
         guard status.st_uid == geteuid() || geteuid() == 0 else {
             return .warning(check, "\(text): another user's", do: "operate it as user \(status.st_uid)")
         }

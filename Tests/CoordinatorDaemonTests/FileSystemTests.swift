@@ -64,6 +64,67 @@ struct FileSystemTests {
         ["config", "diff"], ["config", "apply"],
     ]
 
+    /// Files that the daemon has open itself, on threads of their own, which end when the file system goes.
+    @Test(
+        "of output, sockets and telemetry delay neither their neighbours nor an operator",
+        .enabled(if: HangingFileSystem.isAvailable, "only root can mount a file system; needs /dev/fuse")
+    )
+    func ownFiles() async throws {
+        var hung: HangingFileSystem? = try HangingFileSystem()
+        let path = try #require(hung?.path)
+        let tree = """
+            children:
+              - key: log
+                program: { command: [sh, -c, "echo line; exec sleep 1000"] }
+                logging: { file: \(path)/log }
+              - key: socket
+                program: { command: [sleep, "1000"], sockets: [{ name: web, listen: \(path)/socket }], start_timeout: 1s }
+              - key: web
+                program: { command: [sleep, "1000"] }
+            observability: { traces: { file: \(path)/traces, sample: 1 }, metrics: { file: \(path)/metrics, interval: 100ms } }
+            supervision: { intensity: 100000, period: 1s, backoff: { minimum: 100ms, maximum: 100ms } }
+            """
+        try await RunningDaemon.with(tree) { daemon in
+            try await daemon.eventually("the socket's start has failed, and the log's child runs") {
+                let socket = try await daemon.node("/socket")
+                let text = [socket.lastExit, socket.statusText].compactMap(\.self).joined()
+                return try await daemon.node("/log").state == "active" && text.contains("hangs")
+            }
+            // Reading the log hangs as long as the operator waits, and nobody else waits for it.
+            async let logs = daemon.control("logs", "/log")
+            let web = try #require(try await daemon.node("/web").pid)
+            let restart = try await Self.elapsed {
+                kill(web, SIGKILL)
+                try await daemon.eventually("the other child is restarted") {
+                    let node = try await daemon.node("/web")
+                    return node.state == "active" && node.pid != web
+                }
+            }
+            #expect(restart < .patient(.seconds(2)))
+            // The kernel answers all that waits with an error.
+            hung = nil
+            _ = try await logs
+            let end = try await Self.elapsed {
+                try daemon.process.send(.terminate)
+                _ = await daemon.process.waitForExit()
+            }
+            #expect(end < .patient(.seconds(5)))
+        }
+    }
+
+    @Test("that are imported don't keep the import from its end", .enabled(if: HangingFileSystem.isAvailable, "needs /dev/fuse"))
+    func imports() async throws {
+        let hung = try HangingFileSystem()
+        let command = ProcessSpecification(executable: RunningDaemon.coordinatord.path, arguments: ["--import", "\(hung.path)/units"])
+        try await withChild(command) { child in
+            try await eventuallyWithoutError("the file is being read", sourceLocation: #_sourceLocation) { !child.identity.unborn.isEmpty }
+            try child.send(.terminate)
+            let end = await Self.elapsed { _ = await child.waitForExit() }
+            #expect(end < .patient(.seconds(2)))
+        }
+        withExtendedLifetime(hung) {}
+    }
+
     private static func elapsed(_ body: () async throws -> Void) async rethrows -> Duration {
         let start = MachineClock.now
         try await body()

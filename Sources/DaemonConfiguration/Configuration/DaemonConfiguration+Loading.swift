@@ -88,7 +88,7 @@ extension DaemonConfiguration {
             throw failure("the name of the configuration file is empty or contains NUL; expected the path of a YAML file")
         }
         // Nothing but its writer can delay a pipe that the caller has given to this process.
-        if allowsPipes, isPipe(path) { return try contents(ofPipe: path, failure) }
+        if allowsPipes, isGiven(path) || isPipe(path) { return try contents(ofPipe: path, failure) }
         do throws(RegularFile.Failure) {
             return try RegularFile.read(path, upTo: maximumFileSize, for: account, isItsFile: true)
         } catch {
@@ -102,9 +102,14 @@ extension DaemonConfiguration {
         }
     }
 
+    /// Whether a path is that of an open file of this process, which no other process can look at by it.
+    private static func isGiven(_ path: String) -> Bool {
+        path == "/dev/stdin" || ["/dev/fd/", "/proc/self/fd/"].contains(where: path.hasPrefix)
+    }
+
     private static func isPipe(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
+        guard let mode = try? FileLooks().look(at: path).mode else { return false }
+        return mode & S_IFMT == S_IFIFO
     }
 
     private static func contents(

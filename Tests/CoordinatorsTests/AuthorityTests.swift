@@ -285,6 +285,23 @@ struct AuthorityTests {
         }
     }
 
+    @Test("A worker describes its own subtree, as deep as can be shown")
+    func description() {
+        func node(_ path: CoordinatorPath, _ children: [CoordinatorSnapshot] = []) -> CoordinatorSnapshot {
+            CoordinatorSnapshot(path: path, type: "", state: .active, host: .inProcess, incarnation: 1, restarts: 0, children: children)
+        }
+        let forged = ["/", "/vault", "/evil", "/evil/child/below", "/evilest/child", Self.tooLong].map { node($0) }
+        let child = node("/evil/child", [node("/evil/child/below"), node("/evil/other")])
+        let own = SelfDescription(mailbox: nil, children: forged + [child]).children(of: "/evil")
+        #expect(own == [node("/evil/child", [node("/evil/child/below")])])
+        var paths: [CoordinatorPath] = ["/evil"]
+        for level in 0..<400 { paths.append(paths[level].appending("a")) }
+        let deep = paths.dropFirst().reversed().reduce([]) { [node($1, $0)] }
+        var (level, next) = (1, SelfDescription(mailbox: nil, children: deep).children(of: "/evil"))
+        while let first = next.first { (level, next) = (level + 1, first.children) }
+        #expect(level == SelfDescription.deepest)
+    }
+
     @Test("Notices that others cause are bounded in a mailbox, in number and in bytes", arguments: [0, 100_000])
     func notices(_ size: Int) {
         var mailbox = Mailbox(Box(MailboxPolicy()))

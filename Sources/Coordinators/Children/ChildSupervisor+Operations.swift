@@ -60,7 +60,7 @@ extension ChildSupervisor {
         do {
             let value = try await host.operate(.inspect, on: [], budget: budget)
             let description = try SelfDescription(reading: value)
-            snapshot.children = description.children
+            snapshot.children = description.children(of: snapshot.path)
             snapshot.mailbox = description.mailbox?.adding(snapshot.mailbox) ?? snapshot.mailbox
         } catch let error as CoordinatorError where error.code == .unsupported {
             // A plain program has no coordinators in it.

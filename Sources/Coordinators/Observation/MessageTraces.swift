@@ -167,7 +167,11 @@ extension MessageTraces {
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
                 for await report in reports where report.trace == identifier {
-                    collected.state.withLock { $0 = ($0.hops + [report.hop], .now) }
+                    collected.state.withLock { state in
+                        guard state.hops.count < capacity else { return }
+                        state.hops.append(report.hop)
+                        state.latest = .now
+                    }
                 }
             }
             group.addTask {

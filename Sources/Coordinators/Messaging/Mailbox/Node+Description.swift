@@ -53,6 +53,24 @@ struct SelfDescription: Codable, Sendable {
             try self.init(decoding: json)
         }
     }
+
+    /// The deepest coordinators that are described, in levels below the root: an answer to an operator has at most 512 levels, and each takes two.
+    static let deepest = 240
+
+    /// Returns the children of the coordinator at a path: a process describes its own subtree, and what else it describes isn't believed.
+    func children(of path: CoordinatorPath) -> [CoordinatorSnapshot] {
+        Self.own(children, of: path, level: path.components.count + 1)
+    }
+
+    private static func own(_ children: [CoordinatorSnapshot], of path: CoordinatorPath, level: Int) -> [CoordinatorSnapshot] {
+        guard level <= deepest else { return [] }
+        return children.compactMap { child in
+            guard child.path.parent == path, child.path.description.utf8.count <= CoordinatorPath.limit else { return nil }
+            var child = child
+            child.children = own(child.children, of: child.path, level: level + 1)
+            return child
+        }
+    }
 }
 
 extension CoordinatorSnapshot.Mailbox {

@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import Control
+import Glibc
 import Processes
 import TestSupport
 import Testing

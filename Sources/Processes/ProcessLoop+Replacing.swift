@@ -18,7 +18,12 @@ extension ProcessLoop {
     func hold() -> [KeptProcess] {
         finishLaunches(within: Self.launchingTime)
         heldCommands = []
-        return children.map { token, child in
+        return living
+    }
+
+    /// The children that live, with what is read of them.
+    var living: [KeptProcess] {
+        children.map { token, child in
             let ends = captures.values.filter { $0.child == token && !$0.end.isFIFO }
             return KeptProcess(
                 identity: child.identity,
@@ -37,7 +42,7 @@ extension ProcessLoop {
     func keepsWaiting(_ command: ProcessThread.Command) -> Bool {
         guard heldCommands != nil else { return false }
         switch command {
-        case .release, .replace, .hold: return false
+        case .release, .replace, .hold, .survey: return false
         case .spawn, .adopt, .watch, .cancelWatch, .killGroup, .endCapture, .end:
             heldCommands?.append(command)
             return true
@@ -61,11 +66,18 @@ extension ProcessSpawner {
     /// ``release()``.
     ///
     /// - Returns: The children that live.
-    package func hold() async throws(ProcessError) -> [KeptProcess] {
+    package func hold() async throws(ProcessError) -> [KeptProcess] { try await children { .hold($0) } }
+
+    /// Returns the children that live at present, and holds nothing.
+    package func survey() async throws(ProcessError) -> [KeptProcess] { try await children { .survey($0) } }
+
+    private func children(
+        _ command: (CheckedContinuation<[KeptProcess], Never>) -> ProcessThread.Command
+    ) async throws(ProcessError) -> [KeptProcess] {
         try prepare()
         return await withCheckedContinuation { continuation in
             do throws(ProcessError) {
-                try thread.post(.hold(continuation))
+                try thread.post(command(continuation))
             } catch {
                 // The thread was made, and ends with the spawner.
                 continuation.resume(returning: [])

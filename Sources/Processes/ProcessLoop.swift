@@ -113,6 +113,7 @@ final class ProcessLoop {
     func run(_ command: ProcessThread.Command) {
         if keepsWaiting(command) { return }
         switch command {
+        case .survey(let continuation): continuation.resume(returning: living)
         case .hold(let continuation): continuation.resume(returning: hold())
         case .release: release()
         case .replace(let replacement, let continuation): continuation.resume(returning: replace(replacement))

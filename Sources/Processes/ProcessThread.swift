@@ -11,6 +11,7 @@ package final class ProcessThread: Sendable {
     enum Command: Sendable {
         case spawn(ProcessSpecification, CheckedContinuation<Result<ChildProcess, ProcessError>, Never>)
         case adopt(Adoption, CheckedContinuation<Result<ChildProcess, ProcessError>, Never>)
+        case survey(CheckedContinuation<[KeptProcess], Never>)
         case hold(CheckedContinuation<[KeptProcess], Never>)
         case release
         case replace(ProcessReplacement, CheckedContinuation<ProcessError, Never>)

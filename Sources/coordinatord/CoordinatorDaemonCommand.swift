@@ -71,6 +71,10 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
     @Option(help: "The format of the log: human, or json (an object for each entry, on a line of its own).")
     var logFormat: LogFormat = .human
 
+    /// For the running daemon alone, before it lets this executable take its place.
+    @Flag(name: .customLong("rehearse"), help: .private)
+    var isRehearsal = false
+
     static func main() async {
         // Before any file gets one of their numbers.
         ListeningSocket.takeActivated()
@@ -118,6 +122,7 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
             throw ValidationError("one of --config FILE, --check-config FILE and --import FILE is needed")
         }
         if isJSON, config != nil { throw ValidationError("--json is for --check-config and --import") }
+        if isRehearsal, config == nil { throw ValidationError("--rehearse is for --config") }
         if cluster != nil, config == nil { throw ValidationError("--cluster is for --config") }
         if importFrom != nil, importedFile == nil { throw ValidationError("--import-from is for --import") }
     }
@@ -166,7 +171,7 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
     @concurrent
     private func serve(_ file: String) async throws {
         do {
-            let heritage = Self.heritage()
+            let heritage = isRehearsal ? try DaemonHeritage.take() : Self.heritage()
             // The configuration that was in effect stays so.
             let text = try heritage?.configuration ?? DaemonConfiguration.text(path: file, allowsPipes: true)
             var configuration = try DaemonConfiguration.parse(text: text, file: file)
@@ -187,11 +192,13 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
                     directory: directory,
                     output: output,
                     logger: logger,
-                    heritage: heritage
+                    heritage: heritage,
+                    isRehearsal: isRehearsal
                 )
             } catch {
                 throw Self.failure("coordinatord: \(file): \(error.message)", code: 78)
             }
+            if isRehearsal { return try daemon.rehearse(heritage) }
             try await Self.run(daemon, logger)
         } catch let error as ConfigurationError {
             throw Self.failure(error.description, code: 78)

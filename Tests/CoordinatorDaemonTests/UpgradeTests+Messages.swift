@@ -26,10 +26,10 @@ extension UpgradeTests {
                 let count = try await subscriptions().count
                 try await daemon.eventually("they are answered") { try await subscriptions().count > count + 100 }
                 if round == 4 {
-                    // It passes the checks, and isn't executable any more when it's to be run.
+                    // It passes all examinations, and isn't executable any more when it's to be run.
                     let script = "\(daemon.directory)/once"
                     let command = "exec \(RunningDaemon.coordinatord.path) \"$@\""
-                    try Files.write("#!/bin/sh\n[ $1 = --check-config ] && rm -f '\(script)'\n\(command)\n", to: script, mode: 0o700)
+                    try Files.write("#!/bin/sh\n[ $1 = --rehearse ] && rm -f '\(script)'\n\(command)\n", to: script, mode: 0o700)
                     let refused = try await daemon.control("upgrade", "--executable", script)
                     #expect(refused.exitCode == 1 && refused.errors.contains("goes on as before"), "\(refused)")
                 } else {

@@ -1,9 +1,12 @@
+import ConcurrencySupport
 import Control
 import Glibc
 import Processes
 import TestSupport
 import Testing
 import WireProtocol
+
+@testable import CoordinatorDaemon
 
 @Suite("An upgrade of the daemon", .timeLimit(minutes: 10))
 struct UpgradeTests {
@@ -211,10 +214,10 @@ struct UpgradeTests {
             #expect(stranger.exitCode == 1 && stranger.errors.contains("isn't a coordinatord"))
             let dry = try await daemon.control("upgrade", "--dry-run")
             #expect(dry.exitCode == 0 && dry.output.contains("6 children kept") || dry.output.contains("7 children kept"))
-            // A script that passes the checks, and isn't executable any more when it's to be run.
+            // A script that passes all examinations, and isn't executable any more when it's to be run.
             let script = "\(daemon.directory)/once"
             try Files.write(
-                "#!/bin/sh\n[ $1 = --check-config ] && rm -f '\(script)'\nexec \(RunningDaemon.coordinatord.path) \"$@\"\n",
+                "#!/bin/sh\n[ $1 = --rehearse ] && rm -f '\(script)'\nexec \(RunningDaemon.coordinatord.path) \"$@\"\n",
                 to: script
             )
             chmod(script, 0o700)
@@ -228,6 +231,140 @@ struct UpgradeTests {
             let events = try await daemon.events()
             #expect(events.count { $0.kind == .daemonStarted } == 1)
         }
+    }
+
+    /// A way in which an executable fails when it's run before it takes the daemon's place.
+    enum Failing: CaseIterable {
+        case hangs, exitsWithFailure, exitsAtOnce, isOlder, crashes, crashesAtItsEnd, hasNoMemory, printsGarbage, misunderstands
+
+        /// The part of a script that fails; `HERE` is a directory.
+        private var command: String {
+            switch self {
+            case .hangs: "echo $$ > HERE/hung.new; mv HERE/hung.new HERE/hung; exec sleep 1000"
+            case .exitsWithFailure: "echo 'no luck today' >&2; exit 3"
+            case .exitsAtOnce: "exit 0"
+            case .isOlder: "echo \"Error: Unknown option '$1'\" >&2; exit 64"
+            case .crashes: "kill -SEGV $$"
+            case .crashesAtItsEnd: "DAEMON \"$@\"; kill -ABRT $$"
+            case .hasNoMemory: "ulimit -v 30000; exec DAEMON \"$@\""
+            case .printsGarbage: "head -c 200000 /dev/urandom | tee /dev/stderr; head -c 5000 /dev/urandom 2>/dev/null >&4; exit 0"
+            case .misunderstands:
+                #"echo 'version 5, HERE/other.yaml: ok'; echo '{"version":"1.2.3","programs":0,"sockets":0}' >&4; exit 0"#
+            }
+        }
+
+        /// A part of what the operator is told.
+        var told: String {
+            switch self {
+            case .hangs: "ended by SIGKILL"
+            case .exitsWithFailure: "exited with code 3. It has written at last: no luck today"
+            case .isOlder: "Unknown option"
+            case .crashes: "ended by SIGSEGV"
+            case .crashesAtItsEnd: "ended by SIGABRT"
+            case .exitsAtOnce, .hasNoMemory, .printsGarbage, .misunderstands: ""
+            }
+        }
+
+        /// Writes an executable that fails so, and until then does as the daemon's would.
+        func script(at examination: NextExecutable.Examination, in directory: String) throws -> String {
+            let script = "\(directory)/\(self)\(examination.rawValue)"
+            let text = """
+                #!/bin/sh
+                [ "$1" = \(examination.rawValue) ] && { \(command); }
+                [ "$1" = --version ] && echo 1.2.3
+                [ "$1" = --check-config ] && echo "$2: ok"
+                exit 0
+                """
+            try Files.write(
+                text.replacing("HERE", with: directory).replacing("DAEMON", with: RunningDaemon.coordinatord.path),
+                to: script
+            )
+            chmod(script, 0o700)
+            return script
+        }
+    }
+
+    @Test("leaves everything as it was, in whatever way and at whatever moment the next executable fails; a later one can take over")
+    func failing() async throws {
+        try await RunningDaemon.with(Self.configured()) { daemon in
+            try await daemon.allRunning()
+            let before = try await daemon.lives()
+            let client = try await ControlClient.connect(runtimeDirectory: RuntimeDirectory(path: daemon.run))
+            defer { client.close() }
+            let isOver = OneShot<Void>()
+            async let load = asks(of: daemon, until: isOver)
+            for examination in NextExecutable.Examination.allCases {
+                for way in Failing.allCases {
+                    let script = try way.script(at: examination, in: daemon.directory)
+                    async let refused = daemon.control("upgrade", "--executable", script)
+                    if way == .hangs { try await self.end("\(daemon.directory)/hung", of: daemon) }
+                    let ended = try await refused
+                    #expect(
+                        ended.exitCode == 1 && ended.errors.contains(script) && ended.errors.contains("nothing was changed")
+                            && ended.errors.contains(way.told),
+                        "\(way) at \(examination): \(ended)"
+                    )
+                    // The same connection as before all of them.
+                    _ = try await client.call(.ping)
+                }
+            }
+            isOver.settle()
+            #expect(try await load > NextExecutable.Examination.allCases.count * Failing.allCases.count)
+            #expect(try await daemon.lives() == before)
+            let result = try await daemon.upgrade()
+            #expect(result.restarted.isEmpty && !result.endedAsks)
+            #expect(try await daemon.lives() == before)
+            // The executable itself, which finds that it can't read what it would go on with.
+            try Self.addLine("a 1 2 mark of the future\n", toJournalOf: daemon)
+            let ended = try await daemon.control("upgrade")
+            #expect(ended.exitCode == 1 && ended.errors.contains("the journal"), "\(ended)")
+            #expect(try await daemon.lives() == before)
+        }
+    }
+
+    /// Asks a worker again and again, and returns the number of answers.
+    private func asks(of daemon: RunningDaemon, until isOver: OneShot<Void>) async throws -> Int {
+        var count = 0
+        while isOver.outcome == nil {
+            _ = try await daemon.add(0)
+            count += 1
+        }
+        return count
+    }
+
+    /// Ends an examination that hangs, which keeps the daemon from nothing.
+    private func end(_ file: String, of daemon: RunningDaemon) async throws {
+        try await daemon.eventually("it hangs") { access(file, F_OK) == 0 }
+        for _ in 0..<3 { _ = try await daemon.add(0) }
+        let process = try #require(Files.text(of: file).flatMap { Int32($0.filter(\.isNumber)) })
+        unlink(file)
+        #expect(kill(process, SIGKILL) == 0)
+    }
+
+    private static func addLine(_ line: String, toJournalOf daemon: RunningDaemon) throws {
+        let name = try #require(Files.names(in: daemon.run).first { $0.hasSuffix(".processes") })
+        let text = try #require(Files.text(of: "\(daemon.run)/\(name)"))
+        try Files.write(text + line, to: "\(daemon.run)/\(name)")
+    }
+
+    @Test("ends an executable that hangs, at whatever moment", arguments: NextExecutable.Examination.allCases)
+    func hanging(at examination: NextExecutable.Examination) async throws {
+        let directory = try TemporaryDirectory()
+        let next = NextExecutable(path: try Failing.hangs.script(at: examination, in: directory.path), limit: .seconds(1))
+        let heritage = try MemoryFile.write([])
+        defer { close(heritage) }
+        let error = await #expect(throws: ControlError.self) {
+            switch examination {
+            case .version: _ = try await next.version()
+            case .check: try await next.check("file")
+            case .rehearsal:
+                let report = try #require(Rehearsal(report: Array(#"{"version":"1.2.3","programs":0,"sockets":0}"#.utf8)))
+                try await next.rehearse(heritage, as: .current(), expecting: report)
+            }
+        }
+        #expect(error?.message.contains("hasn't ended within 1") == true, "\(String(describing: error))")
+        let process = try #require(Files.text(of: directory.file("hung")).flatMap { Int32($0.filter(\.isNumber)) })
+        try await eventually("it was ended") { kill(process, 0) != 0 }
     }
 
     @Test("applies no change of the file that wasn't applied before")

@@ -253,6 +253,11 @@ extension Reader {
                 """#
         ),
         answer(Whereabouts.self, of: #"{"path":"/a","node":"a","epoch":5,"failed_on":["b"],"given_up":false}"#),
+        Reader(
+            "what a rehearsal says",
+            in: "CoordinatorDaemon/Upgrade/Rehearsal.swift",
+            of: #"{"version":"1.2.3","programs":5,"sockets":6}"#
+        ) { Rehearsal(report: $0) != nil },
         answer(
             TraceResult.self,
             in: "CoordinatorConsole/API/Changes.swift",

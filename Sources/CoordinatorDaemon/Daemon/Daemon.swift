@@ -11,7 +11,7 @@ import WireProtocol
 
 /// The supervisor daemon: a runtime whose root has the children of a configuration file, and a control server.
 public final class Daemon: Service {
-    private let runtime: CoordinatorRuntime
+    let runtime: CoordinatorRuntime
     private let children: ConfiguredChildren
     private let keeper: ConfigurationKeeper
     private let server: ControlServer
@@ -55,6 +55,7 @@ public final class Daemon: Service {
     ///   - text: the text that the configuration was read from.
     ///   - cluster: the daemon as a node of a cluster; nil: as the configuration says.
     ///   - heritage: what the former program in this process has left.
+    ///   - isRehearsal: whether the daemon is never run; see ``Rehearsal``.
     package init(
         _ configuration: DaemonConfiguration,
         text: String,
@@ -63,7 +64,8 @@ public final class Daemon: Service {
         directory: RuntimeDirectory,
         output: DaemonOutput,
         logger: Logger,
-        heritage: DaemonHeritage? = nil
+        heritage: DaemonHeritage? = nil,
+        isRehearsal: Bool = false
     ) throws(ProcessError) {
         let logs = ChildLogs(configuration, directory: directory.file("logs"), daemon: output, logger: logger)
         let events = heritage.map { EventLog(continuing: $0.events) } ?? EventLog()
@@ -76,7 +78,7 @@ public final class Daemon: Service {
         options.lifeObserver = { events.note($0, missed: $1) }
         options.deadLetterObserver = { events.note($0) }
         // Descendants that have left a child's process group become the daemon's children when the child has ended.
-        options.isSubreaper = true
+        options.isSubreaper = !isRehearsal
         // The children are started by the root's `run`, after the root is ready.
         options.endsOrphansWhenReady = false
         options.heritage = heritage?.runtime

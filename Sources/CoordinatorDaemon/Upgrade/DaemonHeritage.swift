@@ -72,7 +72,8 @@ package struct DaemonHeritage: Codable, Sendable {
 
     /// Reads what the former program in this process has left; `nil` when there was none.
     ///
-    /// - Throws: `failed` when it can't be read: the workers are adopted all the same, by the journal of processes.
+    /// - Throws: `failed` when it can't be read: the next executable was rehearsed with it, so this is a heritage of an executable that
+    ///   wasn't. The workers are adopted all the same, by the journal of processes.
     package static func take() throws(ControlError) -> DaemonHeritage? {
         guard let text = getenv(variable).map({ String(cString: $0) }) else { return nil }
         unsetenv(variable)

@@ -88,6 +88,7 @@ final class Upgrade: Sendable {
             pauseMilliseconds: 0,
             isDryRun: wish.isDryRun
         )
+        try await rehearse(next, wish, result)
         if wish.isDryRun {
             result.durationMilliseconds = (ContinuousClock.now - clock).wholeMilliseconds
             return try ControlJSON.value(of: result)
@@ -112,6 +113,48 @@ final class Upgrade: Sendable {
         try await next.check("/proc/\(getpid())/fd/\(file)")
     }
 
+    /// Has the next executable read what it would be left at this moment, while this one goes on serving.
+    private func rehearse(_ next: NextExecutable, _ wish: Wish, _ result: UpgradeResult) async throws(ControlError) {
+        let kept: [KeptProcess]
+        do throws(ProcessError) {
+            kept = try await ProcessSpawner.shared.survey()
+        } catch {
+            throw ControlError(.failed, error.message)
+        }
+        let now = Timestamp.nowMicroseconds
+        let heritage = heritage(wish, result, began: now, paused: now, children.resting(), kept, ListeningSocket.handovers)
+        let file = try heritage.write()
+        defer { close(file) }
+        try await next.rehearse(file, as: image, expecting: Rehearsal(of: heritage, by: result.version))
+    }
+
+    private func heritage(
+        _ wish: Wish,
+        _ result: UpgradeResult,
+        began: Int64,
+        paused: Int64,
+        _ resting: [String: Resting],
+        _ kept: [KeptProcess],
+        _ sockets: [ListeningSocket.Handover]
+    ) -> DaemonHeritage {
+        DaemonHeritage(
+            configuration: keeper.text,
+            instances: keeper.configuration.instances,
+            runtime: runtime.heritage(among: kept),
+            sockets: sockets,
+            resting: resting,
+            events: events.legacy,
+            request: DaemonHeritage.Request(
+                id: wish.requestID,
+                executable: wish.executable,
+                waitMilliseconds: wish.wait.wholeMilliseconds,
+                result: result,
+                began: began,
+                paused: paused
+            )
+        )
+    }
+
     private func replace(
         by next: NextExecutable,
         _ wish: Wish,
@@ -130,15 +173,9 @@ final class Upgrade: Sendable {
         for path in runtime.endingWorkers where (try? await runtime.stop(path)) != nil { stopped.append(path) }
         let failure: ControlError
         do throws(ControlError) {
-            let request = DaemonHeritage.Request(
-                id: wish.requestID,
-                executable: wish.executable,
-                waitMilliseconds: wish.wait.wholeMilliseconds,
-                result: result,
-                began: began,
-                paused: paused
-            )
-            failure = try await run(next, request, resting)
+            failure = try await run(next) { kept, sockets in
+                heritage(wish, result, began: began, paused: paused, resting, kept, sockets)
+            }
         } catch {
             failure = error
         }
@@ -169,8 +206,7 @@ final class Upgrade: Sendable {
     /// Runs the next executable; returns only when that has failed.
     private func run(
         _ next: NextExecutable,
-        _ request: DaemonHeritage.Request,
-        _ resting: [String: Resting]
+        _ heritage: ([KeptProcess], [ListeningSocket.Handover]) -> DaemonHeritage
     ) async throws(ControlError) -> ControlError {
         let kept: [KeptProcess]
         do throws(ProcessError) {
@@ -179,15 +215,7 @@ final class Upgrade: Sendable {
             throw ControlError(.failed, error.message)
         }
         let sockets = ListeningSocket.handovers
-        let heritage = DaemonHeritage(
-            configuration: keeper.text,
-            instances: keeper.configuration.instances,
-            runtime: runtime.heritage(among: kept),
-            sockets: sockets,
-            resting: resting,
-            events: events.legacy,
-            request: request
-        )
+        let heritage = heritage(kept, sockets)
         let file = try heritage.write()
         defer { close(file) }
         // What children have written so far.

@@ -104,6 +104,19 @@ extension CoordinatorRuntime {
     }
 }
 
+extension CoordinatorRuntime {
+    /// Reads what the start reads in the directory to adopt the workers of a runtime, and touches nothing.
+    ///
+    /// - Throws: `startFailed` when this program can't read the runtime's journal, or a record of a worker: it wouldn't find the worker.
+    package func rehearseAdoption(of process: Int32) throws(CoordinatorError) {
+        for name in core.directory.names where name.hasPrefix("\(process)-") && name.hasSuffix(RuntimeFiles.journalSuffix) {
+            guard let text = (try? core.directory.file(name)).flatMap(RuntimeFiles.text), ProcessJournal.canRead(text) else {
+                throw CoordinatorError(.startFailed, "the journal \(name) in \(core.directory.given ?? "") can't be read")
+            }
+        }
+    }
+}
+
 extension WorkerHost {
     /// Whether a next program can take the worker over.
     var isAdoptable: Bool { state.withLock { $0.keepsake?.record != nil } }

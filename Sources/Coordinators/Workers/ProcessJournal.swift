@@ -279,6 +279,16 @@ extension ProcessJournal {
         return Content(header: Header(owner: owner, boot: String(first[4]), epoch: epoch ?? 0), entries: Array(living.values))
     }
 
+    /// Whether a file is a journal with records that this program understands: what ``read(_:)`` leaves out wouldn't be adopted.
+    static func canRead(_ text: String) -> Bool {
+        guard read(text) != nil else { return false }
+        return text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().dropFirst().allSatisfy { line in
+            let fields = line.split(separator: " ", maxSplits: 4)
+            guard fields.first == "a" else { return fields.first == "+" || fields.first == "-" }
+            return fields.count > 4 && AdoptableWorker(fields[4]) != nil
+        }
+    }
+
     private static func identity(_ processID: Substring, _ startTime: Substring) -> ProcessIdentity? {
         guard let processID = Int32(processID), processID > 1, let startTime = UInt64(startTime) else { return nil }
         return ProcessIdentity(processID: processID, startTime: startTime)

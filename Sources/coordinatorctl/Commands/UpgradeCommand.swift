@@ -9,7 +9,8 @@ struct UpgradeCommand: DaemonCommand {
         abstract: "Have the running daemon go on as another executable, without touching its children.",
         discussion: """
             The daemon keeps its process ID; workers and plain programs keep their processes. First the executable checks the configuration \
-            file: a problem, or an executable that can't be run, changes nothing (exit code 78 or 1). Then new requests and asks wait, and \
+            file, and rehearses in a process of its own what it does when it takes over: a problem, or an executable that fails in whatever \
+            way, changes nothing (exit code 78 or 1). Then new requests and asks wait, and \
             open ones are waited for; those that are open when the time is over end with peerLost. Followed logs and events go on.
 
             Changes of the configuration file that weren't applied aren't applied by the upgrade either; see `config apply`.

@@ -209,6 +209,7 @@ struct AuthorityTests {
             var options = Support.options
             options.runtimeDirectory = directory.file("run")
             options.logger = log.logger
+            options.violations.atOnce = .max
             options.lifeObserver = { changes, _ in
                 for change in changes {
                     if case .brokeRule(let rule) = change.kind, change.path == "/evil" {

@@ -161,11 +161,16 @@ struct NodeRouterTests {
         private let tasks = OwnedTasks()
         let address = PlayedParent.freshAddress()
 
-        init(_ places: Places = Places(), hasSink: Bool = true) throws {
+        init(
+            _ places: Places = Places(),
+            hasSink: Bool = true,
+            violations: Violations.Limit = Violations.Limit(atOnce: .max)
+        ) throws {
             self.places = places
             listener = try StreamListener(address)
             var options = CoordinatorRuntime.Options()
             options.logger = recorded.logger
+            options.violations = violations
             options.lifeObserver = { [changes] new, _ in changes.all.withLock { $0 += new } }
             runtime = CoordinatorRuntime(Root.self, options: options) { [log] in $0.log = hasSink ? log : nil }
             runtime.route(by: places)
@@ -270,6 +275,50 @@ struct NodeRouterTests {
             try await first.runtime.ask(Note(number: 1), at: "/sink")
             #expect(first.notes == [1])
         }
+    }
+
+    @Test("A node that breaks rules as often as it can fills neither the log nor the events: each violation is told of or counted")
+    func manyViolations() async throws {
+        let node = try Node(violations: Violations.Limit(atOnce: 3, interval: .milliseconds(200)))
+        try await node.start()
+        let attempt = try #require(Attempt.all.first { !$0.isAllowed })
+        for _ in 0..<20 { #expect(try await !attempt.isTaken(by: node)) }
+        await node.stop()
+        for (told, counted) in [(node.warnings, /unlogged=(\d+)/), (node.rules, /and (\d+) more/)] {
+            let others = told.compactMap { $0.firstMatch(of: counted).flatMap { Int($0.output.1) } }
+            #expect(told.count == 3 + others.count && told.count < 20 && told.count + others.reduce(0, +) == 20, "\(told)")
+        }
+    }
+
+    @Test("Violations of each sender are told of at once, then counted, and told of again after a quiet interval")
+    func violations() async throws {
+        let time = VirtualTime()
+        let violations = Violations(Violations.Limit(atOnce: 2, interval: .seconds(10)), TimeSource(virtual: time))
+        let told = Lock<[String]>([])
+        func note(_ sender: String, _ count: Int) {
+            for _ in 0..<count { violations.note(by: sender) { others in told.withLock { $0.append("\(sender) \(others)") } } }
+        }
+        func take() -> [String] {
+            told.withLock { told in
+                defer { told = [] }
+                return told
+            }
+        }
+        note("a", 5)
+        note("b", 1)
+        #expect(take() == ["a 0", "a 0", "b 0"])
+        await time.move(by: .seconds(10))
+        #expect(take() == ["a 2"])
+        note("a", 4)
+        note("b", 3)
+        #expect(take() == ["b 0", "b 0"])
+        await time.move(by: .seconds(10))
+        #expect(take().sorted() == ["a 3", "b 0"])
+        await time.move(by: .seconds(10))
+        note("a", 3)
+        #expect(take() == ["a 0", "a 0"])
+        violations.tellRest()
+        #expect(take() == ["a 0"])
     }
 
     /// Runs a caller, which has no such child, and two nodes that have one.

@@ -70,7 +70,11 @@ extension RuntimeCore {
 
     /// Logs that a link wasn't taken that has shown a worker's secret.
     func logRefusal(of path: String, _ reason: String) {
-        logger.error("a worker was refused", metadata: ["coordinator.path": "\(path)", "reason": "\(reason)"])
+        // The peer needn't be the worker: its own violations are told of all the same.
+        violations.note(by: "a peer of \(path)") { [logger] others in
+            let metadata: Logger.Metadata = ["coordinator.path": "\(path)", "reason": "\(reason)"]
+            logger.error("a worker was refused", metadata: metadata.counting(others))
+        }
     }
 
     /// Returns the reason to refuse a worker that has seen a later parent; `nil` when it has seen none.

@@ -90,7 +90,9 @@ extension Node {
             let metadata: Logger.Metadata = [
                 "coordinator.path": "\(path)", "message.name": "\(envelope.body.name.shortened)", "error": "\("\(error)".shortened)",
             ]
-            runtime.complain(.error, "a message of the runtime failed", metadata)
+            runtime.violations.note(by: path.description) { [logger = runtime.logger] others in
+                logger.error("a message of the runtime failed", metadata: metadata.counting(others))
+            }
             envelope.complete(.failure(error))
         }
         envelope.release()

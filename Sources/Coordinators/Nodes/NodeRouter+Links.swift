@@ -114,8 +114,12 @@ extension NodeRouter {
         guard error.isOfBrokenRule else {
             return runtime.logger.debug("a link of another node has closed", metadata: ["peer": "\(node)", "reason": "\(error.message)"])
         }
-        runtime.logger.warning("a node's link was closed", metadata: ["peer": "\(node)", "reason": "\(error.message)"])
-        runtime.lives.add(LifeChange(.brokeRule("node \(node): \(error.message)"), of: .root, 0, nil))
+        let core = runtime
+        core.violations.note(by: "node \(node)") { [core] others in
+            let metadata: Logger.Metadata = ["peer": "\(node)", "reason": "\(error.message)"]
+            core.logger.warning("a node's link was closed", metadata: metadata.counting(others))
+            core.lives.add(LifeChange(.brokeRule("node \(node): \(error.message)".counting(others)), of: .root, 0, nil))
+        }
     }
 
     /// Pings a node, and closes the link when it doesn't answer any more.

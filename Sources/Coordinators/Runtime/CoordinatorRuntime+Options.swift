@@ -78,6 +78,8 @@ extension CoordinatorRuntime {
         package var standIns: [String: any Coordinator.Type] = [:]
         /// The time that the tree lives by, for tests: its workers would live by the clock all the same.
         package var time = TimeSource.monotonic
+        /// The limit of what is told of those that break the rules of their links.
+        var violations = Violations.Limit()
         /// The function that gets the changes of children in the whole tree, and the number of those that were left out before them; it's
         /// called by the thread that has made the change, and returns at once.
         package var lifeObserver: (@Sendable ([LifeChange], Int) -> Void)?

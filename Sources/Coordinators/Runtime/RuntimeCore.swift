@@ -25,6 +25,8 @@ final class RuntimeCore: Sendable {
     let unhandled: UpwardReports<UnhandledReport>?
     /// The changes of children here and below, for the root's process.
     let lives: LifeReports
+    /// What is told of those that break the rules of their links.
+    let violations: Violations
     let counts: LiveCounts
     /// The asks that no coordinator of the tree has made.
     let openAsks: OpenAsks
@@ -60,7 +62,6 @@ final class RuntimeCore: Sendable {
     let spawner: WorkerSpawner
     /// The link to the process above, in a worker.
     let uplink: Uplink?
-    private let complaint = Lock<(next: MonotonicTime, left: Int)>((.now, 0))
     private static let numbers = Atomic<Int>(0)
 
     init(_ options: CoordinatorRuntime.Options, counts: LiveCounts = LiveCounts(), uplink: Uplink? = nil) {
@@ -95,28 +96,13 @@ final class RuntimeCore: Sendable {
         telemetry = Telemetry(exporter?.wish ?? TelemetryWish(), exporter: exporter, uplink: uplink, activity: tap.activity)
         instruments = Instruments(options.instruments, tap: tap, traces: traces, telemetry: telemetry)
         deadLetters = DeadLetters(instruments: instruments, uplink: uplink, observer: options.deadLetterObserver)
+        violations = Violations(options.violations, options.time)
         lives = LifeReports(options.lifeObserver, uplink: uplink)
         unhandled = uplink.map { UpwardReports($0, isPrompt: true) }
         restartTokens = RestartTokens(options.workerRestarts)
         for type in options.coordinators { registry.register(type) }
         ResourceLimits.raiseOpenFiles()
         WorkerProcess.ignoreBrokenPipes()
-    }
-
-    /// Logs what another process has done wrong: at most once in a second, with the number of those that were left out, since it may do so without
-    /// end.
-    func complain(_ level: Logger.Level, _ message: Logger.Message, _ metadata: Logger.Metadata) {
-        let left = complaint.withLock { complaint -> Int? in
-            guard complaint.next <= .now else {
-                complaint.left = complaint.left.addingSaturating(1)
-                return nil
-            }
-            defer { complaint = (.now + .seconds(1), 0) }
-            return complaint.left
-        }
-        guard let left else { return }
-        let others: Logger.Metadata = left == 0 ? [:] : ["left_out": "\(left)"]
-        logger.log(level: level, message, metadata: metadata.merging(others) { $1 })
     }
 
     /// The build that all processes from here up have in common; empty if there are several, and then messages upwards are JSON.
@@ -248,6 +234,7 @@ final class RuntimeCore: Sendable {
         // Reading a dependency runs the user's code, which may not end.
         _ = await Grace(.seconds(1), time).within { await self.tasks.end() }
         tap.close()
+        violations.tellRest()
         // After the socket was removed: the next root's must not be.
         unlockDirectory()
         directory.remove()

@@ -128,7 +128,10 @@ extension WorkerHost {
             }
             take(notice)
         } catch {
-            runtime.complain(.warning, "a notification can't be read", ["coordinator.path": "\(path)", "error": "\("\(error)".shortened)"])
+            runtime.violations.note(by: path.description) { [runtime, path] others in
+                let metadata: Logger.Metadata = ["coordinator.path": "\(path)", "error": "\("\(error)".shortened)"]
+                runtime.logger.warning("a notification can't be read", metadata: metadata.counting(others))
+            }
         }
         return nil
     }

@@ -106,14 +106,17 @@ extension WorkerHost {
     /// Reports that the worker has broken a rule of its link.
     private func report(_ rule: String, of process: PeerIdentity?) {
         let user = process.map { "\($0.userID)" } ?? "unknown"
-        runtime.logger.warning(
-            "a worker's link was closed",
-            metadata: [
-                "coordinator.path": "\(path)", "worker.pid": "\(process?.processID ?? 0)", "worker.uid": "\(user)", "reason": "\(rule)",
-            ]
-        )
         let incarnation = state.withLock { $0.assignment?.events.life.incarnation } ?? 0
-        runtime.lives.add(LifeChange(.brokeRule("as user \(user): \(rule)"), of: path, incarnation, process?.processID))
+        runtime.violations.note(by: path.description) { [runtime, path] others in
+            runtime.logger.warning(
+                "a worker's link was closed",
+                metadata: [
+                    "coordinator.path": "\(path)", "worker.pid": "\(process?.processID ?? 0)", "worker.uid": "\(user)", "reason": "\(rule)",
+                ].counting(others)
+            )
+            let rule = "as user \(user): \(rule)".counting(others)
+            runtime.lives.add(LifeChange(.brokeRule(rule), of: path, incarnation, process?.processID))
+        }
     }
 
     private func receive(_ frame: Frame, on id: WorkerMachine.LinkID) {

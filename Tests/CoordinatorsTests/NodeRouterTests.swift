@@ -1,4 +1,5 @@
 import ConcurrencySupport
+import Fixtures
 import Glibc
 import Links
 import NNG
@@ -35,6 +36,11 @@ struct NodeRouterTests {
         init(_ context: Context) { self.context = context }
 
         static let notes = Lock<[Int: [Int]]>([:])
+        /// What a start waits for, by the same numbers.
+        static let gates = Lock<[Int: OneShot<Void>]>([:])
+
+        func start() async { await Self.gates.withLock { $0[context.configuration.log] }?.value }
+
         static let responders: Responders = [
             .respond(to: Note.self) { me, note in
                 notes.withLock { $0[me.context.configuration.log, default: []].append(note.number) }
@@ -83,14 +89,20 @@ struct NodeRouterTests {
     private actor Root: Coordinator {
         struct Configuration: CoordinatorConfiguration {
             var log: Int?
+            /// Whether the sink is a worker of the fixture's instead.
+            var isWorker = false
         }
 
         nonisolated let context: Context
         init(_ context: Context) { self.context = context }
-        static let responders: Responders = [.forward(prefix: "Sink.", to: "sink")]
+        static let responders: Responders = [.forward(prefix: "Sink.", to: "sink"), .forward(prefix: "Fixture.", to: "sink")]
 
         func start() async throws {
             try await context.start(Reader.self, as: "reader")
+            if context.configuration.isWorker {
+                let _: Child<MiddleCoordinator> = try await context.start(as: "sink", in: .worker())
+                return
+            }
             guard let log = context.configuration.log else { return }
             try await context.start(Sink.self, as: "sink") { $0.log = log }
         }
@@ -164,15 +176,19 @@ struct NodeRouterTests {
         init(
             _ places: Places = Places(),
             hasSink: Bool = true,
+            isWorker: Bool = false,
             violations: Violations.Limit = Violations.Limit(atOnce: .max)
         ) throws {
             self.places = places
             listener = try StreamListener(address)
-            var options = CoordinatorRuntime.Options()
+            var options = Support.options
             options.logger = recorded.logger
             options.violations = violations
             options.lifeObserver = { [changes] new, _ in changes.all.withLock { $0 += new } }
-            runtime = CoordinatorRuntime(Root.self, options: options) { [log] in $0.log = hasSink ? log : nil }
+            runtime = CoordinatorRuntime(Root.self, options: options) { [log] in
+                $0.log = hasSink ? log : nil
+                $0.isWorker = isWorker
+            }
             runtime.route(by: places)
         }
 
@@ -322,9 +338,13 @@ struct NodeRouterTests {
     }
 
     /// Runs a caller, which has no such child, and two nodes that have one.
-    private func with(_ place: ChildPlace, _ body: (_ caller: Node, _ first: Node, _ second: Node) async throws -> Void) async throws {
+    private func with(
+        _ place: ChildPlace,
+        areWorkers: Bool = false,
+        _ body: (_ caller: Node, _ first: Node, _ second: Node) async throws -> Void
+    ) async throws {
         let caller = try Node(Places(place), hasSink: false)
-        let (first, second) = (try Node(), try Node())
+        let (first, second) = (try Node(isWorker: areWorkers), try Node(isWorker: areWorkers))
         caller.places.address("first", first.address)
         caller.places.address("second", second.address)
         let nodes = [caller, first, second]
@@ -427,6 +447,60 @@ struct NodeRouterTests {
             first.places.voice.open()
             for ask in asks + later { try await ask.value }
             #expect(first.notes == [0] && second.notes == Array(1..<200))
+        }
+    }
+
+    @Test("What has waited for a life of the child goes to the next owner, when the epoch has ended meanwhile")
+    func waitedForALife() async throws {
+        try await with(.elsewhere(node: "first", epoch: 1)) { caller, first, second in
+            first.places.epoch.withLock { $0 = 1 }
+            first.places.place.withLock { $0 = .here }
+            second.places.epoch.withLock { $0 = 2 }
+            first.places.address("second", second.address)
+            let gate = OneShot<Void>()
+            Sink.gates.withLock { $0[first.log] = gate }
+            async let restarted = first.runtime.restart("/sink")
+            defer { gate.settle(()) }
+            func sink() async throws -> CoordinatorSnapshot? { try await first.runtime.snapshot().children.first { $0.path == "/sink" } }
+            try await eventually("it starts") { [.starting, .restarting].contains(try await sink()?.state) }
+            let (asks, own) = (ask(0..<50, of: caller), ask(100..<150, of: first))
+            try await eventually("they wait for it") { try await sink()?.mailbox?.waiting == 100 }
+            // The daemon was stopped past its lease, and goes on.
+            first.places.epoch.withLock { $0 = nil }
+            for node in [caller, first] { node.places.place.withLock { $0 = .elsewhere(node: "second", epoch: 2) } }
+            gate.settle(())
+            for ask in asks + own { try await ask.value }
+            #expect(first.notes.isEmpty)
+            #expect(second.notes.filter { $0 < 100 } == Array(0..<50) && second.notes.filter { $0 >= 100 } == Array(100..<150))
+            _ = try await restarted
+        }
+    }
+
+    @Test("What has waited for room on the way to the child's process goes to the next owner, when the epoch has ended meanwhile")
+    func waitedForRoom() async throws {
+        try await with(.elsewhere(node: "first", epoch: 1), areWorkers: true) { caller, first, second in
+            first.places.epoch.withLock { $0 = 1 }
+            first.places.place.withLock { $0 = .here }
+            second.places.epoch.withLock { $0 = 2 }
+            first.places.address("second", second.address)
+            @Sendable func place(_ node: Node) async throws -> Int32 {
+                try await node.runtime.ask(Fixture.WhereAmI(), timeout: .seconds(20)).pid
+            }
+            let process = try await place(caller)
+            func open() -> Int { first.runtime.core.counts.openAsks.load(ordering: .relaxed) }
+            kill(process, SIGSTOP)
+            defer { kill(process, SIGCONT) }
+            let room = CreditWindow.link.share.messages
+            let before = open()
+            let asks = [caller, first].flatMap { node in (0..<room).map { _ in Task.immediate { try await place(node) } } }
+            try await eventually("they wait for room") { open() - before == 2 * room }
+            first.places.epoch.withLock { $0 = nil }
+            for node in [caller, first] { node.places.place.withLock { $0 = .elsewhere(node: "second", epoch: 2) } }
+            kill(process, SIGCONT)
+            var processes: [Int32: Int] = [:]
+            for ask in asks { processes[try await ask.value, default: 0] += 1 }
+            // The worker had got as many as it has room for, or fewer by those whose room it hadn't given back yet.
+            #expect(processes.count == 2 && (1...room).contains(processes[process] ?? 0), "\(processes)")
         }
     }
 

@@ -106,10 +106,15 @@ extension ChildSupervisor {
         return CoordinatorError(.peerLost, "\(path) has ended before it answered", maybeExecuted: true)
     }
 
+    /// Has a message go elsewhere that has waited for a child which is on this node no more, or which is below such a child.
+    private func isDiverted(_ message: ChildSlot.ParkedMessage, _ key: String) -> Bool {
+        node.runtime.nodes.load()?.diverts(message, at: node.path.appending(key)) ?? false
+    }
+
     /// Delivers the messages that have waited for the child, before any that is sent now.
     func flush(_ key: String) {
         while let (host, messages) = withSlot(key, { $0.takeParked() }) ?? nil {
-            for message in messages where !message.envelope.hasEnded {
+            for message in messages where !message.envelope.hasEnded && !isDiverted(message, key) {
                 host.deliver(message.envelope, to: message.rest, isDirect: message.isDirect)
             }
             withSlot(key) { $0.record.parking.isBeingDelivered = false }

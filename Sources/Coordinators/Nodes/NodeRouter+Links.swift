@@ -97,6 +97,7 @@ extension NodeRouter {
                     guard let self, let link else { return false }
                     return takeBack(message, on: link)
                 },
+                refusedLate: { target in NodeTarget(target).map { refusals.note($0) } },
                 closed: { [weak self] error in
                     self?.forget(link, to: node, because: error)
                     pulse.end.settle()

@@ -119,7 +119,7 @@ final class NodeRouter: Sendable {
         return true
     }
 
-    private func takeBack(_ message: Waiting, for key: String, _ change: (inout State) -> Void) {
+    func takeBack(_ message: Waiting, for key: String, _ change: (inout State) -> Void) {
         let isFirst = state.withLock { state -> Bool? in
             guard !state.isEnded else { return nil }
             change(&state)

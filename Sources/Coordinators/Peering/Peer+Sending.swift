@@ -15,6 +15,8 @@ extension Peer {
         case unchanged
         /// The message can never be sent.
         case refused(CoordinatorError)
+        /// The message has waited for credit, and may not leave any more.
+        case diverted(Outgoing)
         /// The link has closed, and the message can be sent elsewhere.
         case handedBack
     }
@@ -176,6 +178,7 @@ extension Peer {
         case .refused(let error):
             envelope.end(.failure(error))
             state.withLock { $0.takeAllAnswered() }?.settle(())
+        case .diverted(let message): owner.messageDiverted(message)
         case .handedBack: return false
         }
         return true
@@ -192,6 +195,12 @@ extension Peer {
         while !free.isEmpty {
             for correlation in free {
                 guard case .message(let message)? = state.outgoing[correlation] else { continue }
+                guard owner.mayStillLeave(message) else {
+                    forget(correlation, &state)
+                    state.windows.takeBack(message.size, route: message.route)
+                    departures.append((message.envelope, .diverted(message)))
+                    continue
+                }
                 departures.append((message.envelope, transmit(message, correlation, &state)))
             }
             // A message that was too large has left its room to the next.

@@ -23,6 +23,12 @@ final class Peer: Sendable {
         var messageLost: @Sendable (Envelope, any Error) -> Void = { _, _ in }
         /// Takes back a message of this side that has no way of its own to come back; false: it ends with the link.
         var messageReturned: @Sendable (Outgoing) -> Bool = { _ in false }
+        /// Returns whether a message of this side that has waited for room may still leave; called under the lock of the peer's state.
+        var mayStillLeave: @Sendable (Outgoing) -> Bool = { _ in true }
+        /// Takes back a message that has waited for room, and may not leave any more.
+        var messageDiverted: @Sendable (Outgoing) -> Void = { _ in }
+        /// Takes note that a message of the other side for this target was refused after it had been taken.
+        var refusedLate: @Sendable (_ target: String) -> Void = { _ in }
         /// Takes note that the link has closed, after the open asks have ended.
         let closed: @Sendable (LinkError) -> Void
     }

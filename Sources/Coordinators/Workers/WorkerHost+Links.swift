@@ -59,6 +59,8 @@ extension WorkerHost {
                 },
                 frameReceived: { [weak self] frame in self?.receive(frame, on: id) },
                 messageLost: { [parent] envelope, error in parent.recordLoss(of: envelope, because: error) },
+                mayStillLeave: { [runtime] in runtime.nodes.load()?.stillTakes($0) ?? true },
+                messageDiverted: { [runtime] in runtime.nodes.load()?.divert($0) },
                 closed: { [weak self] error in self?.lost(id, of: credentials, error) }
             )
         )

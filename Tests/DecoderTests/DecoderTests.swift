@@ -83,7 +83,7 @@ struct DecoderTests {
         "Coordinators/Pools/PoolPlacement.swift": "a program's own configuration",
         "Coordinators/Children/ChildSupervisor+Configuration.swift": "a program's own configuration",
         "Coordinators/API/CoordinatorError.swift": "texts",
-        "CoordinatorsCluster/Store/StoreValue.swift": "the protocol of those that read",
+        "CoordinatorsCluster/Store/StoreValue.swift": "the protocol of those that read; the fuzzer Store",
         "CoordinatorsCluster/Etcd/EtcdWatch.swift": "etcd's forms",
         "CoordinatorDaemon/Operators/ControlRequestHandler.swift": "its own answers",
         "CoordinatorDaemon/Upgrade/DaemonHeritage.swift": "a file that this process alone has; UpgradeTests",
@@ -92,6 +92,27 @@ struct DecoderTests {
         "CoordinatorDaemon/Cluster/ClusterMembership+Routing.swift": "reads answers",
         "Supervisord/SupervisordMethods+Configuration.swift": "reads answers",
     ]
+
+    @Test("Every input with which the fuzzer of the store's values begins is read or refused as it should be")
+    func corpus() throws {
+        for input in try FuzzCorpus.inputs("Store") { #expect(FuzzedStoreValue.problem(input.bytes) == nil, "\(input)") }
+    }
+
+    @Test("Each fuzzer that is named here is built and run, and begins with inputs; each of the store's values is one of its")
+    func fuzzers() throws {
+        let script = try #require(Files.text(of: "\(Files.packageRoot)/Tests/Fuzz/run"))
+        let package = try #require(Files.text(of: "\(Files.packageRoot)/Tests/Fuzz/Package.swift"))
+        let named = Set(Self.elsewhere.values.flatMap { $0.matches(of: /the fuzzer (\w+)/).map { String($0.output.1) } })
+        let run = try #require(script.firstMatch(of: /targets=\((\w[\w ]*)\)/)).output.1.split(separator: " ").map(String.init)
+        #expect(named.subtracting(run) == [] && named.contains("Store"))
+        for name in run { #expect(package.contains("\"\(name)Fuzz\""), "\(name)") }
+        for name in named { #expect(try !FuzzCorpus.inputs(name).isEmpty) }
+        let root = "\(Files.packageRoot)/Sources/"
+        let values = try #require(FileManager.default.enumerator(atPath: root)).compactMap { $0 as? String }
+            .filter { $0.hasSuffix(".swift") }
+            .flatMap { file in (Files.text(of: root + file) ?? "").matches(of: /struct (\w+): StoreValue/).map { String($0.output.1) } }
+        #expect(Set(values) == Set(FuzzedStoreValue.all.map(\.name)) && !values.isEmpty)
+    }
 
     @Test("A file of the sources that reads is among those that are checked")
     func completeness() throws {

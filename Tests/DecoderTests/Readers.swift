@@ -2,7 +2,6 @@ import ConcurrencySupport
 import Foundation
 import NNG
 import Ownership
-import Placement
 import TestSupport
 import Testing
 import WireProtocol
@@ -36,73 +35,15 @@ struct Reader: Sendable, CustomTestStringConvertible {
 }
 
 extension Reader {
-    /// Reads a value of the store, and does with it what a leader does.
-    private static func value<Value: StoreValue>(
-        _ type: Value.Type,
-        in file: String,
-        of sample: String,
-        _ key: StoreKey,
-        _ use: @escaping @Sendable (Value) -> Void = { _ in }
-    ) -> Reader {
-        Reader("\(type)", in: file, of: sample) { bytes in
-            let value = Value(json: bytes)
-            var view = ClusterView()
-            let entry = StoreEntry(key: key, value: bytes, created: .init(1), modified: .init(2), lease: nil)
-            view.apply(StoreChange(key: key, revision: .init(2), entry: entry))
-            // What isn't read is named, and what is has the same form again.
-            guard let value else {
-                guard view.unreadable == [key: .init(2)] else { preconditionFailure("\(key) isn't named") }
-                return false
+    private static let store = FuzzedStoreValue.all.map { value in
+        Reader(value.name, in: value.file, of: value.sample) { bytes in
+            switch value.read(bytes) {
+            case .read: return true
+            case .refused: return false
+            case .problem(let problem): preconditionFailure(problem)
             }
-            guard Value(json: value.json) == value else { preconditionFailure("\(value) doesn't come back") }
-            use(value)
-            return true
         }
     }
-
-    private static func node(_ text: String) -> NodeName {
-        guard let name = NodeName(text) else { preconditionFailure("\(text) names no node") }
-        return name
-    }
-
-    private static let store = [
-        value(
-            SubtreeWish.self,
-            in: "CoordinatorsCluster/Node/SubtreeWish.swift",
-            of: #"{"labels":{"disk":"ssd"},"group":"g","weight":5,"moves":3,"pin":"a"}"#,
-            .desired("/shop")
-        ) { wish in
-            let subtrees = (0..<3).map { PlacedSubtree("/\($0)", weight: wish.weight, pin: wish.pin) }
-            let nodes = [PlacementNode(node("a"), capacity: 10), PlacementNode(node("b"))]
-            _ = Placer(rebalances: true).plan(subtrees, on: nodes, from: [:])
-        },
-        value(
-            SubtreeAssignment.self,
-            in: "CoordinatorsCluster/Node/SubtreeWish.swift",
-            of: #"{"node":"a","failures":[{"node":"b","lease":7}],"isGivenUp":false}"#,
-            .assignment("/shop")
-        ) { assignment in
-            var machine = OwnershipMachine(terms: LeaseTerms(), now: .zero)
-            _ = machine.handle(.assigned("/shop", moves: assignment.failures.count), now: .zero)
-        },
-        value(
-            NodeRecord.self,
-            in: "CoordinatorsCluster/Store/NodeRecord.swift",
-            of: #"{"name":"a","address":"10.0.0.1:7400","labels":{"disk":"ssd"},"capacity":5,"version":"1.2","isDraining":false}"#,
-            // The key has the name of what was read, or of none.
-            .node(node("a"))
-        ) { record in
-            _ = NodeAddress(record.address)
-            let node = PlacementNode(record.name, capacity: record.capacity)
-            _ = Placer().plan([PlacedSubtree("/a", weight: 1_000_000), PlacedSubtree("/b", weight: 1_000_000)], on: [node], from: [:])
-        },
-        value(
-            OwnerRecord.self,
-            in: "CoordinatorsCluster/Store/Owner.swift",
-            of: #"{"node":"a","address":"10.0.0.1:7400","incarnation":3}"#,
-            .owner("/shop")
-        ),
-    ]
 
     private static func form<Form: Decodable & SendableMetatype>(
         _ type: Form.Type,

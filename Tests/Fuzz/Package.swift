@@ -20,6 +20,7 @@ let package = Package(
         fuzzer("CompactFuzz"),
         fuzzer("ControlFuzz"),
         fuzzer("ConfigurationFuzz"),
+        fuzzer("StoreFuzz"),
         .executableTarget(name: "PeerFuzz", dependencies: [.product(name: "Coordinators", package: "swift-coordinators")]),
     ],
     swiftLanguageModes: [.v6]

@@ -1,0 +1,1 @@
+../../../DecoderTests/FuzzedStoreValue.swift

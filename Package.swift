@@ -384,5 +384,6 @@ if Context.environment["COORDINATORS_SHIPPED"] != nil {
 
 // Set by `Tests/Fuzz/run`, whose package can depend on products alone.
 if Context.environment["COORDINATORS_FUZZ"] != nil {
-    package.products.append(.library(name: "Fuzzed", targets: ["Control", "DaemonConfiguration", "WireProtocol"]))
+    let fuzzed = ["Control", "CoordinatorsCluster", "DaemonConfiguration", "Ownership", "Placement", "WireProtocol"]
+    package.products.append(.library(name: "Fuzzed", targets: fuzzed))
 }

@@ -141,10 +141,16 @@ struct LogCursor {
             return open(number: oldest) ? .lost : .sameFile
         }
         // The next one may not have been made yet.
-        guard identity(number: number - 1) != nil else { return .sameFile }
-        close()
+        guard identity(number: number - 1) != nil, open(number: number - 1) else { return .sameFile }
+        guard identity(number: number) == source.identity else {
+            // The files were rotated before the next one was opened, so that it may be a later one.
+            close()
+            self.source = source
+            return .nextFile
+        }
+        Glibc.close(source.descriptor)
         (buffer, position) = ([], 0)
-        return open(number: number - 1) ? .nextFile : .sameFile
+        return .nextFile
     }
 
     private mutating func oldest() -> Int {

@@ -74,6 +74,13 @@ public final class PairConnection: Sendable {
     /// Receives messages up to another size from now on: less is allowed to a peer that hasn't shown who it is.
     public func limitReceivedSize(to maximum: Int) { reader.maximumMessageSize.store(maximum, ordering: .relaxed) }
 
+    /// Whether the peer's certificate is one of those that the lists of a configuration say are revoked; false when one can't be read.
+    public func isRevoked(by security: TLSConfiguration) -> Bool {
+        guard security.revocations != nil, let session = stream.session else { return false }
+        guard let credentials = try? TLSCredentials(security, operation: "check", address: stream.address) else { return false }
+        return session.isRevoked(by: credentials)
+    }
+
     /// Closes at once.
     ///
     /// Operations in flight end with `.closed`; messages that have arrived and weren't delivered are dropped.

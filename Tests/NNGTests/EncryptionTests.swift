@@ -7,11 +7,17 @@ import Testing
 /// Encrypted connections between real certificates.
 @Suite("Encryption", .serialized, .timeLimit(minutes: 2))
 struct EncryptionTests {
-    static func security(_ certificates: Certificates, _ name: String, authority: Certificates? = nil) throws -> TLSConfiguration {
+    static func security(
+        _ certificates: Certificates,
+        _ name: String,
+        authority: Certificates? = nil,
+        hasList: Bool = false
+    ) throws -> TLSConfiguration {
         TLSConfiguration(
             authority: try (authority ?? certificates).text("ca.crt"),
             certificate: try certificates.text("\(name).crt"),
-            key: try certificates.text("\(name).key")
+            key: try certificates.text("\(name).key"),
+            revocations: hasList ? try certificates.text("ca.crl") : nil
         )
     }
 
@@ -153,6 +159,75 @@ struct EncryptionTests {
         try await certificates.expire("b")
         #expect(try await meet(b, try Self.security(certificates, "a"), name: "b").reasons[1] == .peerNotAuthenticated)
         #expect(try await meet(try Self.security(certificates, "b"), a, name: "b").reasons[0] == .peerNotAuthenticated)
+    }
+
+    @Test func revokedCertificatesAreRefused() async throws {
+        let certificates = try await Certificates("a", "b", "c")
+        func security(_ name: String, hasList: Bool = true) throws -> TLSConfiguration {
+            try Self.security(certificates, name, hasList: hasList)
+        }
+        try await certificates.revoke("a")
+        // The listener sees it, and the dialler.
+        #expect(try await meet(security("b"), security("a", hasList: false), name: "b").reasons[1] == .peerNotAuthenticated)
+        #expect(try await meet(security("a", hasList: false), security("b"), name: "a").reasons[0] == .peerNotAuthenticated)
+        let meeting = try await meet(security("b"), security("c"), name: "b")
+        #expect(await meeting.carriesAMessage())
+        // A later list has the certificate of a connection that there is.
+        let accepted = try meeting.accepted.get()
+        #expect(!accepted.isRevoked(by: try security("b")))
+        try await certificates.revoke("a", "c")
+        #expect(accepted.isRevoked(by: try security("b")))
+        #expect(!(try meeting.dialled.get().isRevoked(by: try security("c"))))
+        // Nobody is believed by a list that has expired, and one of another authority is of no use.
+        try await certificates.revoke(isExpired: true)
+        #expect(try await meet(security("b"), security("c", hasList: false), name: "b").reasons[1] == .peerNotAuthenticated)
+        let others = try await Certificates("a")
+        try await others.revoke("a")
+        var foreign = try security("b")
+        foreign.revocations = try others.text("ca.crl")
+        #expect(await code { () async throws(NNGError) in try foreign.check() } == .cryptography)
+    }
+
+    /// Every suite that OpenSSL knows × a key that it's for, and every version.
+    @Test func onlyKeysOfOneConnectionAndCiphersThatAuthenticateAreSpoken() async throws {
+        let (elliptic, rsa) = (try await Certificates("a", "b"), try await Certificates("a", "b"))
+        try await rsa.replaceKey(of: "b", by: "rsa:2048")
+        let openssl = BuiltProgram(path: "/usr/bin/openssl")
+        let list = try await openssl.run(["ciphers", "-s", "-tls1_2", "ALL:@SECLEVEL=0"]).output
+        let names = list.split { ":\n".contains($0) }.map(String.init)
+        #expect(names.contains("AES128-SHA") && names.contains("ECDHE-RSA-AES128-SHA") && names.contains("DHE-RSA-AES128-GCM-SHA256"))
+        func isSpoken(_ name: String) -> Bool {
+            name.hasPrefix("ECDHE-") && (name.contains("-AES") && name.contains("GCM") || name.contains("CHACHA20"))
+        }
+        let versions = ["-tls1", "-tls1_1", "-tls1_2", "-tls1_3"]
+        let trials =
+            names.map { (certificates: $0.contains("ECDSA") ? elliptic : rsa, version: "-tls1_2", suite: $0 as String?) }
+            + versions.flatMap { version in [elliptic, rsa].map { ($0, version, nil) } }
+        let spoken = try await withThrowingTaskGroup(of: String?.self) { group in
+            for (certificates, version, suite) in trials {
+                let listener = try StreamListener("tls+tcp://127.0.0.1:0", security: try Self.security(certificates, "b"))
+                let port = try #require(listener.port)
+                group.addTask {
+                    async let accepted = Self.outcome { () async throws(NNGError) in
+                        try await PairConnection.negotiate(listener.accept(), timeout: .seconds(20))
+                    }
+                    let own = ["-CAfile", "\(certificates.directory)/ca.crt", "-cert", "\(certificates.directory)/a.crt"]
+                    let key = ["-key", "\(certificates.directory)/a.key"]
+                    let ended = try await openssl.run(
+                        ["s_client", "-connect", "127.0.0.1:\(port)", version, "-cipher", "\(suite ?? "ALL"):@SECLEVEL=0"] + own + key
+                    )
+                    let lines = ended.output.split(separator: "\n")
+                    let isSpoken = lines.contains { $0.contains("Cipher is") && !$0.contains("(NONE)") } && ended.exitCode == 0
+                    if let suite, isSpoken { #expect(lines.contains { $0.hasSuffix("Cipher is \(suite)") }, "\(ended)") }
+                    listener.close()
+                    _ = await accepted
+                    return isSpoken ? suite ?? version : nil
+                }
+            }
+            return try await group.reduce(into: Set()) { if let name = $1 { $0.insert(name) } }
+        }
+        #expect(spoken == Set(names.filter(isSpoken) + ["-tls1_2"]))
+        #expect(spoken.count == 7)
     }
 
     @Test func aPeerWithoutACertificateIsRefused() async throws {

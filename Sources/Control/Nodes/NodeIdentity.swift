@@ -21,9 +21,18 @@ public struct NodeIdentity: Hashable, Sendable {
     /// - Parameters:
     ///   - authority: The certificates of the authorities that nodes' certificates are by, as a PEM text; likewise the node's own certificate
     ///     and its key.
-    public init(cluster: String, name: String, token: String, authority: String, certificate: String, key: String) {
+    ///   - revocations: The lists of the certificates that each of the authorities has revoked; nil: there are none.
+    public init(
+        cluster: String,
+        name: String,
+        token: String,
+        authority: String,
+        certificate: String,
+        key: String,
+        revocations: String? = nil
+    ) {
         (self.cluster, self.name, self.token) = (cluster, name, token)
-        security = TLSConfiguration(authority: authority, certificate: certificate, key: key)
+        security = TLSConfiguration(authority: authority, certificate: certificate, key: key, revocations: revocations)
     }
 
     /// Whether this is the token, in a time that doesn't tell where they differ.

@@ -83,6 +83,7 @@ public final class NodeLinks: Sendable {
     private let report: @Sendable (NodeLinkReport) -> Void
     private let tasks = OwnedTasks()
     private let state = Lock(State())
+    private let connections = NodeConnections()
 
     /// Creates the connections of a node, none of which is made yet.
     ///
@@ -104,9 +105,11 @@ public final class NodeLinks: Sendable {
     /// The proofs that are shown at present.
     public var identity: NodeIdentity { present.withLock { $0 } }
 
-    /// Shows other proofs on the connections that are made from now on.
+    /// Shows other proofs on the connections that are made from now on; those that there are stay, except those with nodes whose certificates
+    /// are now revoked.
     public func use(_ identity: NodeIdentity) {
         present.withLock { $0 = identity }
+        connections.closeRevoked(by: identity)
         // What the former proofs were refused for, these may not be.
         state.withLock { $0.failures = [:] }
     }
@@ -325,6 +328,9 @@ public final class NodeLinks: Sendable {
             connection.close()
             throw ControlError(.notPermitted, "\(node) at \(address) doesn't welcome this node; its log says why")
         }
+        connections.add(connection)
+        // The lists may have changed since the handshake.
+        connections.closeRevoked(by: self.identity)
         return connection
     }
 

@@ -59,6 +59,7 @@ public final class NodeListener: Sendable {
     private let addresses: @Sendable (String) async -> NodeAddress?
     private let report: @Sendable (NodeLinkReport) -> Void
     private let state = Lock(State())
+    private let connections = NodeConnections()
 
     /// Binds and listens at once; connections are accepted as soon as ``run(serving:messages:)`` runs.
     ///
@@ -92,6 +93,8 @@ public final class NodeListener: Sendable {
 
     /// Shows other proofs on the connections that other nodes make from now on, and expects others of them.
     ///
+    /// Those that there are stay, except those of nodes whose certificates are now revoked.
+    ///
     /// - Throws: `.failed` when the certificates can't be used; the former ones stay then.
     public func use(_ identity: NodeIdentity) throws(ControlError) {
         do throws(NNGError) {
@@ -100,6 +103,7 @@ public final class NodeListener: Sendable {
             throw ControlError(.failed, "the certificates can't be used: \(error)")
         }
         present.withLock { $0 = identity }
+        connections.closeRevoked(by: identity)
     }
 
     /// The address at which the node listens, with its port.
@@ -224,6 +228,9 @@ public final class NodeListener: Sendable {
                     state.withLock { $0.leave(aim) }
                     return nil
                 }
+                connections.add(connection)
+                // The lists may have changed since the handshake.
+                connections.closeRevoked(by: self.identity)
                 return Greeted(connection: connection, node: greeting.node, purpose: greeting.purpose)
             case .confirmed, .welcome: return refuse(node, "it answers what it wasn't asked")
             }

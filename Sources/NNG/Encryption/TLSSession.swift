@@ -58,9 +58,10 @@ final class TLSSession: @unchecked Sendable {
         // TLS 1.2.
         mbedtls_ssl_conf_min_version(configuration, MBEDTLS_SSL_MAJOR_VERSION_3, MBEDTLS_SSL_MINOR_VERSION_3)
         mbedtls_ssl_conf_max_version(configuration, MBEDTLS_SSL_MAJOR_VERSION_3, MBEDTLS_SSL_MINOR_VERSION_3)
+        coordinators_restrict(configuration)
         mbedtls_ssl_conf_authmode(configuration, MBEDTLS_SSL_VERIFY_REQUIRED)
         mbedtls_ssl_conf_rng(configuration, mbedtls_ctr_drbg_random, credentials.random)
-        mbedtls_ssl_conf_ca_chain(configuration, credentials.authority, nil)
+        mbedtls_ssl_conf_ca_chain(configuration, credentials.authority, credentials.hasRevocations ? credentials.revocations : nil)
         if result == 0 { result = mbedtls_ssl_conf_own_cert(configuration, credentials.certificate, credentials.key) }
         if result == 0 { result = mbedtls_ssl_setup(context, configuration) }
         if result == 0, case .dialler(let name) = role { result = mbedtls_ssl_set_hostname(context, name) }
@@ -145,6 +146,18 @@ final class TLSSession: @unchecked Sendable {
             }
         }
         return encrypted
+    }
+
+    /// Whether the peer's certificate is one of those that lists say are revoked.
+    func isRevoked(by credentials: TLSCredentials) -> Bool {
+        lock.withLock { _ in
+            guard credentials.hasRevocations, let certificate = mbedtls_ssl_get_peer_cert(context) else { return false }
+            var flags: UInt32 = 0
+            // Unsafe: Mbed TLS writes to no certificate that it verifies.
+            let peer = UnsafeMutablePointer(mutating: certificate)
+            _ = mbedtls_x509_crt_verify(peer, credentials.authority, credentials.revocations, nil, &flags, nil, nil)
+            return flags & UInt32(MBEDTLS_X509_BADCERT_REVOKED) != 0
+        }
     }
 
     /// Returns the bytes that tell the peer that nothing follows; none when the session is of no use any more.

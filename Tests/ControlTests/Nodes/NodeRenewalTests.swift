@@ -43,6 +43,38 @@ struct NodeRenewalTests {
         }
     }
 
+    /// A node whose certificate was revoked is left at once, in both directions.
+    @Test func whoIsRevokedLosesItsConnections() async throws {
+        let certificates = try await Certificates("a", "b", "c")
+        try await TestCluster.with { cluster in
+            let (a, b, c) = (
+                try cluster.node("a", certificates), try cluster.node("b", certificates), try cluster.node("c", certificates)
+            )
+            let status = ControlOperation.status(path: "/shop")
+            for (one, other) in [(a, b), (b, a), (c, b), (b, c)] { #expect(await one.failure(status, of: other) == nil) }
+            // What waits ends with the connection.
+            async let ended = a.failure(.ask(path: "/shop", message: "Never", payload: [:], timeout: .seconds(60)), of: b)
+            #expect(await eventually { b.requests.contains { $0.operation.name == "ask" } })
+            try await certificates.revoke("a")
+            let next = try TestCluster.identity("b", certificates, hasList: true)
+            try b.listener.use(next)
+            guard case .unanswered? = await ended else {
+                Issue.record("the connection of a revoked node is still there")
+                return
+            }
+            b.links.use(next)
+            for (one, other) in [(b, a), (a, b)] {
+                // The end of a connection takes a moment.
+                let isRefused = await eventually {
+                    guard case .notSent? = await one.failure(status, of: other) else { return false }
+                    return true
+                }
+                #expect(isRefused)
+            }
+            for (one, other) in [(c, b), (b, c)] { #expect(await one.failure(status, of: other) == nil) }
+        }
+    }
+
     @Test func whatNoNodeWouldBelieveIsKnownBefore() async throws {
         let (certificates, others) = (try await Certificates("a", "b"), try await Certificates("a"))
         try await TestCluster.identity("a", certificates).tryOut()

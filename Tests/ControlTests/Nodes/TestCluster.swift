@@ -38,7 +38,8 @@ final class TestCluster: Sendable {
         key: String? = nil,
         authority: Certificates? = nil,
         cluster: String = "tests",
-        token: String = TestCluster.token
+        token: String = TestCluster.token,
+        hasList: Bool = false
     ) throws -> NodeIdentity {
         NodeIdentity(
             cluster: cluster,
@@ -46,7 +47,8 @@ final class TestCluster: Sendable {
             token: token,
             authority: try (authority ?? certificates).text("ca.crt"),
             certificate: try certificates.text("\(certificate ?? name).crt"),
-            key: try certificates.text("\(key ?? certificate ?? name).key")
+            key: try certificates.text("\(key ?? certificate ?? name).key"),
+            revocations: hasList ? try certificates.text("ca.crl") : nil
         )
     }
 

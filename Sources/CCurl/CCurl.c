@@ -8,10 +8,13 @@
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 // curl_multi_poll, which waits also when there is no connection, and curl_multi_wakeup.
 #define OLDEST_VERSION 0x074400
@@ -241,6 +244,8 @@ static void set_security(CURL *easy, const struct coordinator_curl_request *requ
         // Otherwise the system's authorities are trusted as well.
         set_pointer(easy, CURLOPT_CAPATH, NULL, code);
     }
+    // With a list that has expired no peer is believed.
+    if (request->revocations != NULL) set_pointer(easy, CURLOPT_CRLFILE, request->revocations, code);
     if (request->certificate != NULL && request->key != NULL) {
         set_pointer(easy, CURLOPT_SSLCERT, request->certificate, code);
         set_pointer(easy, CURLOPT_SSLKEY, request->key, code);
@@ -309,4 +314,18 @@ long coordinator_curl_transfer_status(struct coordinator_curl_transfer *transfer
 
 const char *coordinator_curl_message(const struct coordinator_curl_transfer *transfer, int code) {
     return transfer != NULL && transfer->error[0] != 0 ? transfer->error : library.curl_easy_strerror((CURLcode)code);
+}
+
+// MARK: Files
+
+int coordinator_curl_file(const void *bytes, size_t count) {
+    int descriptor = memfd_create("certificate", MFD_CLOEXEC);
+    if (descriptor < 0) return -errno;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+    // A process whose user has changed may not read its own /proc.
+    if (write(descriptor, bytes, count) == (ssize_t)count && access(path, R_OK) == 0) return descriptor;
+    int error = errno;
+    close(descriptor);
+    return -error;
 }

@@ -20,6 +20,14 @@ final class EtcdMembers: Sendable {
         var certificates: String
     }
 
+    /// Where members are, for others that go on in their place.
+    struct Place {
+        let directory: TemporaryDirectory
+        let ports: [UInt16]
+
+        init(_ count: Int) throws { (directory, ports) = (try TemporaryDirectory(), try Ports.free(2 * count)) }
+    }
+
     let members: [Member]
 
     private init(_ members: [Member]) { self.members = members }
@@ -32,10 +40,15 @@ final class EtcdMembers: Sendable {
     var endpoints: [String] { members.map(\.endpoint) }
 
     /// Runs members as long as the body.
-    static func with(_ count: Int, security: Security? = nil, _ body: (EtcdMembers) async throws -> Void) async throws {
-        let directory = try TemporaryDirectory()
+    static func with(
+        _ count: Int,
+        security: Security? = nil,
+        at place: Place? = nil,
+        _ body: (EtcdMembers) async throws -> Void
+    ) async throws {
+        let place = try place ?? Place(count)
+        let (directory, ports) = (place.directory, place.ports)
         let scheme = security == nil ? "http" : "https"
-        let ports = try Ports.free(2 * count)
         let peers = (0..<count).map { "m\($0)=http://127.0.0.1:\(ports[2 * $0 + 1])" }.joined(separator: ",")
         let output = Lock<[UInt8]>([])
         var members: [Member] = []
@@ -110,6 +123,9 @@ final class EtcdMembers: Sendable {
     func etcdctl(_ arguments: String...) async throws -> String {
         try await Self.etcdctl(endpoints, arguments)
     }
+
+    @discardableResult
+    func etcdctl(_ arguments: [String]) async throws -> String { try await Self.etcdctl(endpoints, arguments) }
 
     /// Runs etcdctl on one member.
     func etcdctl(at endpoint: String, _ arguments: String...) async throws -> String {

@@ -83,7 +83,7 @@ import Testing
     }
 
     /// A connection that was made with the former files would still be let in.
-    @Test func certificatesThatHaveChangedAreUsedFromTheNextRequestOn() async throws {
+    @Test func certificatesThatAreRenewedAreUsedFromTheNextRequestOn() async throws {
         let directory = try TemporaryDirectory()
         let (own, others, used) = (directory.file("own"), directory.file("others"), directory.file("used"))
         try await certificates(own, "etcd=127.0.0.1", "alpha")
@@ -99,10 +99,15 @@ import Testing
                 for files in [["ca.crt"], ["alpha.crt", "alpha.key"]] {
                     _ = try await store.list(.everything, until: soon)
                     try use(files, of: others)
+                    try await store.renew()
                     let error = await failure { _ = try await store.list(.everything, until: .now + .seconds(1)) }
                     #expect(error?.code == .unavailable || error?.code == .timedOut, "\(files)")
                     try use(files, of: own)
+                    try await store.renew()
                 }
+                // What can't be read changes nothing.
+                try Files.write("nothing", to: "\(used)/alpha.key")
+                #expect(await failure { try await store.renew() }?.code == .unusable)
                 _ = try await store.list(.everything, until: soon)
             }
         }

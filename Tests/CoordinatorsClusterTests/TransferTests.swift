@@ -23,7 +23,6 @@ import Testing
             headers: headers,
             body: Array(body.utf8),
             connectLimit: .seconds(5),
-            files: nil,
             isStream: isStream
         )
         return try pool.begin(request)
@@ -136,7 +135,6 @@ import Testing
                         headers: [],
                         body: [1],
                         connectLimit: .seconds(5),
-                        files: nil,
                         isStream: false
                     )
                 )
@@ -156,7 +154,6 @@ import Testing
             headers: [],
             body: [1],
             connectLimit: .milliseconds(200),
-            files: nil,
             isStream: false
         )
         let error = try await failure(pool.begin(request))

@@ -35,6 +35,7 @@ struct coordinator_curl_request {
     const char *authority;
     const char *certificate;
     const char *key;
+    const char *revocations;
     void *context;
     // Copies the next bytes of the body; called only once there is a connection. The number of bytes.
     size_t (*give)(void *context, void *bytes, size_t capacity);
@@ -78,5 +79,8 @@ long coordinator_curl_transfer_status(struct coordinator_curl_transfer *transfer
 
 // Describes a code that ended a transfer, in more detail when it's given. The text lives as long as the transfer.
 const char *coordinator_curl_message(const struct coordinator_curl_transfer *transfer, int code);
+
+// Returns the descriptor of a file in memory with these bytes, which libcurl reads at /proc/self/fd/DESCRIPTOR; or the negated errno.
+int coordinator_curl_file(const void *bytes, size_t count);
 
 #endif

@@ -25,7 +25,18 @@ final class EtcdClient: Sendable {
         token = options.credentials.map(EtcdToken.init)
         connectLimit = options.tryLimit
         let isEncrypted = options.endpoints.contains { $0.hasPrefix("https://") }
-        transfers = try TransferPool(isEncrypted ? options.security.files : nil)
+        if isEncrypted {
+            let certificates = if let known = options.certificates { known } else { try EtcdCertificates(options.security) }
+            transfers = try TransferPool(certificates)
+        } else {
+            transfers = try TransferPool(nil)
+        }
+    }
+
+    /// Uses other certificates, and another password, for the requests that begin from now on.
+    func use(_ certificates: EtcdCertificates, password: String? = nil) throws(StoreError) {
+        try transfers.use(certificates)
+        if let password { token?.use(password: password) }
     }
 
     func close() async {
@@ -145,7 +156,6 @@ final class EtcdClient: Sendable {
             headers: headers,
             body: [UInt8](try JSONEncoder().encode(form)),
             connectLimit: connectLimit,
-            files: transfers.files,
             isStream: isStream
         )
         count.add(1, ordering: .relaxed)
@@ -178,13 +188,5 @@ func within<Answer: Sendable>(_ limit: ContinuousClock.Instant, _ action: @escap
     } catch {
         // What was given up because its caller was cancelled may say something else.
         throw Task.isCancelled ? .cancelled : EtcdFault(error)
-    }
-}
-
-extension EtcdOptions.Security {
-    /// A certificate without its key is of no use, nor is a key without its certificate.
-    fileprivate var files: TransferFiles {
-        let isWhole = certificate != nil && key != nil
-        return TransferFiles(authority: authority, certificate: isWhole ? certificate : nil, key: isWhole ? key : nil)
     }
 }

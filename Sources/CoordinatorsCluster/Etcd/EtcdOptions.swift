@@ -2,7 +2,7 @@
 public struct EtcdOptions: Sendable {
     /// The certificates by which etcd and the node know each other; paths of PEM files.
     ///
-    /// Files that have changed are used from the next request on.
+    /// ``EtcdStore/renew()`` reads them again.
     public struct Security: Sendable, Hashable {
         /// The authority whose certificates etcd's members have; `nil`: those that the system trusts.
         public var authority: String?
@@ -10,6 +10,8 @@ public struct EtcdOptions: Sendable {
         public var certificate: String?
         /// The key of the node's certificate.
         public var key: String?
+        /// The lists of the certificates that the authority has revoked; `nil`: none is known to be.
+        public var revocations: String?
 
         /// Creates security settings.
         ///
@@ -17,8 +19,9 @@ public struct EtcdOptions: Sendable {
         ///   - authority: The authority whose certificates etcd's members have.
         ///   - certificate: The node's certificate, and those between it and its authority.
         ///   - key: The key of the node's certificate.
-        public init(authority: String? = nil, certificate: String? = nil, key: String? = nil) {
-            (self.authority, self.certificate, self.key) = (authority, certificate, key)
+        ///   - revocations: The lists of the certificates that the authority has revoked.
+        public init(authority: String? = nil, certificate: String? = nil, key: String? = nil, revocations: String? = nil) {
+            (self.authority, self.certificate, self.key, self.revocations) = (authority, certificate, key, revocations)
         }
     }
 
@@ -48,6 +51,8 @@ public struct EtcdOptions: Sendable {
     public var credentials: Credentials?
     /// The certificates of `https` endpoints.
     public var security: Security
+    /// What the files of ``security`` have, for one who has read them; `nil`: the store reads them.
+    package var certificates: EtcdCertificates?
     /// The longest time that one member is given for an answer before the next one is tried; at most a quarter of a lease's time.
     public var tryLimit: Duration
     /// The time without a change after which a watch makes its connection anew: one that is cut without a word looks like one on which

@@ -7,16 +7,20 @@ final class EtcdToken: Sendable {
         let text: String?
     }
 
-    let form: EtcdForms.Credentials
-    private let state = Lock<Known?>(nil)
+    private let state: Lock<(form: EtcdForms.Credentials, known: Known?)>
 
     init(_ credentials: EtcdOptions.Credentials) {
-        form = EtcdForms.Credentials(name: credentials.user, password: credentials.password)
+        state = Lock((EtcdForms.Credentials(name: credentials.user, password: credentials.password), nil))
     }
 
-    var known: Known? { state.withLock { $0 } }
+    var form: EtcdForms.Credentials { state.withLock { $0.form } }
 
-    func keep(_ text: String?) { state.withLock { $0 = Known(text: text) } }
+    var known: Known? { state.withLock { $0.known } }
 
-    func forget() { state.withLock { $0 = nil } }
+    func keep(_ text: String?) { state.withLock { $0.known = Known(text: text) } }
+
+    func forget() { state.withLock { $0.known = nil } }
+
+    /// Uses another password for the next token; the present one serves until etcd doesn't take it any more.
+    func use(password: String) { state.withLock { $0.form = EtcdForms.Credentials(name: $0.form.name, password: password) } }
 }

@@ -45,14 +45,14 @@ final class EpochFile: Sendable {
     }
 
     private static func number(in path: String) throws(StoreError) -> UInt64 {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        if descriptor < 0, errno == ENOENT { return 0 }
-        guard descriptor >= 0 else { throw .file(path, "read") }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: 128)
-        let count = read(descriptor, &bytes, bytes.count)
-        guard count >= 0 else { throw .file(path, "read") }
-        let lines = String(decoding: bytes[..<count], as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
+        let bytes: [UInt8]
+        do throws(RegularFile.Failure) {
+            bytes = try RegularFile.read(path, upTo: 128)
+        } catch {
+            if case .notOpened(ENOENT) = error { return 0 }
+            throw StoreError(code: .unusable, message: "Could not read \(path): \(error.explanation).")
+        }
+        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
         guard lines.count == 3, lines[0] == title, let number = UInt64(lines[1]), number <= highest, lines[2].isEmpty
         else {
             throw StoreError(

@@ -12,8 +12,6 @@ final class Transfer: Sendable {
         let headers: [String]
         let body: [UInt8]
         let connectLimit: Duration
-        /// The certificates; `nil`: the connection isn't encrypted.
-        let files: TransferFiles?
         /// Whether the answer goes on for as long as it's read.
         let isStream: Bool
     }
@@ -38,10 +36,14 @@ final class Transfer: Sendable {
     private static let waitingLimit = 1 << 20
 
     let request: Request
+    /// The certificates, which are there as long as the transfer is; `nil`: the connection isn't encrypted.
+    let files: TransferFiles?
     let thread: TransferThread
     private let state = Lock(State())
 
-    init(_ request: Request, on thread: TransferThread) { (self.request, self.thread) = (request, thread) }
+    init(_ request: Request, with files: TransferFiles?, on thread: TransferThread) {
+        (self.request, self.files, self.thread) = (request, files, thread)
+    }
 
     /// The status of the answer; 0 before any of its bytes was read.
     var status: Int { state.withLock { $0.status } }

@@ -1,61 +1,91 @@
+import CCurl
 import Glibc
+import Processes
 
-/// The certificates of a connection, as paths of PEM files.
-struct TransferFiles: Sendable {
-    /// What tells whether files are still the same.
-    struct Identity: Sendable, Equatable {
-        private struct File: Sendable, Equatable {
-            let device: dev_t
-            let number: ino_t
-            let size: off_t
-            let seconds: Int
-            let nanoseconds: Int
-        }
+/// The certificates by which etcd and a node know each other, as PEM texts; `nil`: see ``EtcdOptions/Security``.
+package struct EtcdCertificates: Sendable, Hashable {
+    package var authority: [UInt8]?
+    package var certificate: [UInt8]?
+    package var key: [UInt8]?
+    package var revocations: [UInt8]?
 
-        private let files: [File?]
-
-        fileprivate init(of paths: [String?]) {
-            files = paths.map { path in
-                var status = stat()
-                guard let path, stat(path, &status) == 0 else { return nil }
-                return File(
-                    device: status.st_dev,
-                    number: status.st_ino,
-                    size: status.st_size,
-                    seconds: status.st_mtim.tv_sec,
-                    nanoseconds: status.st_mtim.tv_nsec
-                )
-            }
-        }
+    package init(authority: [UInt8]?, certificate: [UInt8]?, key: [UInt8]?, revocations: [UInt8]?) {
+        // A certificate without its key is of no use, nor is a key without its certificate.
+        let isWhole = certificate != nil && key != nil
+        (self.authority, self.revocations) = (authority, revocations)
+        (self.certificate, self.key) = isWhole ? (certificate, key) : (nil, nil)
     }
 
-    /// The authority that the peer's certificate must have; `nil`: one of those that the system trusts.
-    let authority: String?
-    /// The certificate that is shown to the peer, and those between it and its authority.
-    let certificate: String?
-    let key: String?
+    /// The size of the largest file: all certificates that Debian trusts have a quarter of that.
+    package static let sizeLimit = 1 << 20
 
-    /// What the files are at present; a file that can't be looked at is `nil` in it.
-    var identity: Identity { Identity(of: [authority, certificate, key]) }
-
-    /// Returns the first of the files that isn't a PEM file with what it's for, and why; `nil`: all are.
-    var problem: String? {
-        for (path, content) in [(authority, "CERTIFICATE"), (certificate, "CERTIFICATE"), (key, "PRIVATE KEY")] {
-            guard let path else { continue }
-            guard let file = fopen(path, "re") else { return "\(path): \(String(cString: strerror(errno)))" }
-            defer { fclose(file) }
-            var bytes = [UInt8](repeating: 0, count: Self.sizeLimit)
-            let count = fread(&bytes, 1, bytes.count, file)
-            let lines = bytes[..<count].split { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }
-            let isThere = lines.contains { line in
+    /// Reads the files; blocks as ``RegularFile`` does.
+    init(_ security: EtcdOptions.Security) throws(StoreError) {
+        func bytes(_ path: String?, _ content: String) throws(StoreError) -> [UInt8]? {
+            guard let path else { return nil }
+            let bytes: [UInt8]
+            do throws(RegularFile.Failure) {
+                bytes = try RegularFile.read(path, upTo: Self.sizeLimit)
+            } catch {
+                throw Self.unusable(path, error.explanation)
+            }
+            let isThere = bytes.split { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }.contains { line in
                 let text = String(decoding: line, as: UTF8.self)
                 return text.hasPrefix("-----BEGIN ") && text.hasSuffix("\(content)-----")
             }
-            if !isThere { return "\(path): there is no \(content) in it" }
+            if isThere { return bytes }
+            throw Self.unusable(path, "there is no \(content) in it")
         }
-        return nil
+        self.init(
+            authority: try bytes(security.authority, "CERTIFICATE"),
+            certificate: try bytes(security.certificate, "CERTIFICATE"),
+            key: try bytes(security.key, "PRIVATE KEY"),
+            revocations: try bytes(security.revocations, "CRL")
+        )
     }
 
-    /// The longest part of a file that is looked at: all certificates that Debian trusts have a quarter of that.
-    private static let sizeLimit = 1 << 20
+    private static func unusable(_ path: String, _ reason: String) -> StoreError {
+        StoreError(code: .unusable, message: "Could not read the certificates for etcd, which are PEM files: \(path): \(reason).")
+    }
+}
+
+/// Certificates as files in memory, which is what every build of libcurl reads.
+///
+/// They are what was looked at before they were used, whatever becomes of the files of the disk, and no file system delays the thread that reads
+/// them.
+final class TransferFiles: Sendable {
+    let certificates: EtcdCertificates
+    /// The paths of the files; `nil` of those that there aren't.
+    let authority: String?
+    let certificate: String?
+    let key: String?
+    let revocations: String?
+    private let descriptors: [Int32]
+
+    init(_ certificates: EtcdCertificates) throws(StoreError) {
+        self.certificates = certificates
+        var descriptors: [Int32] = []
+        do throws(StoreError) {
+            func file(_ bytes: [UInt8]?) throws(StoreError) -> String? {
+                guard let bytes else { return nil }
+                let descriptor = coordinator_curl_file(bytes, bytes.count)
+                guard descriptor >= 0 else {
+                    let reason = String(cString: strerror(-descriptor))
+                    throw StoreError(code: .unusable, message: "Could not keep the certificates for etcd in memory: \(reason).")
+                }
+                descriptors.append(descriptor)
+                return "/proc/self/fd/\(descriptor)"
+            }
+            (authority, certificate) = (try file(certificates.authority), try file(certificates.certificate))
+            (key, revocations) = (try file(certificates.key), try file(certificates.revocations))
+        } catch {
+            for descriptor in descriptors { close(descriptor) }
+            throw error
+        }
+        self.descriptors = descriptors
+    }
+
+    deinit {
+        for descriptor in descriptors { close(descriptor) }
+    }
 }

@@ -3,13 +3,14 @@ import ConcurrencySupport
 
 /// The connections of one client.
 ///
-/// A connection that was made with certificates whose files have changed since isn't used for another request: the next one begins on a new
-/// thread with new connections, and the former thread ends with the last answer that it's still reading.
+/// A connection that was made with other certificates than those in use isn't used for another request: the next one begins on a new thread with
+/// new connections, and the former thread ends with the last answer that it's still reading.
 final class TransferPool: Sendable {
     private struct State {
+        /// The certificates; `nil`: connections aren't encrypted.
+        var files: TransferFiles?
+        /// The thread whose connections were made with these certificates.
         var thread: TransferThread?
-        /// What the files were when the thread was made.
-        var identity: TransferFiles.Identity?
         /// The threads before it, which may have ended.
         var former: [TransferThread] = []
         var isClosed = false
@@ -22,21 +23,30 @@ final class TransferPool: Sendable {
         return String(decoding: reason.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }()
 
-    let files: TransferFiles?
-    private let state = Lock(State())
+    private let state: Lock<State>
 
-    /// - Parameter files: The certificates; `nil`: connections aren't encrypted.
-    init(_ files: TransferFiles?) throws(StoreError) {
+    /// - Parameter certificates: The certificates; `nil`: connections aren't encrypted.
+    init(_ certificates: EtcdCertificates?) throws(StoreError) {
         if let problem = Self.libraryProblem {
             throw StoreError(
                 code: .unusable,
                 message: "Could not load libcurl, by which etcd is spoken with: \(problem). Install it: apt-get install libcurl4"
             )
         }
-        if let problem = files?.problem {
-            throw StoreError(code: .unusable, message: "Could not read the certificates for etcd, which are PEM files: \(problem).")
+        state = Lock(State(files: try certificates.map { certificates throws(StoreError) in try TransferFiles(certificates) }))
+    }
+
+    /// Uses other certificates for the requests that begin from now on.
+    func use(_ certificates: EtcdCertificates) throws(StoreError) {
+        guard state.withLock({ $0.files.map { $0.certificates != certificates } ?? false }) else { return }
+        let files = try TransferFiles(certificates)
+        let former = state.withLock { state in
+            state.files = files
+            defer { state.thread = nil }
+            state.former = state.former.filter { !$0.ended.isSettled } + [state.thread].compactMap(\.self)
+            return state.thread
         }
-        self.files = files
+        former?.retire()
     }
 
     deinit {
@@ -47,9 +57,9 @@ final class TransferPool: Sendable {
     /// Begins a request.
     func begin(_ request: Transfer.Request) throws(TransferError) -> Transfer {
         while true {
-            let thread = try currentThread()
-            let transfer = Transfer(request, on: thread)
-            // Otherwise another request has seen meanwhile that files have changed.
+            let (thread, files) = try current()
+            let transfer = Transfer(request, with: files, on: thread)
+            // Otherwise other certificates have come into use meanwhile.
             if thread.begin(transfer) { return transfer }
         }
     }
@@ -64,18 +74,13 @@ final class TransferPool: Sendable {
         for thread in threads { await thread.ended.value }
     }
 
-    private func currentThread() throws(TransferError) -> TransferThread {
-        let identity = files?.identity
-        let (thread, former) = try state.withLock { state throws(TransferError) -> (TransferThread, TransferThread?) in
+    private func current() throws(TransferError) -> (TransferThread, TransferFiles?) {
+        try state.withLock { state throws(TransferError) in
             guard !state.isClosed else { throw TransferError(description: "The client is closed", mayHaveBeenSent: false) }
-            if let thread = state.thread, state.identity == identity { return (thread, nil) }
+            if let thread = state.thread { return (thread, state.files) }
             let thread = try TransferThread()
-            let former = state.thread
-            (state.thread, state.identity) = (thread, identity)
-            state.former = state.former.filter { !$0.ended.isSettled } + [former].compactMap(\.self)
-            return (thread, former)
+            state.thread = thread
+            return (thread, state.files)
         }
-        former?.retire()
-        return thread
     }
 }

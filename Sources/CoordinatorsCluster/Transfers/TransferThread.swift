@@ -157,7 +157,8 @@ private final class TransferLoop {
     private func begin(_ transfer: Transfer) {
         if transfer.isOver { return }
         let request = transfer.request
-        let paths = [request.files?.authority, request.files?.certificate, request.files?.key]
+        let files = transfer.files
+        let paths = [files?.authority, files?.certificate, files?.key, files?.revocations]
         // Unsafe: C's copies of the texts, until libcurl has its own.
         let texts = ([request.address] + paths + request.headers).map { $0.flatMap { strdup($0) } }
         defer { for text in texts { free(text) } }
@@ -167,6 +168,7 @@ private final class TransferLoop {
             var form = coordinator_curl_request()
             form.url = UnsafePointer(texts[0])
             (form.authority, form.certificate, form.key) = (UnsafePointer(texts[1]), UnsafePointer(texts[2]), UnsafePointer(texts[3]))
+            form.revocations = UnsafePointer(texts[4])
             (form.headers, form.header_count) = (UnsafePointer(headers.baseAddress), Int32(headers.count))
             form.body_length = Int64(request.body.count)
             form.connect_milliseconds = Int(request.connectLimit.millisecondsRoundedUp)

@@ -140,6 +140,9 @@ package final class BlockingCalls: Sendable {
 package struct WallTime: Sendable, Hashable, CustomStringConvertible {
     private let seconds: time_t
 
+    /// - Parameter seconds: The seconds since 1970.
+    package init(seconds: Int) { self.seconds = time_t(seconds) }
+
     /// The present time.
     package static var now: WallTime { WallTime(seconds: time(nil)) }
 

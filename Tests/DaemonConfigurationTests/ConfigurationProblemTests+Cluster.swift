@@ -27,6 +27,20 @@ extension ConfigurationProblemTests {
             "f:8:13: `listen` needs an authority, a certificate and its key; expected all three in `link_tls` or in `tls`"
         ),
         Row(
+            "a password for all to hear, and a list of no authority",
+            """
+            children: []
+            cluster:
+              name: shop
+              endpoints: ["https://10.0.0.1:2379", "http://10.0.0.2:2379"]
+              user: node
+              password_file: /password
+              tls: { crl: /ca.crl }
+            """,
+            "f:4:40: `http://10.0.0.2:2379` would get the password of `password_file` unencrypted; expected an address with https://",
+            "f:7:15: `tls` has `crl` without `authority`, whose list it is; expected both"
+        ),
+        Row(
             "all addresses of the machine, which no node can dial",
             cluster + "  listen: 0.0.0.0:7400\n  token_file: token\n  tls: { authority: a, certificate: b, key: c }\n",
             "f:5:11: `listen` is all addresses of this machine; add `address`, which other nodes dial"
@@ -39,6 +53,16 @@ extension ConfigurationProblemTests {
             "f:7:13: `link_tls` is for a node with `listen`"
         ),
     ]
+
+    @Test("Every file × every mode: the owner's group may read a secret, and no one else", arguments: ClusterFile.allCases)
+    func modes(_ file: ClusterFile) {
+        let isSecret = [.linkToken, .linkKey, .storeKey, .storePassword].contains(file)
+        for mode in 0...UInt32(0o777) {
+            let isOpen = isSecret ? mode & 0o7 != 0 || mode & 0o020 != 0 : mode & 0o002 != 0
+            let problem = file.problem(ofMode: 0o100000 | mode, at: "/f")
+            #expect((problem != nil) == isOpen, "\(String(mode, radix: 8)): \(problem ?? "")")
+        }
+    }
 
     @Test("The place at which a node listens for others")
     func links() throws {

@@ -245,7 +245,7 @@ extension Reader {
         ) { durations in
             var sum = durations
             for _ in 0..<2 { sum.add(durations) }
-            _ = TreeMetrics(sum, unreadableEntries: nil)
+            _ = TreeMetrics(sum, unreadableEntries: nil, clusterFiles: nil)
         },
         decoded(
             LifeReport.self,

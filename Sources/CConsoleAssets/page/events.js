@@ -3,7 +3,7 @@
 import { clock, duration, element, printable, sign } from "./format.js";
 
 const kept = 400;
-const shapes = { crashed: "failed", gave_up: "failed", start_failed: "failed", unresponsive: "unresponsive", restarting: "restarting", paused: "paused", violation: "unresponsive", dead_letters: "unresponsive", gap: "inactive", stopped: "inactive", operator: "starting", configuration: "starting", daemon_started: "starting", daemon_stopping: "stopping" };
+const shapes = { crashed: "failed", gave_up: "failed", start_failed: "failed", unresponsive: "unresponsive", restarting: "restarting", paused: "paused", violation: "unresponsive", dead_letters: "unresponsive", gap: "inactive", stopped: "inactive", operator: "starting", configuration: "starting", renewal: "starting", daemon_started: "starting", daemon_stopping: "stopping" };
 const troubles = new Set(["crashed", "gave_up", "start_failed", "unresponsive", "restarting", "violation", "dead_letters", "gap"]);
 
 export class EventList {

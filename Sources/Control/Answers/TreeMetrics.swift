@@ -38,9 +38,40 @@ public struct TreeMetrics: Codable, Hashable, Sendable {
     /// The number of entries of the cluster's store that can't be read and are ignored; nil: the daemon is no node of a cluster.
     public var unreadableEntries: Int?
 
+    /// A file by which a node and its peers know each other: certificates, a key, lists or a secret.
+    public struct ClusterFile: Codable, Hashable, Sendable {
+        /// The keys of the configuration that name it, such as `tls.certificate`.
+        public var file: String
+        /// The path of the file.
+        public var path: String
+        /// The time at which what is in use of it expires, in seconds since 1970; nil: it doesn't, or that isn't known.
+        public var expirySeconds: Int?
+        /// Why the files for the same peers weren't renewed, or are of no use; nil: all is well.
+        public var problem: String?
+
+        /// Creates the description of a file.
+        public init(file: String, path: String, expirySeconds: Int? = nil, problem: String? = nil) {
+            (self.file, self.path, self.expirySeconds, self.problem) = (file, path, expirySeconds, problem)
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case file, path, problem
+            case expirySeconds = "expiry_seconds"
+        }
+    }
+
+    /// The files of a node's certificates and secrets; nil: the daemon is no node of a cluster.
+    public var clusterFiles: [ClusterFile]?
+
     /// Creates the description of a tree's asks.
-    public init(isCounting: Bool, boundsSeconds: [Double], asks: [Asks], unreadableEntries: Int? = nil) {
-        self.unreadableEntries = unreadableEntries
+    public init(
+        isCounting: Bool,
+        boundsSeconds: [Double],
+        asks: [Asks],
+        unreadableEntries: Int? = nil,
+        clusterFiles: [ClusterFile]? = nil
+    ) {
+        (self.unreadableEntries, self.clusterFiles) = (unreadableEntries, clusterFiles)
         (self.isCounting, self.boundsSeconds, self.asks) = (isCounting, boundsSeconds, asks)
     }
 
@@ -49,5 +80,6 @@ public struct TreeMetrics: Codable, Hashable, Sendable {
         case isCounting = "counting"
         case boundsSeconds = "bounds_seconds"
         case unreadableEntries = "unreadable_entries"
+        case clusterFiles = "cluster_files"
     }
 }

@@ -36,6 +36,8 @@ public struct ControlEvent: Codable, Hashable, Sendable {
         case `operator`
         /// A configuration was applied.
         case configuration
+        /// Certificates or secrets of the cluster were renewed, or can't be, or have expired; the reason says so.
+        case renewal
         /// The daemon is ready.
         case daemonStarted = "daemon_started"
         /// The daemon has begun to stop.

@@ -114,6 +114,14 @@ extension PrometheusText {
             begin(name, "gauge", help: "Entries of the cluster's store that can't be read and are ignored.")
             add(name, Double(count))
         }
+        if let files = metrics.clusterFiles {
+            let expiry = "coordinator_cluster_file_expiry_timestamp_seconds"
+            begin(expiry, "gauge", help: "The time at which a certificate, or a list of revoked ones, that is in use expires.")
+            for file in files { if let end = file.expirySeconds { add(expiry, Double(end), [("file", file.file)]) } }
+            let problem = "coordinator_cluster_file_problem"
+            begin(problem, "gauge", help: "Whether a file, or another for the same peers, couldn't be renewed or has expired.")
+            for file in files { add(problem, file.problem == nil ? 0 : 1, [("file", file.file)]) }
+        }
         guard metrics.isCounting else { return }
         let name = "coordinator_ask_duration_seconds"
         begin(name, "histogram", help: "The time from the arrival of an ask in the coordinator's process to its answer.")

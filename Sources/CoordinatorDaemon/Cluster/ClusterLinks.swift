@@ -8,18 +8,19 @@ import Processes
 final class ClusterLinks: Sendable {
     /// The connections on which this node passes requests on.
     let links: NodeLinks
-    private let settings: ClusterConfiguration.Links
-    private let logger: Logger
     private let place: NodeAddress
     private let address: NodeAddress?
     private let dials = NodeDials()
     private let reports: LinkReports
     private let listener = Lock<NodeListener?>(nil)
 
-    init(_ settings: ClusterConfiguration.Links, cluster: String, node: String, logger: Logger) throws(ProcessError) {
-        let identity = try Self.identity(settings, cluster: cluster, node: node)
+    /// - Parameter files: What the files for other nodes have.
+    init(_ settings: ClusterConfiguration.Links, _ files: ClusterFiles.Contents, cluster: String, node: String, logger: Logger)
+        throws(ProcessError)
+    {
+        let identity = NodeIdentity(files, cluster: cluster, node: node)
         guard let place = NodeAddress(settings.listen) else { throw Self.failure("`listen` is no host and port: \(settings.listen)") }
-        (self.settings, self.logger, self.place) = (settings, logger, place)
+        self.place = place
         address = settings.address.flatMap { NodeAddress($0) }
         let reports = LinkReports(logger)
         self.reports = reports
@@ -30,57 +31,15 @@ final class ClusterLinks: Sendable {
         ProcessError(code: .invalidSpecification, errno: 0, message: message)
     }
 
-    /// Reads the certificates and the token; may block.
-    private static func identity(_ settings: ClusterConfiguration.Links, cluster: String, node: String) throws(ProcessError)
-        -> NodeIdentity
-    {
-        func text(_ file: String?, _ what: String) throws(ProcessError) -> String {
-            guard let file, let text = try? DaemonConfiguration.text(path: file) else {
-                throw failure("the \(what) of the cluster's links can't be read in \(file ?? "no file")")
-            }
-            return text
-        }
-        let token = try text(settings.tokenFile, "token").split(separator: "\n").first.map(String.init) ?? ""
-        guard token.utf8.count >= NodeIdentity.minimumTokenLength, token.utf8.count <= NodeIdentity.maximumTokenLength else {
-            throw failure(
-                "the first line of \(settings.tokenFile) has \(token.utf8.count) bytes; "
-                    + "expected a secret of \(NodeIdentity.minimumTokenLength) to \(NodeIdentity.maximumTokenLength)"
-            )
-        }
-        return NodeIdentity(
-            cluster: cluster,
-            name: node,
-            token: token,
-            authority: try text(settings.security.authority, "authority"),
-            certificate: try text(settings.security.certificate, "certificate"),
-            key: try text(settings.security.key, "key")
-        )
-    }
-
-    /// Reads the certificates and the token again, and uses them for new connections; those that there are stay.
+    /// Uses other certificates and another token for new connections; those that there are stay, except those of nodes that are now revoked.
     ///
-    /// Files that can't be used are logged, and what they had before stays in use.
-    func renew() async {
+    /// - Throws: `.badConfiguration` when no other node would believe them.
+    func use(_ files: ClusterFiles.Contents) async throws(ControlError) {
         let former = links.identity
-        let certificate = settings.security.certificate ?? ""
-        do {
-            let settings = settings
-            let action = "read \(settings.tokenFile) and the certificates"
-            let next = try await BlockingCalls.shared.run("the cluster's links", action: action) { () throws(ProcessError) in
-                try Self.identity(settings, cluster: former.cluster, node: former.name)
-            }
-            guard next != former else { return }
-            try await next.tryOut()
-            try listener.withLock { $0 }?.use(next)
-            links.use(next)
-            logger.notice("new certificates and token of the cluster's links are in use", metadata: ["file": "\(certificate)"])
-        } catch {
-            let message = (error as? ProcessError)?.message ?? ControlError(error).message
-            logger.error(
-                "the new certificates or token of the cluster's links can't be used; the former ones stay in use",
-                metadata: ["file": "\(certificate)", "error": "\(message)"]
-            )
-        }
+        let next = NodeIdentity(files, cluster: former.cluster, node: former.name)
+        try await next.tryOut()
+        try listener.withLock { $0 }?.use(next)
+        links.use(next)
     }
 
     /// Begins to listen.
@@ -108,6 +67,20 @@ final class ClusterLinks: Sendable {
     func end() async {
         listener.withLock { $0 }?.close()
         await links.end()
+    }
+}
+
+extension NodeIdentity {
+    fileprivate init(_ files: ClusterFiles.Contents, cluster: String, node: String) {
+        self.init(
+            cluster: cluster,
+            name: node,
+            token: files.secret(.linkToken) ?? "",
+            authority: files.text(.linkAuthority) ?? "",
+            certificate: files.text(.linkCertificate) ?? "",
+            key: files.text(.linkKey) ?? "",
+            revocations: files.text(.linkRevocations)
+        )
     }
 }
 

@@ -12,6 +12,8 @@ import Processes
 /// The daemon as a node of a cluster: its children with `placement` run here while the node owns them.
 final class ClusterMembership: Sendable {
     let configuration: ClusterConfiguration
+    /// The certificates and the secrets.
+    let files: ClusterFiles
     let children: ConfiguredChildren
     let runtime: CoordinatorRuntime
     let name: NodeName
@@ -21,6 +23,9 @@ final class ClusterMembership: Sendable {
     let places: ChildPlaces
     private let store: Store
     private let options: ClusterNode.Options
+    private let events: EventLog
+    /// Of two renewals the later one counts.
+    private let renewals = AsyncLock()
     private let logger: Logger
     /// The node once there is one, and whether it was told to leave.
     private let membership = Lock<(node: ClusterNode?, isLeaving: Bool)>((nil, false))
@@ -43,9 +48,14 @@ final class ClusterMembership: Sendable {
     /// The node, as long as the daemon is one.
     var node: ClusterNode? { membership.withLock { $0.node } }
 
-    init(_ configuration: ClusterConfiguration, _ children: ConfiguredChildren, _ runtime: CoordinatorRuntime, logger: Logger)
-        throws(ProcessError)
-    {
+    init(
+        _ configuration: ClusterConfiguration,
+        _ children: ConfiguredChildren,
+        _ runtime: CoordinatorRuntime,
+        events: EventLog,
+        logger: Logger
+    ) throws(ProcessError) {
+        self.events = events
         self.configuration = configuration
         self.children = children
         self.runtime = runtime
@@ -57,11 +67,14 @@ final class ClusterMembership: Sendable {
         var logger = logger
         logger[metadataKey: "node"] = "\(name)"
         self.logger = logger
+        let files = try ClusterFiles(configuration)
+        self.files = files
         links = try configuration.links.map { [logger] settings throws(ProcessError) in
-            try ClusterLinks(settings, cluster: configuration.name, node: "\(name)", logger: logger)
+            let contents = files.contents(for: .nodes)
+            return try ClusterLinks(settings, contents, cluster: configuration.name, node: "\(name)", logger: logger)
         }
         places = ChildPlaces(children, of: name, links?.links)
-        store = try Self.store(configuration)
+        store = try Self.store(configuration, files.contents(for: .store))
         options = ClusterNode.Options(
             record: NodeRecord(
                 name: name,
@@ -76,6 +89,10 @@ final class ClusterMembership: Sendable {
             logger: logger
         )
         runtime.route(by: places)
+        for peer in ClusterFile.Peer.allCases {
+            guard let problem = files.failure(for: peer) else { continue }
+            report(problem, "certificates of the cluster are of no use any more", .error)
+        }
     }
 
     private static var hostName: String {
@@ -86,7 +103,7 @@ final class ClusterMembership: Sendable {
         return String(name.prefix { $0 != "." })
     }
 
-    private static func store(_ configuration: ClusterConfiguration) throws(ProcessError) -> Store {
+    private static func store(_ configuration: ClusterConfiguration, _ files: ClusterFiles.Contents) throws(ProcessError) -> Store {
         do throws(StoreError) {
             switch configuration.store {
             case .directory(let directory):
@@ -94,14 +111,9 @@ final class ClusterMembership: Sendable {
                 return .local(try LocalStore(epochs: "\(directory)/epochs"))
             case .etcd(let endpoints):
                 var options = EtcdOptions(endpoints: endpoints, cluster: configuration.name)
-                let security = configuration.security
-                options.security = .init(authority: security.authority, certificate: security.certificate, key: security.key)
+                options.certificates = EtcdCertificates(files)
                 options.tryLimit = min(.seconds(1), configuration.timeToLive / 4)
-                if let user = configuration.user, let file = configuration.passwordFile {
-                    guard let text = try? DaemonConfiguration.text(path: file) else {
-                        throw StoreError(code: .unusable, message: "Could not read the password of etcd's user in \(file).")
-                    }
-                    let password = text.split(separator: "\n").first.map(String.init) ?? ""
+                if let user = configuration.user, let password = files.secret(.storePassword) {
                     options.credentials = .init(user: user, password: password)
                 }
                 return .etcd(try EtcdStore(options))
@@ -164,6 +176,7 @@ final class ClusterMembership: Sendable {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await node.run() }
             group.addTask { for await key in failures { await self.giveUp(key, node) } }
+            group.addTask { while (try? await Task.sleep(for: Self.lookInterval)) != nil { await self.renew() } }
             await withTaskGroup(of: Void.self) { listening in
                 if let links, let server = server.withLock({ $0 }) {
                     listening.addTask {
@@ -212,8 +225,39 @@ final class ClusterMembership: Sendable {
         await node?.publish(changes)
     }
 
-    /// Reads the certificates and the token of the links between nodes again.
-    func renew() async { await links?.renew() }
+    /// The time between two looks whether the files of certificates and secrets have changed.
+    private static let lookInterval = Duration.seconds(60)
+
+    /// Reads the files of certificates and secrets again, and uses them for new connections.
+    ///
+    /// Files that can't be used are reported, and what they had before stays in use.
+    func renew() async { await renewals.pass { await self.renewEach() } }
+
+    private func renewEach() async {
+        for peer in ClusterFile.Peer.allCases {
+            let renewal = await files.renew(peer) { contents in
+                switch peer {
+                case .nodes: try await self.links?.use(contents)
+                case .store:
+                    guard case .etcd(let store) = self.store else { return }
+                    try store.use(EtcdCertificates(contents), password: contents.secret(.storePassword))
+                }
+            }
+            let subject = peer == .store ? "etcd" : "the cluster's links"
+            switch renewal {
+            case .unchanged: break
+            case .inUse: report(nil, "new certificates and secrets of \(subject) are in use", .notice)
+            case .failed(let reason, isNew: true):
+                report(reason, "the new certificates or secrets of \(subject) can't be used; the former ones stay in use", .error)
+            case .failed(_, isNew: false): break
+            }
+        }
+    }
+
+    private func report(_ reason: String?, _ message: String, _ level: Logger.Level) {
+        events.append(ControlEvent(kind: .renewal, reason: reason.map { "\(message): \($0)" } ?? message))
+        logger.log(level: level, "\(message)", metadata: reason.map { ["error": "\($0)"] } ?? [:])
+    }
 
     private func giveUp(_ key: String, _ node: ClusterNode) async {
         guard let epoch = children.fence(of: key), children.child(key)?.placement != nil else { return }
@@ -280,5 +324,16 @@ extension ClusterMembership: SubtreeHost {
 extension SubtreeWish {
     fileprivate init(_ placement: ClusterPlacement) {
         self.init(labels: placement.labels, group: placement.apart, weight: placement.weight, moves: placement.moves)
+    }
+}
+
+extension EtcdCertificates {
+    fileprivate init(_ files: ClusterFiles.Contents) {
+        self.init(
+            authority: files.bytes[.storeAuthority],
+            certificate: files.bytes[.storeCertificate],
+            key: files.bytes[.storeKey],
+            revocations: files.bytes[.storeRevocations]
+        )
     }
 }

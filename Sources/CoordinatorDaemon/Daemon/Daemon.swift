@@ -93,7 +93,7 @@ public final class Daemon: Service {
         runtime = CoordinatorRuntime(DaemonCoordinator.self, configuration: children, options: options)
         let placed = configuration.children.first { $0.placement != nil }
         self.cluster = try (cluster ?? configuration.cluster).map { [children, runtime] cluster throws(ProcessError) in
-            try ClusterMembership(cluster, children, runtime, logger: logger)
+            try ClusterMembership(cluster, children, runtime, events: events, logger: logger)
         }
         if let placed, self.cluster == nil {
             throw ProcessError(

@@ -180,7 +180,13 @@ struct ControlRequestHandler: ControlHandler {
         case .deadLetters:
             try ControlJSON.value(of: DeadLetterList(runtime.deadLetters))
         case .metrics:
-            try ControlJSON.value(of: TreeMetrics(runtime.askDurations, unreadableEntries: await cluster?.unreadableCount))
+            try ControlJSON.value(
+                of: TreeMetrics(
+                    runtime.askDurations,
+                    unreadableEntries: await cluster?.unreadableCount,
+                    clusterFiles: cluster?.files.description
+                )
+            )
         case .ping:
             [:]
         case .shutdown(let now):

@@ -69,9 +69,10 @@ final class ConfigurationKeeper: Sendable {
         try await turn.pass { () async throws(ControlError) in
             self.notifier.reloading("applying the configuration")
             defer { self.notifier.reloaded() }
+            // Whatever becomes of the configuration: certificates end at their time.
+            await self.cluster?.renew()
             // Read in the turn: of two files that are applied one after the other, the second is what holds.
             let (next, text) = try await self.read(file, for: requester, to: "apply")
-            await self.cluster?.renew()
             return await self.follow(next, text, file: file ?? self.file)
         }
     }

@@ -16,6 +16,8 @@ public struct ClusterConfiguration: Codable, Hashable, Sendable {
         public var certificate: String?
         /// The key of the node's certificate.
         public var key: String?
+        /// The lists of the certificates that each authority has revoked; nil: none is known to be.
+        public var revocations: String?
 
         /// Creates security settings without any.
         public init() {}

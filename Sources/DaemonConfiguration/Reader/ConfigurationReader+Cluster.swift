@@ -23,18 +23,29 @@ extension ConfigurationReader {
         }
         if let node = fields["labels"] { configuration.labels = labels(node) }
         configuration.capacity = fields["capacity"].flatMap { self.wholeNumber($0, "`capacity`", in: 1...1_000_000) }
-        if let node = fields["tls"] { configuration.security = security(node, "`tls`") }
+        if let node = fields["tls"] { configuration.security = security(node, "`tls`", .store) }
         configuration.links = links(fields, configuration.security)
         configuration.user = fields["user"].flatMap { self.text($0, "`user`", expected: "the name of a user of etcd") }
-        configuration.passwordFile = fields["password_file"].flatMap { self.path($0, "`password_file`", expected: "the path of a file") }
+        let password = fields["password_file"]
+        configuration.passwordFile = path(password, of: .storePassword, "`password_file`", expected: "the path of a file")
         if (fields["user"] == nil) != (fields["password_file"] == nil) {
             report(at: fields.mark, "\(name) has one of `user` and `password_file`; expected both or none")
         }
+        if let password { checkEncryption(fields, password) }
         if let node = fields["on_store_loss"], let loss: ClusterConfiguration.StoreLoss = choice(node, "`on_store_loss`") {
             configuration.onStoreLoss = loss
         }
         if let node = fields["rebalance"], let rebalances = truth(node, "`rebalance`") { configuration.rebalances = rebalances }
         return configuration
+    }
+
+    /// Reports addresses to which the password would go as it is.
+    private mutating func checkEncryption(_ fields: Fields, _ password: YAMLNode) {
+        guard case .sequence(let nodes)? = fields["endpoints"]?.content else { return }
+        for node in nodes {
+            guard let text = node.text, text.hasPrefix("http://") else { continue }
+            report(at: node.mark, "`\(text)` would get the password of `password_file` unencrypted; expected an address with https://")
+        }
     }
 
     private mutating func clusterStore(_ fields: Fields) -> ClusterConfiguration.Store? {
@@ -78,15 +89,15 @@ extension ConfigurationReader {
         if let listen, fields["address"] == nil, ["0.0.0.0:", "[::]:"].contains(where: listen.hasPrefix) {
             report(at: node.mark, "`listen` is all addresses of this machine; add `address`, which other nodes dial")
         }
-        let security = fields["link_tls"].map { self.security($0, "`link_tls`") } ?? shared
+        let security = fields["link_tls"].map { self.security($0, "`link_tls`", .nodes) } ?? shared
         if [security.authority, security.certificate, security.key].contains(nil) {
             let place = fields["link_tls"] ?? node
             report(at: place.mark, "`listen` needs an authority, a certificate and its key; expected all three in `link_tls` or in `tls`")
         }
         let file = required("token_file", of: fields, expected: "the path of the file with the cluster's secret")
-            .flatMap { self.path($0, "`token_file`", expected: "the path of a file") }
-        guard let listen, let file else { return nil }
-        return ClusterConfiguration.Links(listen: listen, address: address, tokenFile: file, security: security)
+        let path = path(file, of: .linkToken, "`token_file`", expected: "the path of a file")
+        guard let listen, let path else { return nil }
+        return ClusterConfiguration.Links(listen: listen, address: address, tokenFile: path, security: security)
     }
 
     private mutating func hostAndPort(_ node: YAMLNode, _ name: String) -> String? {
@@ -112,12 +123,21 @@ extension ConfigurationReader {
         return nil
     }
 
-    private mutating func security(_ node: YAMLNode, _ name: String) -> ClusterConfiguration.Security {
+    private mutating func security(_ node: YAMLNode, _ name: String, _ peer: ClusterFile.Peer) -> ClusterConfiguration.Security {
         var security = ClusterConfiguration.Security()
-        guard let fields = self.fields(node, name, keys: ["authority", "certificate", "key"]) else { return security }
-        security.authority = fields["authority"].flatMap { self.path($0, "`authority`", expected: "the path of a PEM file") }
-        security.certificate = fields["certificate"].flatMap { self.path($0, "`certificate`", expected: "the path of a PEM file") }
-        security.key = fields["key"].flatMap { self.path($0, "`key`", expected: "the path of a PEM file") }
+        guard let fields = self.fields(node, name, keys: ["authority", "certificate", "key", "crl"]) else { return security }
+        let expected = "the path of a PEM file"
+        let isStore = peer == .store
+        let (authority, certificate): (ClusterFile, ClusterFile) =
+            isStore ? (.storeAuthority, .storeCertificate) : (.linkAuthority, .linkCertificate)
+        let (key, revocations): (ClusterFile, ClusterFile) = isStore ? (.storeKey, .storeRevocations) : (.linkKey, .linkRevocations)
+        security.authority = path(fields["authority"], of: authority, "`authority`", expected: expected)
+        security.certificate = path(fields["certificate"], of: certificate, "`certificate`", expected: expected)
+        security.key = path(fields["key"], of: key, "`key`", expected: expected)
+        security.revocations = path(fields["crl"], of: revocations, "`crl`", expected: expected)
+        if let crl = fields["crl"], fields["authority"] == nil {
+            report(at: crl.mark, "\(name) has `crl` without `authority`, whose list it is; expected both")
+        }
         if (fields["certificate"] == nil) != (fields["key"] == nil) {
             report(at: fields.mark, "\(name) has one of `certificate` and `key`; expected both or none")
         }

@@ -17,6 +17,23 @@ extension ConfigurationReader {
         return path
     }
 
+    /// Reads the path of a file of the cluster, and reports one that the daemon wouldn't use.
+    mutating func path(_ node: YAMLNode?, of file: ClusterFile, _ name: String, expected: String) -> String? {
+        guard let node, let path = path(node, name, expected: expected) else { return nil }
+        guard let files else { return path }
+        do throws(RegularFile.Failure) {
+            let (mode, _) = try files.look(at: path)
+            if mode & S_IFMT != S_IFREG {
+                report(at: node.mark, "the file `\(path)` can't be used: it isn't a regular file; expected \(expected)")
+            } else if let problem = file.problem(ofMode: mode, at: path) {
+                report(at: node.mark, "the file `\(path)` isn't used: \(problem)")
+            }
+        } catch {
+            report(at: node.mark, "the file `\(path)` can't be used: \(reason(error, path)); expected \(expected)")
+        }
+        return path
+    }
+
     mutating func checkDirectory(_ path: String, at node: YAMLNode) {
         guard let files else { return }
         do throws(RegularFile.Failure) {

@@ -6,6 +6,7 @@ import Processes
 struct Doctor {
     private let directory: RuntimeDirectory
     private let tree: Result<TreeNode, ControlError>
+    private let metrics: TreeMetrics?
     private let facts: MachineFacts
 
     /// Examines what the daemon of a runtime directory says.
@@ -14,8 +15,9 @@ struct Doctor {
         do throws(ControlError) {
             var client = try BlockingControlClient(runtimeDirectory: directory, timeout: .seconds(2))
             tree = .success(try ControlJSON.decode(TreeNode.self, from: try client.call(.tree)))
+            metrics = try? ControlJSON.decode(TreeMetrics.self, from: try client.call(.metrics))
         } catch {
-            tree = .failure(error)
+            (tree, metrics) = (.failure(error), nil)
         }
         let daemon = (try? tree.get())?.pid
         facts = MachineFacts(process: daemon ?? getpid(), isDaemon: daemon != nil)
@@ -24,7 +26,7 @@ struct Doctor {
     /// All findings; those that matter most first.
     var findings: [Finding] {
         [
-            daemon, children, runtimeDirectory, staleFiles, descriptors, threads, memory, disk, library, kernel, processFiles,
+            daemon, children, clusterFiles, runtimeDirectory, staleFiles, descriptors, threads, memory, disk, library, kernel, processFiles,
             controlGroups, clock,
         ]
         .compactMap { $0 }
@@ -65,6 +67,25 @@ struct Doctor {
         let names = trouble.prefix(5).map { "\($0.path) \($0.stateText)" }.joined(separator: ", ") + (trouble.count > 5 ? ", …" : "")
         let advice = "look at it: coordinatorctl status \(first.path); start it again: coordinatorctl restart \(first.path)"
         return .warning("children", "\(trouble.count) of \(nodes.count) in trouble: \(names)", do: advice)
+    }
+
+    /// The time before the end of a certificate from which on it's a warning.
+    private static let earlyDays = 7
+
+    /// The certificates and the secrets of a node.
+    private var clusterFiles: Finding? {
+        let check = "cluster files"
+        guard let files = metrics?.clusterFiles, !files.isEmpty else { return nil }
+        if let problem = files.lazy.compactMap(\.problem).first {
+            return .problem(check, problem, do: "mend the file, and have it read: coordinatorctl config apply, or SIGHUP to the daemon")
+        }
+        guard let first = files.filter({ $0.expirySeconds != nil }).min(by: { ($0.expirySeconds ?? 0) < ($1.expirySeconds ?? 0) }),
+            let end = first.expirySeconds
+        else { return .ok(check, "\(files.count) files, all in use") }
+        let days = (end - time(nil)) / 86_400
+        let text = "\(first.path) expires first, in \(days) days"
+        guard days < Self.earlyDays else { return .ok(check, text) }
+        return .warning(check, text, do: "replace it; the daemon reads it by itself")
     }
 
     private var runtimeDirectory: Finding? {

@@ -248,7 +248,7 @@ import WireProtocol
                 try Files.write(try strangers.text(name), to: "\(certificates.directory)/\(name)")
             }
             #expect(try await cluster.control(owner, "config", "apply").exitCode == 0)
-            try await cluster.eventually("it says so") { cluster.log(of: owner).contains("new certificates and token") }
+            try await cluster.eventually("it says so") { cluster.log(of: owner).contains("new certificates and secrets") }
             // The connection that there is stays; a stream has a new one.
             #expect(try await cluster.control(elsewhere, "ps", "--node", owner).exitCode == 0)
             let refused = try await cluster.control(elsewhere, "events", "--node", owner)
@@ -274,7 +274,7 @@ import WireProtocol
         try await RunningCluster.with(Self.root, areLinked: true) { cluster in
             try Files.write("another secret of this test\n", to: cluster.directory.file("token"))
             try cluster.daemon("a").send(.hangup)
-            try await cluster.eventually("it says so") { cluster.log(of: "a").contains("new certificates and token") }
+            try await cluster.eventually("it says so") { cluster.log(of: "a").contains("new certificates and secrets") }
             let refused = try await cluster.control("b", "events", "--node", "a")
             #expect(refused.exitCode != 0, "\(refused)")
             let others = try await cluster.control("b", "events", "--node", "c")

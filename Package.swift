@@ -134,7 +134,7 @@ let package = Package(
             name: "CoordinatorDaemon",
             dependencies: [
                 "ConcurrencySupport", "Control", "Coordinators", "CoordinatorsCluster", "CoordinatorsObservability", "DaemonConfiguration",
-                "Links", "Ownership", "Processes", "WireProtocol", logging, serviceLifecycle,
+                "Links", "NNG", "Ownership", "Processes", "WireProtocol", logging, serviceLifecycle,
             ]
         ),
 
@@ -271,9 +271,9 @@ let package = Package(
         .testTarget(
             name: "CoordinatorDaemonTests",
             dependencies: [
-                "ConcurrencySupport", "Control", "CoordinatorDaemon", "Coordinators", "CoordinatorsTesting", "DaemonConfiguration",
-                "Processes", "TestSupport", "WireProtocol", "FixtureWorker", "Shop", "coordinator-console", "coordinatorctl",
-                "coordinatord", logging,
+                "ConcurrencySupport", "Control", "CoordinatorDaemon", "Coordinators", "CoordinatorsObservability", "CoordinatorsTesting",
+                "DaemonConfiguration", "Processes", "TestSupport", "WireProtocol", "FixtureWorker", "Shop", "coordinator-console",
+                "coordinatorctl", "coordinatord", logging,
             ]
         ),
         .testTarget(
@@ -287,8 +287,8 @@ let package = Package(
         .testTarget(
             name: "CoordinatorsClusterTests",
             dependencies: [
-                "ConcurrencySupport", "Control", "CoordinatorsCluster", "Links", "NNG", "Ownership", "Processes", "TestSupport",
-                "WireProtocol", "FixtureWorker", "coordinatorctl", "coordinatord",
+                "ConcurrencySupport", "Control", "CoordinatorsCluster", "DaemonConfiguration", "Links", "NNG", "Ownership", "Processes",
+                "TestSupport", "WireProtocol", "FixtureWorker", "coordinatorctl", "coordinatord",
             ]
         ),
         .testTarget(name: "ConcurrencySupportTests", dependencies: ["ConcurrencySupport", "TestSupport"]),

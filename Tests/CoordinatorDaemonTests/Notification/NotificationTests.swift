@@ -56,10 +56,10 @@ struct NotificationTests {
             #expect(states.last == "1 child is active")
             #expect(socket.lines.count { $0.hasPrefix("MONOTONIC_USEC=") } == 2)
 
-            // One that fails ends in this program. The script passes the checks, and can't be run any more when it's to take the place.
+            // One that fails ends in this program. The script passes the rehearsal, and can't be run any more when it's to take the place.
             let script = "\(daemon.directory)/once"
             try Files.write(
-                "#!/bin/sh\n[ $1 = --check-config ] && rm -f '\(script)'\nexec \(RunningDaemon.coordinatord.path) \"$@\"\n",
+                "#!/bin/sh\ncase \"$*\" in *--rehearse*) rm '\(script)' ;; esac\nexec \(RunningDaemon.coordinatord.path) \"$@\"\n",
                 to: script
             )
             chmod(script, 0o700)

@@ -139,7 +139,10 @@ IN_CHILD static int begin(struct walk *walk) {
 // Puts the target of a link, whose descriptor it takes, before the rest of the path.
 IN_CHILD static int follow(struct walk *walk, int link, const struct statx *entry, const char *name) {
     char target[PATH_MAX];
-    int result = pass(walk->place, entry, name);
+    struct coordinator_place *place = walk->place;
+    // As the kernel does by fs.protected_symlinks: in a directory in which anyone may make something, such as /tmp, nobody follows another's link.
+    int is_strangers = place->is_sticky && coordinator_place_is_trusted(place->owner) && !coordinator_place_is_trusted(entry->stx_uid);
+    int result = is_strangers ? refuse(place, COORDINATOR_PLACE_FOREIGN, entry, name) : pass(place, entry, name);
     long length = result < 0 ? 0 : CALL(SYS_readlinkat, link, "", target, sizeof target - 1);
     CALL(SYS_close, link);
     if (result < 0) return result;
@@ -154,7 +157,8 @@ IN_CHILD static int follow(struct walk *walk, int link, const struct statx *entr
 
 // What is made in another user's directory is made as that user, and is that user's: the change holds for the calling thread.
 IN_CHILD static int begin_as_owner(const struct coordinator_place *place) {
-    if (coordinator_place_is_trusted(place->owner)) return 0;
+    // Who isn't root can become nobody else, and makes files as itself.
+    if (coordinator_place_is_trusted(place->owner) || CALL(SYS_geteuid) != 0) return 0;
     CALL(SYS_setfsgid, place->group);
     CALL(SYS_setfsuid, place->owner);
     // A number that no user can have only tells the present one.
@@ -237,8 +241,10 @@ IN_CHILD int coordinator_place_find(const char *path, int makes_directories, str
 
 // Compares the file that was opened with the place in which it is.
 IN_CHILD static int check(struct coordinator_place *place, const struct statx *file, int looks_only) {
-    uid_t owner = place->owner;
-    if (pass(place, file, place->name) < 0) return -COORDINATOR_PLACE_REFUSED;
+    uid_t owner = place->owner, user = (uid_t)CALL(SYS_geteuid);
+    // Who isn't root has files of its own in another user's directory.
+    int is_own = user != 0 && file->stx_uid == user;
+    if (!is_own && pass(place, file, place->name) < 0) return -COORDINATOR_PLACE_REFUSED;
     if (place->is_sticky && !coordinator_place_is_trusted(file->stx_uid) && owner != file->stx_uid) {
         return refuse(place, COORDINATOR_PLACE_FOREIGN, file, place->name);
     }

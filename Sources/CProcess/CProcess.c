@@ -517,7 +517,7 @@ IN_CHILD static int64_t mode_of(struct reading *reading) {
     return information.stx_mode | (int64_t)is_executable << 32;
 }
 
-// Whether a path leads to a safe place: the place is left where the path was.
+// Whether a path leads to a safe place, which is left where the path was: 1 if others could put another file there, or a directory before it.
 IN_CHILD static int64_t place_of(struct reading *reading) {
     struct coordinator_place place, *opened = (struct coordinator_place *)reading->bytes;
     int result = coordinator_place_find(reading->bytes, 0, &place);
@@ -528,7 +528,7 @@ IN_CHILD static int64_t place_of(struct reading *reading) {
         if (result >= 0) CALL(SYS_close, result);
     }
     coordinator_place_close(&place);
-    return result < 0 ? result : 0;
+    return result < 0 ? result : opened->is_replaceable;
 }
 
 // Answers what it's asked about the paths that it's given, one after the other.

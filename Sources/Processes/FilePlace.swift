@@ -67,7 +67,7 @@ package struct FilePlace: ~Copyable {
                 case COORDINATOR_PLACE_NOT_REGULAR:
                     "\(name) isn't a regular file, and \(owner) could have put it there; remove it, or choose another directory"
                 default:
-                    "\(name) is of \(owner), in a directory where everybody may put a file; remove it, or choose another directory"
+                    "\(name) is of \(FilePlace.name(of: place.entry_owner)), in a directory where everybody may put a file; remove it, or choose another directory"
                 }
             (errno, isUnsafe, description) = (EPERM, true, reason)
         }

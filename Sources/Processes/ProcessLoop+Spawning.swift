@@ -138,8 +138,9 @@ extension ProcessLoop {
     func giveUpOverdueStarts(at now: SuspendingClock.Instant = .now) {
         for (token, launch) in launches where launch.deadline <= now {
             guard let reply = launch.reply else { continue }
-            // It leads a group of its own, in which it's alone.
+            // It leads a group of its own, in which it's alone, unless it has been frozen before that: it isn't reaped yet, so its number is its own.
             _ = systemCalls.signalGroup(launch.spawned.processID, SIGKILL)
+            kill(launch.spawned.processID, SIGKILL)
             let hang = HangingStart(
                 error: ProcessError(hangingSince: launch.since, launch.spawned.processID, launch.specification)
             )

@@ -238,6 +238,13 @@ package final class FileLooks {
         return failure.isUnsafe ? failure : nil
     }
 
+    /// Returns why another user than its owner could put another file in the place of the one at a path, and what to do; nil: none could.
+    package func exchange(at path: String) throws(RegularFile.Failure) -> String? {
+        if let danger = try danger(at: path) { return danger.description }
+        guard try ask(COORDINATOR_PROCESS_PLACE, about: path).answer > 0 else { return nil }
+        return "others may write to a directory on the way to it; mend it with `chmod go-w` for that directory"
+    }
+
     /// - Returns: The answer, and the memory of the process.
     private func ask(
         _ request: coordinator_process_request,

@@ -266,6 +266,8 @@ import WireProtocol
         #expect(ledger.bytes <= 1_000)
         func again(_ id: String) -> String { Self.begin(ledger, id, .stop(path: "/a"), greedy) }
         #expect(again("19") == "join" && again("other") == "join")
+        // Another user isn't told of it.
+        #expect(Self.begin(ledger, "19", .stop(path: "/a"), .user(2)) == "conflict")
         #expect((0..<19).allSatisfy { again("\($0)") == "not kept" })
         // The rest of a message's time isn't what tells it from another one.
         func ask(_ timeout: Duration, _ payload: JSONValue = ["number": 1]) -> ControlOperation {

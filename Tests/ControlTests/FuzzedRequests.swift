@@ -1,6 +1,5 @@
-import WireProtocol
-
 @testable import Control
+@testable import WireProtocol
 
 /// What must hold of the reading of control requests and answers, whatever the bytes are.
 enum FuzzedRequests {

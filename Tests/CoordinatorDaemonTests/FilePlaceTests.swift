@@ -16,8 +16,10 @@ struct FilePlaceTests {
         case link, hardLink, pipe
         /// A link in place of the file's directory, or of one above it, from the beginning or from the first use on.
         case linkedDirectory, linkedAbove, becameLink
-        /// A file of that user's in a directory like `/tmp`.
-        case squatter
+        /// A file of that user's in a directory like `/tmp`, or a link to one.
+        case squatter, squattersLink
+
+        var isInSharedDirectory: Bool { self == .squatter || self == .squattersLink }
     }
 
     /// What came of a use: whether it was refused, and what was shown.
@@ -33,7 +35,7 @@ struct FilePlaceTests {
         case (.runtimeDirectory, _), (.epochs, _): true
         case (_, .none): false
         // The names of links are exchanged, and nothing is opened.
-        case (.formerLog, .link), (.formerLog, .hardLink), (.formerLog, .pipe), (.formerLog, .squatter): false
+        case (.formerLog, .link), (.formerLog, .hardLink), (.formerLog, .pipe), (.formerLog, .squatter), (.formerLog, .squattersLink): false
         // The other name of a dead socket gives way; a name isn't removed elsewhere.
         case (.socket, .hardLink), (.socket, .becameLink): false
         default: true
@@ -60,7 +62,7 @@ struct FilePlaceTests {
             }
             try lay()
             for path in [theirs.path, theirs.file("in")] { give(path) }
-            if trap == .squatter {
+            if trap.isInSharedDirectory {
                 try #require(chown(theirs.file("in"), 0, 0) == 0 && chmod(theirs.file("in"), 0o1777) == 0 && chown(theirs.path, 0, 0) == 0)
                 if use == .formerLog { try #require(chown(theirs.file("in/app"), 0, 0) == 0) }
             }
@@ -88,6 +90,10 @@ struct FilePlaceTests {
             case .hardLink: return try #require(Glibc.link(roots.file("in/\(name)"), place) == 0)
             case .pipe: try #require(mkfifo(place, 0o666) == 0)
             case .squatter: try Files.write("theirs\n", to: place, mode: 0o666)
+            case .squattersLink:
+                try Files.write("theirs\n", to: theirs.file("in/mine"), mode: 0o666)
+                give(theirs.file("in/mine"))
+                try #require(symlink("mine", place) == 0)
             case .linkedDirectory: return try linkDirectory()
             case .linkedAbove:
                 try #require(symlink(roots.path, theirs.file("above")) == 0)

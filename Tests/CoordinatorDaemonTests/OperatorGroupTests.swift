@@ -83,10 +83,19 @@ struct OperatorGroupTests {
                 Attempt(administrators, command: "upgrade --dry-run", 78), Attempt(observers, command: "events --json", 0),
             ])
             #expect(try await daemon.control("config", "apply").errors.contains(secret))
-            let events = try await daemon.control("events", "--json").output
-            #expect(!events.contains(secret))
-            let refusals = events.split(separator: "\n").filter { $0.contains("notPermitted") && $0.contains(#""uid":54322"#) }
+            func events(_ word: String) async throws -> [Substring] {
+                let events = try await daemon.control("events", "--json").output
+                #expect(!events.contains(secret))
+                return events.split(separator: "\n").filter { $0.contains(word) && $0.contains(#""uid":54322"#) }
+            }
+            let refusals = try await events("notPermitted")
             #expect(refusals.count == 6, "\(refusals)")
+            // What runs a program as the daemon is told of, whatever else it changes.
+            #expect(try await events(#""upgrade","#).count == 3)
+            // Who is refused again and again leaves room for others.
+            try await make(Array(repeating: Attempt(observers, command: "shutdown", 77), count: 12))
+            #expect(try await events("notPermitted").count == 10)
+            #expect(Files.mode(of: "\(daemon.directory)/run") == 0o711)
         }
     }
 
@@ -111,6 +120,7 @@ struct OperatorGroupTests {
             }
             let stranger = try await Self.control(daemon, executable, ["--regid=54322", "--clear-groups"])
             #expect(stranger.exitCode == 77, "\(stranger)")
+            #expect(Files.mode(of: "\(daemon.directory)/run") == 0o710 && Files.mode(of: "\(daemon.directory)/run/control.sock") == 0o660)
             // What else is in the directory is not the group's.
             let list = ["--reuid=54322", "--regid=\(Self.group)", "--clear-groups", "ls", "\(daemon.directory)/run"]
             let listing = try await BuiltProgram(path: "/usr/bin/setpriv").run(list)

@@ -350,7 +350,7 @@ struct UpgradeTests {
     @Test("ends an executable that hangs, at whatever moment", arguments: NextExecutable.Examination.allCases)
     func hanging(at examination: NextExecutable.Examination) async throws {
         let directory = try TemporaryDirectory()
-        let next = NextExecutable(path: try Failing.hangs.script(at: examination, in: directory.path), limit: .seconds(1))
+        let next = try await NextExecutable(path: try Failing.hangs.script(at: examination, in: directory.path), limit: .seconds(1))
         let heritage = try MemoryFile.write([])
         defer { close(heritage) }
         let error = await #expect(throws: ControlError.self) {

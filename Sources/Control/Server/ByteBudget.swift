@@ -6,6 +6,10 @@ enum ControlPeer: Hashable, Sendable {
     case user(Int64)
     /// A node, which has proved its name.
     case node(String)
+
+    var isNode: Bool {
+        if case .node = self { true } else { false }
+    }
 }
 
 /// What a server's memory is spent on by those who are connected, each with its own limit.

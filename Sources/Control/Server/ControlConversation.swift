@@ -271,7 +271,8 @@ final class ControlConversation: Sendable {
         case .join(let shared):
             return await shared.valueUnlessCancelled() ?? .failure(ControlError(.cancelled, "the request was cancelled"))
         case .conflict:
-            return .failure(ControlError(.invalidRequest, "the request id \(requestID) was used for another request; use a new one"))
+            let use = "the request id \(requestID) was used for another request, or by another user; use a new one"
+            return .failure(ControlError(.invalidRequest, use))
         }
     }
 

@@ -128,13 +128,14 @@ final class ClusterFiles: Sendable {
         let looks = FileLooks()
         for file in ClusterFile.allCases where file.peer == peer {
             guard let path = file.path(in: cluster) else { continue }
-            let (bytes, mode): ([UInt8], UInt32)
+            let (bytes, problem): ([UInt8], String?)
             do throws(RegularFile.Failure) {
-                (bytes, mode) = (try RegularFile.read(path, upTo: EtcdCertificates.sizeLimit), try looks.look(at: path).mode)
+                bytes = try RegularFile.read(path, upTo: EtcdCertificates.sizeLimit)
+                problem = try file.problem(at: path, looks)
             } catch {
                 throw failure("\(path) can't be read: \(error.explanation)")
             }
-            if let problem = file.problem(ofMode: mode, at: path) { throw failure("\(path) isn't used: \(problem)") }
+            if let problem { throw failure("\(path) isn't used: \(problem)") }
             contents.bytes[file] = bytes
             contents.expiries[file] = try check(bytes, of: file, at: path)
         }

@@ -1,5 +1,7 @@
 import ConcurrencySupport
 import Control
+import Coordinators
+import Dispatch
 import Glibc
 import Logging
 
@@ -7,8 +9,10 @@ import Logging
 final class Audit: Sendable {
     private let events: EventLog
     private let logger: Logger
-    /// The names of users, which are looked up once.
+    /// The names of users, which are looked up once; nil while that lasts.
     private let users = Lock<[UInt32: String?]>([:])
+    /// Refusals cost an operator nothing, and would leave no room for others in the log and the events.
+    private let refusals = Violations(Violations.Limit(), .monotonic)
 
     init(_ events: EventLog, logger: Logger) {
         self.events = events
@@ -21,7 +25,7 @@ final class Audit: Sendable {
         from requester: Requester,
         _ body: () async throws(ControlError) -> Value
     ) async throws(ControlError) -> Value {
-        guard operation.isMutating else { return try await body() }
+        guard operation.isRecorded else { return try await body() }
         let peer = Peer(requester, user: requester.passage == nil ? user(requester.userID) : requester.passage?.origin.user)
         let began = ContinuousClock.now
         log("an operator has asked", operation, peer)
@@ -38,8 +42,12 @@ final class Audit: Sendable {
     /// Records a request that the requester's role doesn't allow.
     func refused(_ operation: ControlOperation, from requester: Requester, _ error: ControlError) {
         let peer = Peer(requester, user: requester.passage == nil ? user(requester.userID) : requester.passage?.origin.user)
-        log("an operator's request was refused", operation, peer, ["error": "\(error.message)"], level: .warning)
-        append(operation, peer, requester, error.code.name, error.message, .zero)
+        let sender = requester.passage.map { "node \($0.node)" } ?? "user \(requester.userID)"
+        refusals.note(by: sender) { [self] others in
+            let outcome: Logger.Metadata = ["error": "\(error.message)"]
+            log("an operator's request was refused", operation, peer, outcome.counting(others), level: .warning)
+            append(operation, peer, requester, error.code.name, error.message.counting(others), .zero)
+        }
     }
 
     /// Records that an operator on another node looks at this one as a whole: it's more than what is about a subtree of the cluster.
@@ -114,19 +122,35 @@ final class Audit: Sendable {
         logger.log(level: level ?? (operation.isMessage ? .info : .notice), message, metadata: metadata)
     }
 
-    /// Returns the name of a user; the first look-up may ask a directory service.
+    /// Returns the name of a user; nil when there is none, or none yet.
+    ///
+    /// The first look-up may ask a directory service, which needn't answer: it's waited for once and for a short time, and all others have the
+    /// number alone until it has.
     private func user(_ id: UInt32) -> String? {
-        if let known = users.withLock({ $0[id] }) { return known }
+        let (isKnown, known) = users.withLock { users -> (Bool, String?) in
+            defer { users[id] = .some(users[id] ?? nil) }
+            return (users[id] != nil, users[id] ?? nil)
+        }
+        if isKnown { return known }
+        let isDone = DispatchSemaphore(value: 0)
+        let isBegun = DetachedThread.run { [self] in
+            let name = Self.name(of: id)
+            users.withLock { $0[id] = .some(name) }
+            isDone.signal()
+        }
+        guard isBegun, isDone.wait(timeout: .now() + .milliseconds(200)) == .success else { return nil }
+        return users.withLock { $0[id] ?? nil }
+    }
+
+    private static func name(of id: UInt32) -> String? {
         var entry = passwd()
         var result: UnsafeMutablePointer<passwd>?
         var buffer = [CChar](repeating: 0, count: 16_384)
         // Unsafe: the entry points into the buffer, and is read while the buffer stays.
-        let name = buffer.withUnsafeMutableBufferPointer { buffer -> String? in
+        return buffer.withUnsafeMutableBufferPointer { buffer -> String? in
             guard let base = buffer.baseAddress, getpwuid_r(id, &entry, base, buffer.count, &result) == 0, result != nil else { return nil }
             return entry.pw_name.map { String(cString: $0) }
         }
-        users.withLock { $0[id] = .some(name) }
-        return name
     }
 
     /// The requesting process, as it is when the request arrives.
@@ -162,6 +186,11 @@ final class Audit: Sendable {
 }
 
 extension ControlOperation {
+    /// Whether the log and the events tell of the operation: it changes something, or runs what the operator names.
+    fileprivate var isRecorded: Bool {
+        if case .upgrade = self { true } else { isMutating }
+    }
+
     /// Whether the operation is a message to a coordinator.
     fileprivate var isMessage: Bool {
         switch self {

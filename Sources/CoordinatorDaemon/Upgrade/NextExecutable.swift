@@ -25,10 +25,42 @@ struct NextExecutable {
     /// The time within which all examinations have to end.
     private let limit: Duration
     private let deadline: MonotonicTime
+    /// The file that is examined.
+    private let file: FileVersion
 
-    init(path: String, limit: Duration = .seconds(30)) {
+    init(path: String, limit: Duration = .seconds(30)) async throws(ControlError) {
         (self.path, self.limit) = (path, limit)
         deadline = .now + limit
+        file = try await Self.version(ofFileAt: path)
+    }
+
+    /// Compares the file with the one that was examined: what takes the daemon's place mustn't be anything else.
+    ///
+    /// - Throws: `failed` when there is another one.
+    func compare() async throws(ControlError) {
+        guard try await Self.version(ofFileAt: path) != file else { return }
+        throw ControlError(.failed, "\(path) has become another file than the one that was examined; nothing was changed")
+    }
+
+    private static func version(ofFileAt path: String) async throws(ControlError) -> FileVersion {
+        do throws(BlockingCalls.Failure) {
+            return try await BlockingCalls.shared.run("the executable of an upgrade") { FileVersion(path) }
+        } catch {
+            throw ControlError(.failed, "\(path) can't be looked at: \(error); nothing was changed")
+        }
+    }
+
+    /// What differs between two files, and after a change of one; that of no file equals itself alone.
+    private struct FileVersion: Sendable, Equatable {
+        private let device, inode: UInt64
+        private let size, changedSeconds, changedNanoseconds: Int
+
+        init(_ path: String) {
+            var status = stat()
+            if stat(path, &status) != 0 { status = stat() }
+            (device, inode, size) = (UInt64(status.st_dev), UInt64(status.st_ino), Int(status.st_size))
+            (changedSeconds, changedNanoseconds) = (status.st_ctim.tv_sec, status.st_ctim.tv_nsec)
+        }
     }
 
     /// Runs the executable to learn its version.

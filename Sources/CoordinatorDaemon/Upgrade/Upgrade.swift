@@ -73,7 +73,7 @@ final class Upgrade: Sendable {
         guard isFirst else { throw ControlError(.failed, "an upgrade is under way already; wait for its end") }
         defer { isUnderWay.withLock { $0 = false } }
         let (began, clock) = (Timestamp.nowMicroseconds, ContinuousClock.now)
-        let next = NextExecutable(path: wish.executable ?? image.executable)
+        let next = try await NextExecutable(path: wish.executable ?? image.executable)
         let version = try await next.version()
         try await check(next)
         var result = UpgradeResult(
@@ -222,6 +222,8 @@ final class Upgrade: Sendable {
         await logs.flush(within: .seconds(1))
         await output.flush(within: .seconds(1))
         if shutdown.isRequested { throw ControlError(.failed, "the daemon was told to stop meanwhile") }
+        // Asks may have been waited for since the examinations.
+        try await next.compare()
         // The last that operators hear of this program: what has no answer by now wasn't carried out.
         if let server = server.withLock({ $0 }) { await server.dismissAll() }
         let error = await ProcessSpawner.shared.replace(

@@ -1,20 +1,22 @@
-import ConcurrencySupport
-import Logging
+package import ConcurrencySupport
+package import Logging
 
 /// What is told of those that break the rules of their links: a few violations of each sender at once, and then their number, once in an
 /// interval.
 ///
 /// A hostile process breaks rules as often as it can: the log and the events have room for what others do all the same.
-final class Violations: Sendable {
-    struct Limit: Sendable {
+package final class Violations: Sendable {
+    package struct Limit: Sendable {
         /// The number of violations of a sender that are told one by one.
-        var atOnce = 10
+        package var atOnce: Int
         /// The time between two entries about the others; a sender that has broken no rule in it begins anew.
-        var interval = Duration.seconds(10)
+        package var interval: Duration
+
+        package init(atOnce: Int = 10, interval: Duration = .seconds(10)) { (self.atOnce, self.interval) = (atOnce, interval) }
     }
 
     /// Tells of a violation, and of the number of others of the same sender that nothing was told of.
-    typealias Tell = @Sendable (_ others: Int) -> Void
+    package typealias Tell = @Sendable (_ others: Int) -> Void
 
     private struct Sender {
         var told = 0
@@ -27,10 +29,10 @@ final class Violations: Sendable {
     /// Those that have broken a rule in the present interval.
     private let senders = Lock<[String: Sender]>([:])
 
-    init(_ limit: Limit, _ time: TimeSource) { (self.limit, self.time) = (limit, time) }
+    package init(_ limit: Limit, _ time: TimeSource) { (self.limit, self.time) = (limit, time) }
 
     /// Tells of a violation now, or counts it.
-    func note(by sender: String, _ tell: @escaping Tell) {
+    package func note(by sender: String, _ tell: @escaping Tell) {
         let (isTold, isFirst) = senders.withLock { senders -> (Bool, Bool) in
             let isFirst = senders[sender] == nil
             var entry = senders[sender] ?? Sender()
@@ -70,10 +72,10 @@ final class Violations: Sendable {
 
 extension Logger.Metadata {
     /// The metadata of an entry that stands for others too.
-    func counting(_ others: Int) -> Logger.Metadata { others == 0 ? self : merging(["unlogged": "\(others)"]) { $1 } }
+    package func counting(_ others: Int) -> Logger.Metadata { others == 0 ? self : merging(["unlogged": "\(others)"]) { $1 } }
 }
 
 extension String {
     /// The text of an event that stands for others too.
-    func counting(_ others: Int) -> String { others == 0 ? self : "\(self); and \(others) more since the event before" }
+    package func counting(_ others: Int) -> String { others == 0 ? self : "\(self); and \(others) more since the event before" }
 }

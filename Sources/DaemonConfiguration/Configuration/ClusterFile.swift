@@ -1,3 +1,5 @@
+package import Processes
+
 /// A file that the cluster's part of a configuration names: what is to be renewed, and looked at before it's used.
 public enum ClusterFile: String, CaseIterable, Sendable {
     case storeAuthority = "tls.authority"
@@ -61,6 +63,13 @@ public enum ClusterFile: String, CaseIterable, Sendable {
         case .linkRevocations: cluster.links?.security.revocations
         case .linkToken: cluster.links?.tokenFile
         }
+    }
+
+    /// Returns why the file at a path isn't used, and what to do; nil: it may be.
+    package func problem(at path: String, _ looks: FileLooks) throws(RegularFile.Failure) -> String? {
+        let (mode, _) = try looks.look(at: path)
+        if let problem = problem(ofMode: mode, at: path) { return problem }
+        return try looks.exchange(at: path)
     }
 
     /// Returns why a file of a mode isn't used, and what to do; nil: it may be.

@@ -25,7 +25,7 @@ extension ConfigurationReader {
             let (mode, _) = try files.look(at: path)
             if mode & S_IFMT != S_IFREG {
                 report(at: node.mark, "the file `\(path)` can't be used: it isn't a regular file; expected \(expected)")
-            } else if let problem = file.problem(ofMode: mode, at: path) {
+            } else if let problem = try file.problem(at: path, files) {
                 report(at: node.mark, "the file `\(path)` isn't used: \(problem)")
             }
         } catch {

@@ -1,4 +1,5 @@
 import ConcurrencySupport
+import Dispatch
 import Glibc
 
 /// A listening socket that outlives the programs to which it's given, so that a restart refuses no connection.
@@ -74,10 +75,18 @@ public final class ListeningSocket: Sendable {
     deinit {
         let state = state.withLock { $0 }
         guard state.descriptor >= 0 else { return }
-        if case .path(let path, _) = address, !state.isGiven, let place = try? FilePlace(path, for: .socket), place.isSocket {
-            _ = place.unlink(place.name)
+        guard case .path(let path, _) = address, !state.isGiven else {
+            close(state.descriptor)
+            return
         }
-        close(state.descriptor)
+        // Whoever lets go of the last reference doesn't wait for a file system; a file that stays is stale to the next listener.
+        let isDone = DispatchSemaphore(value: 0)
+        let isBegun = DetachedThread.run {
+            if let place = try? FilePlace(path, for: .socket), place.isSocket { _ = place.unlink(place.name) }
+            close(state.descriptor)
+            isDone.signal()
+        }
+        if isBegun { _ = isDone.wait(timeout: .now() + .milliseconds(500)) } else { close(state.descriptor) }
     }
 
     /// Opens the socket if it isn't open yet, and returns its descriptor, which still belongs to this object; a socket of the same address that
@@ -182,7 +191,8 @@ public final class ListeningSocket: Sendable {
 
     /// Whether a socket file has no listener any more, such as that of a daemon that was killed.
     private static func isStale(_ name: inout sockaddr_un) -> Bool {
-        let descriptor = socket(AF_UNIX, streamKind, 0)
+        // A listener whose queue is full is one, and isn't waited for.
+        let descriptor = socket(AF_UNIX, streamKind | Int32(SOCK_NONBLOCK.rawValue), 0)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
         return call(&name, MemoryLayout<sockaddr_un>.size) { connect(descriptor, $0, $1) } < 0 && errno == ECONNREFUSED

@@ -56,10 +56,11 @@ struct NotificationTests {
             #expect(states.last == "1 child is active")
             #expect(socket.lines.count { $0.hasPrefix("MONOTONIC_USEC=") } == 2)
 
-            // One that fails ends in this program. The script passes the rehearsal, and can't be run any more when it's to take the place.
-            let script = "\(daemon.directory)/once"
+            // One that fails ends in this program. The script passes the rehearsal, and is another one when it's to take the place.
+            let (script, other) = ("\(daemon.directory)/once", "\(daemon.directory)/other")
+            try Files.write("#!/bin/sh\nexit 1\n", to: other, mode: 0o700)
             try Files.write(
-                "#!/bin/sh\ncase \"$*\" in *--rehearse*) rm '\(script)' ;; esac\nexec \(RunningDaemon.coordinatord.path) \"$@\"\n",
+                "#!/bin/sh\ncase \"$*\" in *--rehearse*) mv '\(other)' '\(script)' ;; esac\nexec \(RunningDaemon.coordinatord.path) \"$@\"\n",
                 to: script
             )
             chmod(script, 0o700)

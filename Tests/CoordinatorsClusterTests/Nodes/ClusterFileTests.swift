@@ -12,12 +12,12 @@ import WireProtocol
 @Suite("Files of a cluster", .timeLimit(.minutes(3))) struct ClusterFileTests {
     /// What is wrong with a file.
     enum Fault: CaseIterable {
-        case missing, unreadable, garbage, pipe, open, foreign, expired
+        case missing, unreadable, garbage, pipe, open, exchangeable, foreign, expired
 
         /// Whether the file can have it.
         func concerns(_ file: ClusterFile) -> Bool {
             switch self {
-            case .missing, .unreadable, .garbage, .pipe, .open: true
+            case .missing, .unreadable, .garbage, .pipe, .open, .exchangeable: true
             case .foreign: file.content == .key
             case .expired: file.content == .certificate || file.content == .authorities || file.content == .revocations
             }
@@ -26,7 +26,7 @@ import WireProtocol
         /// Whether a look at the file shows it, without its content.
         var isShown: Bool {
             switch self {
-            case .missing, .unreadable, .pipe, .open: true
+            case .missing, .unreadable, .pipe, .open, .exchangeable: true
             case .garbage, .foreign, .expired: false
             }
         }
@@ -81,6 +81,13 @@ import WireProtocol
             case .garbage: try Files.write(file.content == .secret ? "\n" : "-----BEGIN NOTHING-----\n", to: path(file))
             case .pipe: mkfifo(path(file), 0o600)
             case .open: chmod(path(file), 0o666)
+            case .exchangeable:
+                // The right file, where anyone may put another one.
+                let shared = "\(path(file)).shared"
+                mkdir(shared, 0o700)
+                try Files.write(try text(file, certificates), to: "\(shared)/file")
+                chmod(shared, 0o777)
+                symlink("\(shared)/file", path(file))
             case .foreign, .expired: try Files.write(try text(file, expired), to: path(file))
             }
         }

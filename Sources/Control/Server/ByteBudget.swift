@@ -7,8 +7,15 @@ enum ControlPeer: Hashable, Sendable {
     /// A node, which has proved its name.
     case node(String)
 
-    var isNode: Bool {
-        if case .node = self { true } else { false }
+    /// Whether another one is told what became of this one's request, when it repeats the request.
+    ///
+    /// What one user was told isn't for another one, who may have found the request ID in the events. A node repeats what its own operators ask,
+    /// and who asked for an upgrade isn't known after it.
+    func shares(with other: ControlPeer) -> Bool {
+        switch (self, other) {
+        case (.node, _), (_, .node), (.user(-1), _): true
+        default: self == other
+        }
     }
 }
 

@@ -68,8 +68,7 @@ final class RequestLedger: Sendable {
                 state.changes[requestID] = Change(mark: mark, peer: peer, progress: .open(OneShot()))
                 return .execute
             }
-            // What one user was told isn't for another one, who may find the request ID in the events. A node repeats what its own operators ask.
-            guard change.mark == mark, change.peer == peer || change.peer.isNode || peer.isNode else { return .conflict }
+            guard change.mark == mark, change.peer.shares(with: peer) else { return .conflict }
             let outcome: OneShot<Outcome>
             switch change.progress {
             case .open(let open): outcome = open

@@ -39,7 +39,7 @@ struct NextExecutable {
     /// - Throws: `failed` when there is another one.
     func compare() async throws(ControlError) {
         guard try await Self.version(ofFileAt: path) != file else { return }
-        throw ControlError(.failed, "\(path) has become another file than the one that was examined; nothing was changed")
+        throw ControlError(.failed, "\(path) has become another file than the one that was examined; the daemon goes on as before")
     }
 
     private static func version(ofFileAt path: String) async throws(ControlError) -> FileVersion {

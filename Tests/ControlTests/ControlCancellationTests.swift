@@ -91,7 +91,7 @@ import WireProtocol
             let fourth = try await client.call(.restart(path: "/a"), requestID: "r1")
             #expect(fourth == answers[0])
             let other = await failure { () throws(ControlError) in try await client.call(.stop(path: "/a"), requestID: "r1") }
-            #expect(other == ControlError(.invalidRequest, "the request id r1 was used for another request, or by another user; use a new one"))
+            #expect(other?.code == .invalidRequest && other?.message.contains("r1 was used for another request") == true)
         }
         #expect(handler.operations.filter { $0 != .ping } == [.restart(path: "/a")])
     }

@@ -92,15 +92,7 @@ struct FileSystemTests {
             }
             // Reading the log hangs as long as the operator waits, and nobody else waits for it.
             async let logs = daemon.control("logs", "/log")
-            let web = try #require(try await daemon.node("/web").pid)
-            let restart = try await Self.elapsed {
-                kill(web, SIGKILL)
-                try await daemon.eventually("the other child is restarted") {
-                    let node = try await daemon.node("/web")
-                    return node.state == "active" && node.pid != web
-                }
-            }
-            #expect(restart < .patient(.seconds(2)))
+            try await Self.restartAnother(of: daemon)
             // The kernel answers all that waits with an error.
             hung = nil
             _ = try await logs
@@ -123,6 +115,21 @@ struct FileSystemTests {
             #expect(end < .patient(.seconds(2)))
         }
         withExtendedLifetime(hung) {}
+    }
+
+    /// Kills the child that has nothing to do with the file system, which is restarted at once.
+    @discardableResult
+    private static func restartAnother(of daemon: RunningDaemon) async throws -> Duration {
+        let web = try #require(try await daemon.node("/web").pid)
+        let restart = try await elapsed {
+            kill(web, SIGKILL)
+            try await daemon.eventually("the other child is restarted") {
+                let node = try await daemon.node("/web")
+                return node.state == "active" && node.pid != web
+            }
+        }
+        #expect(restart < .patient(.seconds(2)))
+        return restart
     }
 
     private static func elapsed(_ body: () async throws -> Void) async rethrows -> Duration {
@@ -160,15 +167,7 @@ struct FileSystemTests {
             let waiting = daemon.process.identity.unborn.count
             #expect(waiting <= Place.allCases.count(where: \.hangs), "there is a second attempt beside one that hangs")
 
-            let web = try #require(try await daemon.node("/web").pid)
-            let restart = try await Self.elapsed {
-                kill(web, SIGKILL)
-                try await daemon.eventually("the other child is restarted") {
-                    let node = try await daemon.node("/web")
-                    return node.state == "active" && node.pid != web
-                }
-            }
-            #expect(restart < .patient(.seconds(2)))
+            let restart = try await Self.restartAnother(of: daemon)
             for command in Self.commands {
                 let refused = try await daemon.control(command + [here.file("pipe")])
                 #expect(refused.exitCode != 0 && refused.errors.contains("regular file"), "\(command): \(refused)")

@@ -231,17 +231,22 @@ package final class FileLooks {
 
     /// Returns why a file at a path wouldn't be written or shown, because of another user; nil when nothing speaks against it, or nothing is there.
     package func danger(at path: String) throws(RegularFile.Failure) -> FilePlace.Failure? {
+        try place(at: path).danger
+    }
+
+    private func place(at path: String) throws(RegularFile.Failure) -> (danger: FilePlace.Failure?, isReplaceable: Bool) {
         let (result, memory) = try ask(COORDINATOR_PROCESS_PLACE, about: path)
-        guard result < 0, let memory else { return nil }
+        guard result < 0, let memory else { return (nil, result > 0) }
         // Unsafe: the process has left the place there.
         let failure = FilePlace.failure(Int32(result), memory.load(as: coordinator_place.self))
-        return failure.isUnsafe ? failure : nil
+        return (failure.isUnsafe ? failure : nil, false)
     }
 
     /// Returns why another user than its owner could put another file in the place of the one at a path, and what to do; nil: none could.
     package func exchange(at path: String) throws(RegularFile.Failure) -> String? {
-        if let danger = try danger(at: path) { return danger.description }
-        guard try ask(COORDINATOR_PROCESS_PLACE, about: path).answer > 0 else { return nil }
+        let (danger, isReplaceable) = try place(at: path)
+        if let danger { return danger.description }
+        guard isReplaceable else { return nil }
         return "others may write to a directory on the way to it; mend it with `chmod go-w` for that directory"
     }
 

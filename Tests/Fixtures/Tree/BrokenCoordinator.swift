@@ -22,7 +22,7 @@ public actor BrokenCoordinator: Coordinator {
         case "other": throw Fixture.LocalRefusal()
         case "exit": exit(3)
         case "failAtOnce": context.fail(Fixture.Refusal("at once"))
-        case "stubborn": await stubbornly(.seconds(2))
+        case "stubborn": await outlastCancellation(by: .seconds(2))
         case let path where path.hasPrefix("/"): await markCancellation(in: path)
         default: try await Fixture.untilCancelled()
         }
@@ -30,13 +30,13 @@ public actor BrokenCoordinator: Coordinator {
 
     private func markCancellation(in path: String) async {
         SharedFile.create("\(path).begun")
-        try? await Fixture.untilCancelled()
-        await stubbornly(.seconds(3))
+        await outlastCancellation(by: .seconds(3))
         SharedFile.create(path)
     }
 
-    /// Takes its time, in a task that isn't cancelled.
-    private func stubbornly(_ duration: Duration) async {
+    /// Waits for its cancellation and then takes its time, in a task that isn't cancelled.
+    private func outlastCancellation(by duration: Duration) async {
+        try? await Fixture.untilCancelled()
         await Task.detached {
             try? await Fixture.realTime(duration, because: "it outlasts the cancellation of a start, whose grace is real")
         }

@@ -1,10 +1,15 @@
 import CoordinatorsCluster
 import Processes
+import Synchronization
 import TestSupport
 import Testing
 
 /// Users with passwords, and certificates.
 @Suite struct EtcdSecurityTests {
+    private final class Logins: Sendable {
+        let count = Atomic(0)
+    }
+
     @Test func aUserHasATokenThatIsRenewed() async throws {
         try await EtcdMembers.with(1) { etcd in
             try await etcd.etcdctl("user", "add", "root:secret")
@@ -42,6 +47,38 @@ import Testing
                 _ = try await store.joined("alpha")
             }
         }
+    }
+
+    /// On an overloaded machine etcd takes longer to compute a login than a request may wait: it's asked for one, not for one by each request.
+    @Test func aLoginOutlastsTheRequestsThatWaitForIt() async throws {
+        let (logins, gate) = (Logins(), ThreadGate())
+        let peer = try ScriptedPeer { connection in
+            while let request = connection.request() {
+                if request.contains("/v3/auth/authenticate") {
+                    logins.count.add(1, ordering: .relaxed)
+                    gate.pass()
+                    connection.answer(#"{"token":"a.1"}"#)
+                } else {
+                    connection.answer(request.contains("Authorization: a.1") ? #"{"header":{"revision":"1"}}"# : "{}")
+                }
+            }
+        }
+        var options = EtcdOptions(endpoints: ["http://127.0.0.1:\(peer.port)"], cluster: "mine", tryLimit: .milliseconds(50))
+        options.credentials = EtcdOptions.Credentials(user: "node", password: "password")
+        let store = try EtcdStore(options)
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    let error = await failure { _ = try await store.list(.everything, until: .now + .milliseconds(300)) }
+                    #expect(error?.code == .timedOut)
+                }
+            }
+        }
+        #expect(logins.count.load(ordering: .relaxed) == 1)
+        gate.open()
+        #expect(try await store.list(.everything, until: soon).entries.isEmpty)
+        #expect(logins.count.load(ordering: .relaxed) == 1)
+        await store.close()
     }
 
     @Test func certificatesAreAskedOfBothSides() async throws {

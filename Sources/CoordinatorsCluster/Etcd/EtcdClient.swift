@@ -41,6 +41,7 @@ final class EtcdClient: Sendable {
 
     func close() async {
         closing.withLock { $0 = true }
+        token?.cancel()
         await transfers.close()
     }
 
@@ -96,7 +97,7 @@ final class EtcdClient: Sendable {
                 return try await action(endpoint, first)
             } catch {
                 guard error.isOfTheToken else { throw error }
-                token.forget()
+                token.forget(first)
                 return try await action(endpoint, try await text(of: token, at: endpoint, before: limit))
             }
         } catch {
@@ -108,20 +109,18 @@ final class EtcdClient: Sendable {
     private func text(of token: EtcdToken, at endpoint: EtcdEndpoints.Endpoint, before limit: ContinuousClock.Instant)
         async throws(EtcdFault) -> String?
     {
-        if let known = token.known { return known.text }
-        do throws(EtcdFault) {
-            let bytes = try await exchange("auth/authenticate", token.form, at: endpoint, token: nil, before: limit)
-            let decoded = try? JSONDecoder().decode(EtcdForms.Token.self, from: Data(bytes)).token
-            // It becomes a line of each request.
-            guard let text = decoded, text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
-                throw .unintelligible("no token for the user")
+        try await token.text(at: endpoint.index, before: limit) { form in
+            do throws(EtcdFault) {
+                let bytes = try await self.exchange("auth/authenticate", form, at: endpoint, token: nil, before: .now + EtcdToken.limit)
+                let decoded = try? JSONDecoder().decode(EtcdForms.Token.self, from: Data(bytes)).token
+                // It becomes a line of each request.
+                guard let text = decoded, text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+                    throw .unintelligible("no token for the user")
+                }
+                return .success(text)
+            } catch {
+                return error.isWithoutUsers ? .success(nil) : .failure(error)
             }
-            token.keep(text)
-            return text
-        } catch {
-            guard error.isWithoutUsers else { throw error }
-            token.keep(nil)
-            return nil
         }
     }
 

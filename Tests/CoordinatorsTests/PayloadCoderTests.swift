@@ -1,4 +1,5 @@
 import CoordinatorsTesting
+import FoundationEssentials
 import Testing
 import WireProtocol
 
@@ -18,6 +19,26 @@ struct PayloadCoderTests {
         #expect(numbers.doubles[0] == .infinity && numbers.doubles[1] == -.infinity && numbers.doubles[2].isNaN)
         #expect(numbers.doubles.suffix(2) == [1.5, .greatestFiniteMagnitude])
         #expect(numbers.float == -.infinity && numbers.optional == .infinity)
+    }
+
+    @Test("A decimal that is no number is refused where it would be written as JSON, by the name of its property")
+    func decimals() throws {
+        struct Line: Codable {
+            var note = "NaN"
+            var price: Decimal?
+        }
+        struct Order: Codable { var lines: [Line] }
+        let good = Order(lines: [Line(price: 1.5), Line()])
+        for codec in [PayloadCodec.json, .compact] {
+            let bytes = try PayloadCoder.encode(good, as: codec)
+            #expect(try PayloadCoder.decode(Order.self, from: bytes, codec: codec).lines.map(\.price) == [1.5, nil])
+        }
+        let bad = Order(lines: [Line(), Line(price: .nan)])
+        let error = #expect(throws: CoordinatorError.self) { try PayloadCoder.encode(bad, as: .json) }
+        #expect(error?.code == .coding)
+        #expect(error?.message.hasSuffix("'lines.1.price' is a Decimal that is no number") == true, "\(String(describing: error))")
+        let copy = try PayloadCoder.decode(Order.self, from: PayloadCoder.encode(bad, as: .compact), codec: .compact)
+        #expect(copy.lines[1].price?.isNaN == true)
     }
 
     @Test("The documented texts stand for such numbers, and other texts for nothing")

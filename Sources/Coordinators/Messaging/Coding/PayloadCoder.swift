@@ -7,7 +7,10 @@ enum PayloadCoder {
     static func encode(_ value: some Encodable, as codec: PayloadCodec) throws(CoordinatorError) -> Bytes {
         do {
             switch codec {
-            case .json: return Bytes(try JSONEncoder.forPayloads.encode(value))
+            case .json:
+                let bytes = Array(try JSONEncoder.forPayloads.encode(value))
+                try refuseNonFinite(in: bytes, of: value)
+                return Bytes(bytes)
             case .compact: return Bytes(try CompactEncoder().encode(value))
             default: throw CoordinatorError(.coding, "values can't be encoded with codec \(codec.rawValue): use JSON or the compact codec")
             }
@@ -16,6 +19,29 @@ enum PayloadCoder {
         } catch {
             throw CoordinatorError(.coding, "a \(type(of: value)) can't be encoded: \(error)")
         }
+    }
+
+    /// Refuses a decimal that is no number, which Foundation writes as no JSON has it, so that the reader would be to blame.
+    private static func refuseNonFinite(in bytes: [UInt8], of value: some Encodable) throws(CoordinatorError) {
+        let text = Array(NonFinite.nan.utf8)
+        // Also within a text, and for other numbers: only then the value is worth a look.
+        guard bytes.indices.contains(where: { bytes[$0] == text[0] && bytes[$0...].starts(with: text) }),
+            let place = place(of: { ($0 as? Decimal)?.isNaN == true }, in: value)
+        else { return }
+        let name = place.isEmpty ? "it" : "'\(place.joined(separator: "."))'"
+        throw CoordinatorError(.coding, "a \(type(of: value)) can't be encoded as JSON: \(name) is a Decimal that is no number")
+    }
+
+    /// Returns the names of the properties that lead to a value; `nil` if there is no such value.
+    private static func place(of isMeant: (Any) -> Bool, in value: Any, depth: Int = 0) -> [String]? {
+        if isMeant(value) { return [] }
+        guard depth < 32 else { return nil }
+        for (index, child) in Mirror(reflecting: value).children.enumerated() {
+            guard let rest = place(of: isMeant, in: child.value, depth: depth + 1) else { continue }
+            // What an optional has in it has no name of its own.
+            return child.label == "some" ? rest : [child.label ?? "\(index)"] + rest
+        }
+        return nil
     }
 
     static func decode<Value: Decodable>(_ type: Value.Type, from bytes: Bytes, codec: PayloadCodec) throws(CoordinatorError) -> Value {

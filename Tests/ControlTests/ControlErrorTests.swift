@@ -20,11 +20,17 @@ import WireProtocol
         #expect(code.name == name)
         #expect(code.exitCode == exitCode)
         #expect(ControlError.Code(name: name) == code)
-        let error = ControlError(code, "m")
-        #expect(try ControlJSON.text(of: error) == #"{"code":"\#(name)","message":"m"}"#)
-        #expect(try ControlJSON.decode(ControlError.self, from: ControlJSON.value(of: error)) == error)
-        let answer = ControlAnswer(id: 3, .failure(error))
-        #expect(ControlAnswer(json: answer.json) == answer)
+        let members = [(nil, ""), (true, #","maybe_executed":true"#), (false, #","maybe_executed":false"#)] as [(Bool?, String)]
+        for (maybeExecuted, member) in members {
+            let error = ControlError(code, "m", maybeExecuted: maybeExecuted)
+            let text = #"{"code":"\#(name)"\#(member),"message":"m"}"#
+            #expect(try ControlJSON.parse(Array(text.utf8)) == error.json)
+            #expect(try ControlJSON.value(of: error) == error.json)
+            #expect(try ControlJSON.parse(Array(Terminal.json(of: error).utf8)) == ["error": error.json])
+            #expect(try ControlJSON.decode(ControlError.self, from: ControlJSON.value(of: error)) == error)
+            let answer = ControlAnswer(id: 3, .failure(error))
+            #expect(ControlAnswer(json: answer.json) == answer)
+        }
     }
 
     @Test("Answers are read as they were written")

@@ -33,9 +33,7 @@ public struct ControlAnswer: Hashable, Sendable {
         case .result(let value): fields["result"] = value
         case .items(let values): fields["items"] = .array(values)
         case .failure(let error):
-            var members: [String: JSONValue] = ["code": .string(error.code.name), "message": .string(error.message)]
-            members["epoch"] = error.epoch.map { .integer(Int64(truncatingIfNeeded: $0)) }
-            fields["error"] = .object(members)
+            fields["error"] = error.json
         }
         return .object(fields)
     }
@@ -48,9 +46,8 @@ public struct ControlAnswer: Hashable, Sendable {
             content = .result(value)
         } else if case .array(let values)? = members["items"] {
             content = .items(values)
-        } else if case .string(let code)? = members["error"]?["code"], case .string(let message)? = members["error"]?["message"] {
-            let epoch: UInt64? = if case .integer(let epoch)? = json["error"]?["epoch"] { UInt64(exactly: epoch) } else { nil }
-            content = .failure(ControlError(.init(name: code), message, epoch: epoch))
+        } else if let error = members["error"].flatMap(ControlError.init(json:)) {
+            content = .failure(error)
         } else {
             return nil
         }

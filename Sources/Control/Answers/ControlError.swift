@@ -1,18 +1,25 @@
+public import WireProtocol
+
 /// The failure of an operator's request: a message for people and a code for scripts.
 ///
-/// On the wire it is `{"code":"noSuchPath","message":"…"}`.
+/// On the wire it is `{"code":"noSuchPath","message":"…","maybe_executed":false}`.
 public struct ControlError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The kind of failure.
     public var code: Code
     /// The message: what happened, where, and what to do next.
     public var message: String
+    /// Whether the handler of a message may have begun, or an operation may have been carried out: false only with proof.
+    ///
+    /// `nil`: the code says all that is known.
+    public var maybeExecuted: Bool?
     /// The highest epoch that the node knows of the path, of `notHere`.
     public var epoch: UInt64?
 
     /// Creates an error.
-    public init(_ code: Code, _ message: String, epoch: UInt64? = nil) {
+    public init(_ code: Code, _ message: String, maybeExecuted: Bool? = nil, epoch: UInt64? = nil) {
         self.code = code
         self.message = message
+        self.maybeExecuted = maybeExecuted
         self.epoch = epoch
     }
 
@@ -27,9 +34,27 @@ public struct ControlError: Error, Hashable, Sendable, CustomStringConvertible {
     public var description: String { message }
 }
 
+extension ControlError {
+    /// The error as a JSON object.
+    public var json: JSONValue {
+        var json: JSONValue = ["code": .string(code.name), "message": .string(message)]
+        json[CodingKeys.maybeExecuted.rawValue] = maybeExecuted.map { .bool($0) }
+        json[CodingKeys.epoch.rawValue] = epoch.map { .integer(Int64(truncatingIfNeeded: $0)) }
+        return json
+    }
+
+    /// Reads an error; returns `nil` when the value isn't one.
+    init?(json: JSONValue) {
+        guard let code = json["code"]?.stringValue, let message = json["message"]?.stringValue else { return nil }
+        let epoch = json[CodingKeys.epoch.rawValue]?.integerValue.flatMap { UInt64(exactly: $0) }
+        self.init(Code(name: code), message, maybeExecuted: json[CodingKeys.maybeExecuted.rawValue]?.boolValue, epoch: epoch)
+    }
+}
+
 extension ControlError: Codable {
     private enum CodingKeys: String, CodingKey {
         case code, message, epoch
+        case maybeExecuted = "maybe_executed"
     }
 
     /// Decodes the wire's form and keeps a code that this build doesn't know.
@@ -37,6 +62,7 @@ extension ControlError: Codable {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         code = Code(name: try container.decode(String.self, forKey: .code))
         message = try container.decode(String.self, forKey: .message)
+        maybeExecuted = try container.decodeIfPresent(Bool.self, forKey: .maybeExecuted)
         epoch = try container.decodeIfPresent(UInt64.self, forKey: .epoch)
     }
 
@@ -45,6 +71,7 @@ extension ControlError: Codable {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(code.name, forKey: .code)
         try container.encode(message, forKey: .message)
+        try container.encodeIfPresent(maybeExecuted, forKey: .maybeExecuted)
         try container.encodeIfPresent(epoch, forKey: .epoch)
     }
 }

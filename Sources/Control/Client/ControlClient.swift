@@ -173,7 +173,7 @@ public final class ControlClient: Sendable {
         }
         if let outcome { return try outcome.get() }
         if operation.endsWithItsRequester { abandoned.yield(id) }
-        if Task.isCancelled { throw ControlError(.cancelled, "the request was cancelled") }
+        if Task.isCancelled { throw ControlError(.cancelled, "the request was cancelled", maybeExecuted: true) }
         throw .noAnswer(from: socket, within: limit)
     }
 

@@ -5,7 +5,8 @@ extension ControlError {
     static func unreachable(at socket: String) -> ControlError {
         ControlError(
             .unreachable,
-            "the daemon isn't reachable at \(socket); start it with `coordinatord --config FILE`, or name its runtime directory with --runtime-dir"
+            "the daemon isn't reachable at \(socket); start it with `coordinatord --config FILE`, or name its runtime directory with --runtime-dir",
+            maybeExecuted: false
         )
     }
 
@@ -14,7 +15,7 @@ extension ControlError {
     }
 
     static func takesNoConnections(at socket: String) -> ControlError {
-        ControlError(.timedOut, "the daemon doesn't take connections at \(socket); it may be stopped or overloaded")
+        ControlError(.timedOut, "the daemon doesn't take connections at \(socket); it may be stopped or overloaded", maybeExecuted: false)
     }
 
     static func speaksAnotherProtocol(at socket: String) -> ControlError {
@@ -22,13 +23,18 @@ extension ControlError {
     }
 
     static func daemonGone(from socket: String) -> ControlError {
-        ControlError(.unreachable, "the daemon at \(socket) went away before it answered; look at its log, and whether it runs")
+        ControlError(
+            .unreachable,
+            "the daemon at \(socket) went away before it answered; look at its log, and whether it runs",
+            maybeExecuted: true
+        )
     }
 
     static func noAnswer(from socket: String, within limit: Duration) -> ControlError {
         ControlError(
             .timedOut,
-            "no answer from the daemon at \(socket) within \(limit.briefText); it may still be carrying the request out"
+            "no answer from the daemon at \(socket) within \(limit.briefText); it may still be carrying the request out",
+            maybeExecuted: true
         )
     }
 }

@@ -416,10 +416,11 @@ extension ControlError {
     init(_ error: any Error) {
         switch error {
         case let error as ControlError: self = error
-        case let error as CoordinatorError: self.init(Code(error.code), error.message)
-        case let error as RemoteError: self.init(.failed, "\(error.type): \(error.description)")
-        case is CancellationError: self.init(.cancelled, "the request was cancelled")
-        default: self.init(.failed, "\(error)")
+        case let error as CoordinatorError: self.init(Code(error.code), error.message, maybeExecuted: error.maybeExecuted)
+        // A handler has thrown it, or a hook.
+        case let error as RemoteError: self.init(.failed, "\(error.type): \(error.description)", maybeExecuted: true)
+        case is CancellationError: self.init(.cancelled, "the request was cancelled", maybeExecuted: true)
+        default: self.init(.failed, "\(error)", maybeExecuted: true)
         }
     }
 }
@@ -430,7 +431,7 @@ extension ControlError.Code {
         case .noSuchPath, .noSuchChild: self = .noSuchPath
         case .unhandled: self = .unhandled
         case .timedOut, .startTimedOut, .restarting: self = .timedOut
-        case .stopped: self = .notRunning
+        case .stopped, .failed: self = .notRunning
         case .coding, .unsupported, .notAWorker: self = .invalidRequest
         default: self = .failed
         }

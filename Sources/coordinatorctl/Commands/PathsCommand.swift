@@ -93,8 +93,7 @@ extension PathsCommand {
         let results = outcomes.map { outcome -> JSONValue in
             switch outcome.result {
             case .success(let (json, _)): json
-            case .failure(let error):
-                ["path": .string(outcome.path), "error": ["code": .string(error.code.name), "message": .string(error.message)]]
+            case .failure(let error): ["path": .string(outcome.path), "error": error.json]
             }
         }
         return try ControlJSON.text(of: JSONValue.object(["results": .array(results)])) + "\n"

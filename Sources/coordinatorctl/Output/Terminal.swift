@@ -31,8 +31,7 @@ enum Terminal {
 
     /// Returns an error as the object that `--json` promises, ended by a newline.
     static func json(of error: ControlError) -> String {
-        let object: JSONValue = ["error": ["code": .string(error.code.name), "message": .string(error.message)]]
-        return ((try? ControlJSON.text(of: object)) ?? "{}") + "\n"
+        ((try? ControlJSON.text(of: ["error": error.json] as JSONValue)) ?? "{}") + "\n"
     }
 
     /// Writes a text to a descriptor.

@@ -48,6 +48,16 @@ struct AskingPolicyTests {
         }
     }
 
+    @Test("A coordinator with a row for a message that coalesces and can't be compared isn't started")
+    func uncomparable() async throws {
+        await #expect {
+            try await withRuntime(Comparing.self, options: Support.options) { _ in }
+        } throws: { error in
+            guard let error = error as? CoordinatorError else { return false }
+            return error.code == .unsupported && error.message.hasSuffix("Comparing.Look coalesces, and isn't Hashable: make it so")
+        }
+    }
+
     @Test("A send that finds no room in time is withdrawn")
     func sendTimesOut() async throws {
         #expect(try await outcome(of: .sendToFull, after: .milliseconds(100)) == "timedOut")
@@ -205,6 +215,20 @@ private actor Wide: Coordinator {
     static let mailbox = MailboxPolicy(running: 1, waiting: 1)
 
     static let responders: Responders = [.respond(to: Hold.self) { me, _ in try await me.context.clock.sleep(for: .seconds(600)) }]
+}
+
+/// Can't be started: its message can't be compared.
+private actor Comparing: Coordinator {
+    struct Look: ResponderMessage {
+        typealias Reply = Int
+        static var coalesces: Bool { true }
+    }
+
+    let context: Context
+
+    init(_ context: Context) { self.context = context }
+
+    static let responders: Responders = [.respond(to: Look.self) { _, _ in 7 }]
 }
 
 /// Answers when it's told to.

@@ -28,7 +28,8 @@ public protocol ResponderMessage: WireNamed, Codable {
     /// Whether equal asks that one coordinator makes of the same responder at the same time share one, whose answer all of them get. False
     /// by default.
     ///
-    /// This is for questions that change nothing. The type must be `Hashable`: an ask of another fails with `unsupported`. The shared ask has
+    /// This is for questions that change nothing. The type must be `Hashable`: a coordinator with a row for another isn't started, and asks of
+    /// such a message fail, both with `unsupported`. The shared ask has
     /// the trace and the deadline of the first asker, and is cancelled when no asker waits any more. A row that doesn't await, of an idle
     /// coordinator in the same process, runs for each asker.
     static var coalesces: Bool { get }

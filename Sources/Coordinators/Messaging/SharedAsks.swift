@@ -13,9 +13,13 @@ final class SharedAsks: Sendable {
         /// - Throws: `unsupported` when messages of the type can't be compared.
         init<M: ResponderMessage>(_ message: M, child: String? = nil) throws(CoordinatorError) {
             guard message is any Hashable else {
-                throw CoordinatorError(.unsupported, "\(M.name) coalesces, and isn't Hashable: make it so")
+                throw CoordinatorError(.unsupported, Self.refusal(of: M.self))
             }
             (self.message, self.child) = (message, child)
+        }
+
+        static func refusal(of message: any ResponderMessage.Type) -> String {
+            "\(message.name) coalesces, and isn't Hashable: make it so"
         }
 
         private var value: AnyHashable? { (message as? any Hashable).map { Self.erased($0) } }

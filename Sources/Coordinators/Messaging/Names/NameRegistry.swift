@@ -26,9 +26,13 @@ final class NameRegistry: Sendable {
     private let number = NameRegistry.count.add(1, ordering: .relaxed).newValue
     private let claims = Lock<[Key: Claim]>([:])
 
-    /// Checks that the names of a coordinator's messages, and of their errors, stand for no other types.
+    /// Checks that the names of a coordinator's messages, and of their errors, stand for no other types, and that messages that coalesce can
+    /// be compared.
     func check(_ coordinator: CoordinatorType) throws(CoordinatorError) {
         if coordinator.isChecked(by: number) { return }
+        for message in coordinator.table.messages where message.coalesces && !(message is any Hashable.Type) {
+            throw CoordinatorError(.unsupported, "\(coordinator.name) can't be started: \(SharedAsks.Key.refusal(of: message))")
+        }
         if let problem = add(coordinator.table.messages).first {
             throw CoordinatorError(.invalidName, "\(coordinator.name) can't be started: \(problem)")
         }

@@ -1,4 +1,5 @@
 import Fixtures
+import TestSupport
 import Testing
 import WireProtocol
 
@@ -45,6 +46,14 @@ private enum Builds {
 @Suite("Errors on the wire")
 struct FailuresTests {
     private static let codecs: [PayloadCodec] = [.json, .compact]
+
+    @Test("The article on asking names every code")
+    func documented() throws {
+        let article = try #require(Files.text(of: "\(Files.packageRoot)/Sources/Coordinators/Coordinators.docc/TheResponderChain.md"))
+        for kind in CoordinatorError.Code.Kind.allCases where kind != .notHere {
+            #expect(article.contains("``CoordinatorError/Code/\(kind.rawValue)``"), "\(kind) is in no table")
+        }
+    }
 
     @Test("An error that is passed on stays as it arrived, and is restored where its type is known", arguments: codecs)
     func passedOn(_ codec: PayloadCodec) throws {

@@ -277,7 +277,7 @@ struct PeerTests {
         }
     }
 
-    @Test("A message that is given up before it left never leaves, and no cancellation overtakes its ask")
+    @Test("A message that is given up before it left never leaves, and behind each that has left comes a cancellation")
     func cancellations() async throws {
         try await RawPeer.with { raw in
             let ended = Envelope(.encoded(name: "ended", .json, Payload([0x7B, 0x7D])), sender: "/sender", deadline: nil)
@@ -304,7 +304,8 @@ struct PeerTests {
             for frame in raw.frames {
                 switch frame.content {
                 case .ask: open.insert(frame.correlation)
-                case .cancel: #expect(open.remove(frame.correlation) != nil, "a cancellation without its ask")
+                // One goes ahead of all other messages, and may overtake even its ask.
+                case .cancel: open.remove(frame.correlation)
                 default: break
                 }
             }

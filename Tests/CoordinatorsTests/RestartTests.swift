@@ -155,7 +155,7 @@ struct RestartTests {
             #expect(try await runtime.snapshot(of: "/bad").state == .failed)
             #expect(try await runtime.snapshot(of: "/good").restarts == 0)
             #expect(try await runtime.perform(.echo("fine"), at: "/good") == "fine")
-            await expect(.stopped) { try await runtime.perform(.echo(""), at: "/bad") }
+            await expect(.failed) { try await runtime.perform(.echo(""), at: "/bad") }
         }
     }
 

@@ -4,7 +4,7 @@ import WireProtocol
 public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
     /// The kind of a failure; more kinds may be added.
     public struct Code: Sendable, Hashable, Codable, CustomStringConvertible {
-        enum Kind: String, Codable {
+        enum Kind: String, Codable, CaseIterable {
             case unhandled, timedOut, stopped, draining, peerLost, restarting, keyInUse, configurationDiffers, noSuchChild, noSuchPath,
                 unknownType, invalidName, failed
             case invalidSpecification, dismissed, startFailed, startTimedOut, invalidKey, notAWorker, tooManyOpenAsks, mailboxFull,
@@ -17,7 +17,7 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
 
         /// No coordinator from the sender up to the root responds to the message.
         public static let unhandled = Code(kind: .unhandled)
-        /// The deadline passed; the handler has been cancelled, or had not begun.
+        /// The deadline passed; the handler has been cancelled, or doesn't begin.
         public static let timedOut = Code(kind: .timedOut)
         /// The coordinator that asks or is asked has stopped.
         public static let stopped = Code(kind: .stopped)
@@ -41,9 +41,9 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
         public static let unknownType = Code(kind: .unknownType)
         /// A name by which messages, errors or coordinators are known to other processes stands for several types, or can't be a name.
         public static let invalidName = Code(kind: .invalidName)
-        /// The coordinator has failed, and no supervisor above restarts it.
+        /// The coordinator has failed, and isn't restarted any more.
         public static let failed = Code(kind: .failed)
-        /// The coordinator could not be started.
+        /// The coordinator could not be started; of an ask: nothing was executed.
         public static let startFailed = Code(kind: .startFailed)
         /// The child's specification contradicts itself, such as a permanent child that is significant.
         public static let invalidSpecification = Code(kind: .invalidSpecification)
@@ -89,16 +89,17 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
             "nobody from \(message.sender) up to \(CoordinatorPath.root) responds to \(message.name)\(TypeNames.advice(on: message.name))"
         }
     }
-    /// Whether the handler may have begun, for codes that leave that open; true of every error that a handler has thrown itself.
+    /// Whether a handler of the message may have begun, or an operation may have been carried out.
+    ///
+    /// False only with proof, whatever stood between asker and responder, and true of every error that a handler has thrown itself. An
+    /// interceptor counts as a handler, unless it has let the message climb and passes on the refusal that `chain.next` has thrown. Where
+    /// the responder is in another process, a message that has left counts as begun until that process says otherwise: of one that was only
+    /// waiting there when its deadline passed, or when the process died, this is true as well.
     public let maybeExecuted: Bool
     /// Whether the error proves that no handler of the message has begun, so that asking again does no harm.
     ///
-    /// True of `draining`, `mailboxFull`, `restarting`, `tooManyOpenAsks`, `unhandled`, `noSuchPath` and `peerLost`, unless
-    /// ``maybeExecuted`` says otherwise.
-    public var provesNothingExecuted: Bool { !maybeExecuted && Self.refusals.contains(code.kind) }
-    private static let refusals: Set<Code.Kind> = [
-        .draining, .mailboxFull, .restarting, .tooManyOpenAsks, .unhandled, .noSuchPath, .peerLost,
-    ]
+    /// The contrary of ``maybeExecuted``. A `CancellationError` proves nothing.
+    public var provesNothingExecuted: Bool { !maybeExecuted }
     private let explanation: Explanation
 
     /// Creates an error.
@@ -114,10 +115,12 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
         maybeExecuted = false
     }
 
-    /// Creates the error as the asker of a handler gets it that has thrown it.
-    init(thrownByHandler error: CoordinatorError) {
+    private init(doubting error: CoordinatorError) {
         (code, explanation, maybeExecuted) = (error.code, error.explanation, true)
     }
+
+    /// The error as it is when a handler may have begun.
+    var doubted: CoordinatorError { maybeExecuted ? self : CoordinatorError(doubting: self) }
 
     /// The code and what happened.
     public var description: String { "\(code): \(message)" }

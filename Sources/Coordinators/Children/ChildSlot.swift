@@ -201,7 +201,9 @@ extension ChildSlot {
                 return .refused(CoordinatorError(.restarting, "\(path) is being restarted, later than the deadline"))
             }
         case .down(let isFailed):
-            return .refused(CoordinatorError(.stopped, "\(path) \(isFailed ? "has failed" : "has stopped")"))
+            guard isFailed else { return .refused(.hasStopped(path)) }
+            let cause = record.lastExit.map { ": \($0)" } ?? ""
+            return .refused(CoordinatorError(.failed, "\(path) has failed, and isn't restarted any more\(cause)"))
         }
         if record.parking.take(message) { return .parked }
         return .refused(CoordinatorError(.mailboxFull, "as many messages, or bytes of them, wait for \(path) as may"))

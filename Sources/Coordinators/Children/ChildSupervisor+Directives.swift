@@ -256,7 +256,7 @@ extension ChildSupervisor {
         end(transition.removed?.record.observers.all ?? [])
         for stop in transition.stops { stop.end.settle(()) }
         for message in transition.hopeless {
-            message.envelope.end(.failure(transition.failure ?? CoordinatorError.hasStopped(transition.path)))
+            message.envelope.end(.failure(transition.refusal ?? .hasStopped(transition.path)))
         }
         for start in transition.starts { start.settle(transition.failure.map { .failure($0) } ?? .success(())) }
         if transition.mustFlush { flush(key) }

@@ -20,8 +20,10 @@ struct ChildTransition {
     private(set) var watchers: [Envelope] = []
     /// The messages that wait for the child and can't be delivered.
     private(set) var hopeless: [ChildSlot.ParkedMessage] = []
-    /// The error with which the start has failed, and with which the messages end.
+    /// The error with which the start has failed.
     private(set) var failure: (any Error)?
+    /// The error with which the messages end: none of a hook, which they would take for one of their handlers.
+    private(set) var refusal: CoordinatorError?
     /// The processes that waited for a next life of a child that isn't started again.
     private(set) var spares: SparePool?
     /// The slot of a child that the machine has forgotten.
@@ -104,7 +106,8 @@ struct ChildTransition {
     private mutating func wait(_ slot: inout ChildSlot, _ record: inout ChildSlot.Record, until time: Duration) {
         slot.phase = .vacant(nextAttempt: MonotonicTime(sinceOrigin: time))
         hopeless = record.parking.remove { $0.deadline.map { $0.sinceOrigin < time } ?? false }
-        failure = CoordinatorError(.restarting, "\(path) is being restarted, later than the deadline")
+        let cause = record.lastExit.map { "; its last life: \($0)" } ?? ""
+        refusal = CoordinatorError(.restarting, "\(path) is being restarted, later than the deadline\(cause)")
     }
 
     private mutating func crash(_ slot: inout ChildSlot, _ record: inout ChildSlot.Record, _ reason: ExitReason) {
@@ -144,8 +147,12 @@ struct ChildTransition {
         record.spares = nil
         takeStarts(&slot)
         // A child that finishes within its start hook has started.
-        if record.output == nil, !starts.isEmpty || !hopeless.isEmpty {
+        if record.output == nil, !starts.isEmpty {
             failure = record.lastError ?? CoordinatorError(change.isStop ? .stopped : .startFailed, "\(path) has ended: \(reason)")
+        }
+        if !hopeless.isEmpty {
+            let dismissal = (record.lastError as? CoordinatorError).flatMap { $0.code == .dismissed ? $0 : nil }
+            refusal = dismissal ?? CoordinatorError(change.codeOfRefusal, "\(path) has ended: \(reason)")
         }
         observed = change.event
         // The caller of `run` gets the end as the result of its call.
@@ -192,6 +199,15 @@ extension Supervisor.Change {
     /// Whether the change is an end as requested or as expected.
     fileprivate var isStop: Bool {
         if case .stopped = self { true } else { false }
+    }
+
+    /// The code of the error for messages that have waited for the child.
+    fileprivate var codeOfRefusal: CoordinatorError.Code {
+        switch self {
+        case .gaveUp, .crashed: .failed
+        case .startFailed: .startFailed
+        case .started, .restarting, .restarted, .stopped: .stopped
+        }
     }
 
     /// The event for all observers that haven't caused the change; `nil` for a wait, which an event precedes and another follows.

@@ -25,7 +25,8 @@ extension CoordinatorContext {
         } catch let error as CoordinatorError where !node.isStopping {
             switch error.code {
             // The coordinator's supervisor is gone, and the coordinator with it.
-            case .noSuchPath, .peerLost, .stopped, .restarting: return Termination(path: path, incarnation: 0, reason: .unknown)
+            case .noSuchPath, .peerLost, .stopped, .restarting, .failed, .startFailed:
+                return Termination(path: path, incarnation: 0, reason: .unknown)
             default: throw error
             }
         }

@@ -18,12 +18,17 @@ enum Answer: Sendable {
         switch self {
         case .value(let value):
             if let reply = value as? Reply { return reply }
-            throw CoordinatorError(.coding, "the answer is \(Swift.type(of: value)), not \(type)")
+            throw CoordinatorError(.coding, "the answer is \(Swift.type(of: value)), not \(type)", maybeExecuted: true)
         case .encoded(let codec, let bytes):
-            return try PayloadCoder.decode(type, from: bytes, codec: codec)
+            do throws(CoordinatorError) {
+                return try PayloadCoder.decode(type, from: bytes, codec: codec)
+            } catch {
+                // There is an answer: the message was handled.
+                throw error.doubted
+            }
         case .none:
             if let reply = NoReply() as? Reply { return reply }
-            throw CoordinatorError(.coding, "the answer is empty, not \(type)")
+            throw CoordinatorError(.coding, "the answer is empty, not \(type)", maybeExecuted: true)
         }
     }
 

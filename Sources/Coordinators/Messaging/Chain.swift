@@ -99,6 +99,7 @@ struct Onward: Sendable {
         }
         let onward = Envelope(
             body,
+            asker: .relay(of: envelope),
             sender: envelope.sender,
             deadline: envelope.deadline,
             // An instrument of the interceptor, or the interceptor itself, may have continued the trace.

@@ -15,6 +15,8 @@ final class Envelope: Sendable {
     enum Asker: Sendable {
         /// A task of this process, which waits in ``delivered(in:by:)``.
         case task
+        /// A task of this process that handles another message, in whose place this one goes on.
+        case relay(of: Envelope)
         /// The process at the other end of a link.
         case peer(Peer, Peer.Arrival)
         /// A function, which is called once.
@@ -124,6 +126,13 @@ final class Envelope: Sendable {
 
     private struct State {
         var phase = Phase.open
+        /// Whether an interceptor of this process has begun.
+        var isIntercepted = false
+        /// Whether a message that went on in the place of this one was refused.
+        var isRefused = false
+        /// The number of handlers that may have begun: one of this process, those of other processes that the message has left for, and those
+        /// of messages that went on in its place.
+        var executions: Int32 = 0
         /// The end, until the asking task takes it.
         var outcome: Result<Answer, any Error>?
         /// The asking task, while it waits.
@@ -133,6 +142,8 @@ final class Envelope: Sendable {
         var work: Work?
         /// The open asks among which this one is, and its number there.
         var owner: (asks: OpenAsks, number: UInt64)?
+
+        var mayBeExecuted: Bool { isIntercepted || executions > 0 }
     }
 
     private let state = Lock(State())
@@ -182,6 +193,44 @@ final class Envelope: Sendable {
     /// Whether a handler need not begin: the asker doesn't wait any more, or a one-way message was never accepted.
     var isWithdrawn: Bool { state.withLock { $0.phase == .failed || $0.phase == .answered && !isOneWay } }
 
+    /// Notes that a handler begins, or that the message leaves for another process, where one may: the message is either withdrawn before, and
+    /// its end proves that nothing was executed, or its end says that it may have been.
+    ///
+    /// - Parameter isInterceptor: Whether the handler is an interceptor's.
+    /// - Returns: False when the message was withdrawn: no handler may begin.
+    func begin(isInterceptor: Bool = false) -> Bool {
+        switch asker {
+        case .relay(let outer): guard outer.begin() else { return false }
+        case .taken(let message): guard message.begin() else { return false }
+        case .task, .peer, .function: break
+        }
+        let hasBegun = state.withLock { state -> Bool in
+            // What an interceptor sends on is its own decision.
+            guard state.isIntercepted || state.phase == .open || state.phase == .answered && isOneWay else { return false }
+            if isInterceptor { state.isIntercepted = true } else { state.executions += 1 }
+            return true
+        }
+        if !hasBegun, case .relay(let outer) = asker { outer.takeBack() }
+        return hasBegun
+    }
+
+    /// Takes back that a handler may have begun, because it's known that none has.
+    ///
+    /// - Parameter isRefusal: Whether that is known from the end of a message that went on in the place of this one.
+    func takeBack(_ executions: Int32 = 1, isRefusal: Bool = false) {
+        state.withLock { state in
+            state.executions -= min(executions, state.executions)
+            if isRefusal { state.isRefused = true }
+        }
+        if case .relay(let outer) = asker, executions > 0 { outer.takeBack(executions) }
+    }
+
+    /// Whether a handler may have begun.
+    var mayBeExecuted: Bool { state.withLock { $0.mayBeExecuted } }
+
+    /// Whether an interceptor has let the message climb, and all that it has sent on was refused.
+    var isRefused: Bool { state.withLock { $0.isRefused && $0.executions == 0 } }
+
     /// Adds the message to open asks, which end it when their coordinator stops, and at its deadline.
     func open(in asks: OpenAsks) {
         guard let number = asks.insert(self) else { return end(.failure(CoordinatorError.hasStopped(sender))) }
@@ -226,7 +275,7 @@ final class Envelope: Sendable {
         switch asker {
         case .peer(let peer, let arrival): if !isReleased.exchange(true, ordering: .relaxed) { peer.giveBack(arrival) }
         case .taken(let message): message.release()
-        case .task, .function: break
+        case .task, .relay, .function: break
         }
     }
 
@@ -242,24 +291,62 @@ final class Envelope: Sendable {
 
     @discardableResult
     private func finish(_ result: Result<Answer, any Error>, cancels: Bool) -> Bool {
-        let former = state.withLock { state -> (waiter: Waiter?, work: Work?, owner: (asks: OpenAsks, number: UInt64)?)? in
+        let former = state.withLock { state -> Former? in
             guard state.phase == .open else { return nil }
-            if case .failure = result { state.phase = .failed } else { state.phase = .answered }
+            var doubt: (any Error)?
+            if case .failure(let error) = result {
+                state.phase = .failed
+                // The handler's own end says what it knows, and so does an answer.
+                if cancels, state.mayBeExecuted { doubt = (error as? CoordinatorError)?.doubted }
+            } else {
+                state.phase = .answered
+            }
             isEnded.store(true, ordering: .releasing)
             let waiter = state.waiter.take()
-            if case .task = asker, waiter == nil { state.outcome = result }
-            return (waiter, isOneWay && !cancels ? nil : state.work.take(), state.owner.take())
+            if waiter == nil, isAwaited { state.outcome = doubt.map { .failure($0) } ?? result }
+            return Former(
+                waiter: waiter,
+                work: isOneWay && !cancels ? nil : state.work.take(),
+                owner: state.owner.take(),
+                doubt: doubt,
+                executions: state.executions
+            )
         }
         guard let former else { return false }
+        let result = former.doubt.map { .failure($0) } ?? result
         if let owner = former.owner { owner.asks.remove(owner.number) }
+        // First, so that nothing that the asker does once it has the end overtakes the withdrawal, on whatever link.
+        if cancels { former.work?.cancel() }
         switch asker {
         case .task: former.waiter?.resume(returning: result)
+        case .relay(let outer):
+            if case .failure(let error as CoordinatorError) = result, !error.maybeExecuted {
+                outer.takeBack(former.executions, isRefusal: true)
+            }
+            former.waiter?.resume(returning: result)
         case .peer(let peer, let arrival): peer.answer(arrival, of: self, result)
         case .function(let complete): complete(result)
         case .taken(let message): message.end(result)
         }
-        if cancels { former.work?.cancel() }
         return true
+    }
+
+    /// What a message's end takes from its state.
+    private struct Former {
+        let waiter: Waiter?
+        let work: Work?
+        let owner: (asks: OpenAsks, number: UInt64)?
+        /// The error instead of one that would prove that nothing was executed.
+        let doubt: (any Error)?
+        let executions: Int32
+    }
+
+    /// Whether a task waits for the end, or will.
+    private var isAwaited: Bool {
+        switch asker {
+        case .task, .relay: true
+        case .peer, .function, .taken: false
+        }
     }
 }
 
@@ -322,8 +409,8 @@ extension Envelope {
 }
 
 extension CoordinatorError {
-    static func hasStopped(_ path: CoordinatorPath) -> CoordinatorError {
-        CoordinatorError(.stopped, "\(path) has stopped")
+    static func hasStopped(_ path: CoordinatorPath, maybeExecuted: Bool = false) -> CoordinatorError {
+        CoordinatorError(.stopped, "\(path) has stopped", maybeExecuted: maybeExecuted)
     }
 
     static func drains(_ path: CoordinatorPath) -> CoordinatorError {

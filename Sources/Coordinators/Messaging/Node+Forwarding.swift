@@ -15,6 +15,7 @@ extension MessageRow {
             match,
             // Whether the child has a row for the message isn't known here: a one-way message is accepted by the child alone.
             isInterceptor: true,
+            isRelay: true,
             interleaves: true,
             inline: InlineRow(forwardingTo: target),
             // For a message that had to wait in the mailbox, because the coordinator was paused.
@@ -94,8 +95,13 @@ extension Node {
                 for message in messages where !message.envelope.hasEnded { children.deliver(message.envelope, to: key, [], isDirect: true) }
             }
         } catch {
-            let failure =
-                isStopping && error is CancellationError ? CoordinatorError.hasStopped(path) : Failures.thrownByHandler(error)
+            // The hook's own error; the messages have not begun, whatever the hook has asked others.
+            let failure: any Error =
+                switch error {
+                case is CancellationError where isStopping: CoordinatorError.hasStopped(path)
+                case let error as CoordinatorError: CoordinatorError(error.code, error.message)
+                default: Failures.crossable(error)
+                }
             let waiting = state.withLock { $0.extras.waitingForChildren.removeValue(forKey: key) }
             for message in waiting?.messages ?? [] { message.envelope.end(.failure(failure)) }
         }

@@ -51,13 +51,13 @@ extension Node {
         on instance: any Coordinator
     ) {
         envelope.release()
-        if envelope.isWithdrawn { return }
+        guard envelope.begin() else { return }
         if envelope.isOneWay { envelope.complete(.success(.none)) }
         let began = MonotonicTime.now
         conclude(envelope, row, handleAtOnce(envelope) { try body(instance, envelope) })
         switch envelope.asker {
         case .peer, .taken: noteIfSlow(inline, envelope, since: began)
-        case .task, .function: break
+        case .task, .relay, .function: break
         }
     }
 

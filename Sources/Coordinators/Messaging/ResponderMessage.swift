@@ -57,11 +57,15 @@ extension ResponderMessage {
     ) async throws -> Reply {
         let deadline = HandlerScope.deadline(time.now + (timeout ?? Self.timeout))
         var attempt = 1
+        var mayBeExecuted = false
         while true {
             do {
                 return try await ask(deadline)
-            } catch let error as CoordinatorError {
+            } catch let refusal as CoordinatorError {
                 let policy = retry
+                // The last attempt proves nothing about those before it.
+                let error = mayBeExecuted ? refusal.doubted : refusal
+                mayBeExecuted = error.maybeExecuted
                 guard policy.allows(attempt + 1, after: error, isIdempotent: isIdempotent) else { throw error }
                 let pause = policy.pause(before: attempt + 1, by: time)
                 let resumption = time.now + pause

@@ -31,6 +31,8 @@ final class MessageRow: Sendable {
 
     let match: Match
     let isInterceptor: Bool
+    /// Whether the row only hands messages on: it's no handler of its own, and what refuses the message decides what that proves.
+    let isRelay: Bool
     let needs: Needs
     /// Whether its handlers begin though others run, and others begin though they run, however few may run at the same time.
     let interleaves: Bool
@@ -95,6 +97,7 @@ final class MessageRow: Sendable {
     init(
         _ match: Match,
         isInterceptor: Bool = false,
+        isRelay: Bool = false,
         needs: Needs = Needs(),
         interleaves: Bool = false,
         index: Int = 0,
@@ -105,6 +108,7 @@ final class MessageRow: Sendable {
     ) {
         self.match = match
         self.isInterceptor = isInterceptor
+        self.isRelay = isRelay
         self.needs = needs
         self.interleaves = interleaves
         self.index = index
@@ -119,6 +123,7 @@ final class MessageRow: Sendable {
         MessageRow(
             match,
             isInterceptor: isInterceptor,
+            isRelay: isRelay,
             needs: needs,
             interleaves: interleaves,
             index: index,

@@ -69,7 +69,7 @@ final class SharedAsks: Sendable {
             }
             guard let outcome else {
                 leave(key, wait)
-                throw CoordinatorError(.timedOut, "a shared ask was not answered in time")
+                throw CoordinatorError(.timedOut, "a shared ask was not answered in time", maybeExecuted: true)
             }
             if number == nil, case .failure(let error as CoordinatorError) = outcome, error.code == .timedOut, time.now < deadline {
                 continue

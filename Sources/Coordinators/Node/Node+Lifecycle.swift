@@ -236,7 +236,7 @@ extension Node {
 
     /// Returns the error of an ask that ends with this coordinator.
     func endError(_ hasFailed: Bool, maybeExecuted: Bool) -> CoordinatorError {
-        guard hasFailed else { return .hasStopped(path) }
+        guard hasFailed else { return .hasStopped(path, maybeExecuted: maybeExecuted) }
         return CoordinatorError(.peerLost, "\(path) has failed", maybeExecuted: maybeExecuted)
     }
 }

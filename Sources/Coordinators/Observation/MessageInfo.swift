@@ -87,7 +87,7 @@ extension MessageInfo {
         (sender, target, coordinatorType) = (envelope.sender, node.path, node.type.name)
         switch envelope.asker {
         case .peer, .taken: isRemote = true
-        case .task, .function: isRemote = false
+        case .task, .relay, .function: isRemote = false
         }
         waited = .now - envelope.arrived
         named =

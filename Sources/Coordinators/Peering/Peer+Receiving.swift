@@ -199,10 +199,14 @@ extension Peer {
     private func reply(_ result: Result<Answer, any Error>, to frame: Arrival) {
         guard frame.correlation != 0 else { return }
         let reply: Reply
-        do {
-            reply = .success(try result.get().encoded(as: frame.codec))
-        } catch {
-            reply = .failure(Failures.encode(error, codec: frame.codec))
+        switch result {
+        case .success(let answer):
+            do throws(CoordinatorError) {
+                reply = .success(try answer.encoded(as: frame.codec))
+            } catch {
+                reply = .failure(Failures.encode(error.doubted, codec: frame.codec))
+            }
+        case .failure(let error): reply = .failure(Failures.encode(error, codec: frame.codec))
         }
         answer(frame, with: .reply(reply), called: "the reply") { .reply(.failure($0)) }
     }
@@ -211,7 +215,8 @@ extension Peer {
     private func answer(_ ask: Arrival, with content: Content, called what: String, failing: (Failure) -> Content) {
         let error = send(Frame(content, correlation: ask.correlation, codec: ask.codec), lane: .bulk)
         guard let error, error.code == .frameTooLarge else { return }
-        let failure = Failures.encode(CoordinatorError(.messageTooLarge, "\(what): \(error.message)"), codec: ask.codec)
+        let refusal = CoordinatorError(.messageTooLarge, "\(what): \(error.message)", maybeExecuted: true)
+        let failure = Failures.encode(refusal, codec: ask.codec)
         send(Frame(failing(failure), correlation: ask.correlation, codec: ask.codec), lane: .bulk)
     }
 
@@ -302,7 +307,10 @@ extension Peer {
             }
         switch close(frame.correlation) {
         case .message(let message):
-            if outcome.isNotHere, isTakenBack(message) { return }
+            if outcome.isNotHere {
+                message.envelope.takeBack()
+                if isTakenBack(message) { return }
+            }
             message.envelope.complete(message.envelope.isOneWay ? outcome.map { _ in .none } : outcome)
         case .request(let ending):
             ending.settle(Result { () throws -> JSONValue in try outcome.get().decoded(as: JSONValue.self) })

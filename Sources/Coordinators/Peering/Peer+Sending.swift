@@ -104,7 +104,6 @@ extension Peer {
     private func depart(_ message: Outgoing, _ state: inout State) -> (Departure, UInt64?) {
         let envelope = message.envelope
         guard !state.phase.isClosed, envelope.isBuiltin || !state.phase.isDraining else { return (.handedBack, nil) }
-        guard !envelope.isWithdrawn else { return (.unchanged, nil) }
         if message.isUnanswered, state.windows.takeOpen(route: message.route, size: message.size) {
             return (transmit(message, 0, &state), nil)
         }
@@ -125,6 +124,10 @@ extension Peer {
     /// Hands an open message to the link; called under the lock of the state, so that messages are handed over in the order in which they
     /// were let go.
     private func transmit(_ message: Outgoing, _ correlation: UInt64, _ state: inout State) -> Departure {
+        guard message.envelope.begin() else {
+            takeBack(message, correlation, &state)
+            return .unchanged
+        }
         var label = message.envelope.delivery?.depart(at: .now)
         if label?.since != nil { label?.goesToLife(since: .nanoseconds(place.load(ordering: .relaxed))) }
         do throws(LinkError) {
@@ -140,13 +143,12 @@ extension Peer {
                 )
             }
         } catch {
+            message.envelope.takeBack()
             // The link is about to report that it has closed: the message is handed back then, in order with all others.
             guard let refusal = CoordinatorError(refusing: message, because: error) else {
                 return correlation == 0 ? .handedBack : .unchanged
             }
-            forget(correlation, &state)
-            // The other side never sees the message, and would never give its credit back.
-            if !message.envelope.isBuiltin { state.windows.takeBack(message.size, route: message.route) }
+            takeBack(message, correlation, &state)
             return .refused(refusal)
         }
         guard !message.isUnanswered else {
@@ -158,6 +160,12 @@ extension Peer {
         message.hasLeft = true
         state.outgoing[correlation] = .message(message)
         return .left
+    }
+
+    /// Forgets a message that doesn't leave, and returns its room: the other side would never give the credit back.
+    private func takeBack(_ message: Outgoing, _ correlation: UInt64, _ state: inout State) {
+        forget(correlation, &state)
+        if !message.envelope.isBuiltin { state.windows.takeBack(message.size, route: message.route) }
     }
 
     /// Forgets a message that isn't open any more; one that has left at once never was.
@@ -295,7 +303,8 @@ extension Peer {
         }
         let timer = timeout.map { timeout in
             Timers.shared.schedule(at: .now + timeout) { [name] in
-                ending.settle(.failure(CoordinatorError(.timedOut, "\(name) did not answer within \(timeout)")))
+                let text = "\(name) did not answer within \(timeout)"
+                ending.settle(.failure(CoordinatorError(.timedOut, text, maybeExecuted: true)))
             }
         }
         defer {
@@ -317,8 +326,11 @@ extension Peer {
     func giveUp(_ correlation: UInt64) {
         let (isOpen, allAnswered) = state.withLock { state -> (Bool, OneShot<Void>?) in
             guard case .message(let message)? = state.outgoing.remove(correlation) else { return (false, nil) }
-            // In the lane of the message, so that the cancellation doesn't overtake it.
-            if message.hasLeft { try? link.append { _ in Frame(.cancel, correlation: correlation) } }
+            // In the lane of the message, so that the cancellation doesn't overtake it, and also in the one whose frames overtake that: what the
+            // asker does next, such as resuming the receiver, must not begin the message.
+            if message.hasLeft {
+                for lane in [Link.Lane.control, .bulk] { try? link.append(lane: lane) { _ in Frame(.cancel, correlation: correlation) } }
+            }
             // Those that wait for credit are forgotten once they are many.
             let open = state.outgoing
             if state.windows.count >= 2 * open.count + 64 { state.windows.removeAll { !open.contains($0) } }

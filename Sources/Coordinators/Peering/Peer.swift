@@ -272,7 +272,9 @@ final class Peer: Sendable {
             delivery.linkBelowWasLost()
             if isTakenBack(message) { return }
         }
-        message.envelope.end(.failure(farewell ?? lost(maybeExecuted: true)))
+        // The other side has ended in order, and has answered all that it had begun.
+        if let farewell { return message.envelope.complete(message.envelope.doubted(.failure(farewell))) }
+        message.envelope.end(.failure(lost(maybeExecuted: true)))
     }
 
     /// Hands a message back that the other side doesn't handle, or couldn't be sent.

@@ -32,7 +32,7 @@ actor PoolCoordinator<Member: Coordinator>: Coordinator {
     }
 
     static var responders: Responders {
-        let row = MessageRow(.prefix("")) { coordinator, envelope, node, index in
+        let row = MessageRow(.prefix(""), isRelay: true) { coordinator, envelope, node, index in
             let me: PoolCoordinator = try MessageRow.cast(coordinator)
             return try await me.handOn(envelope, Onward(node: node, envelope: envelope, index: index))
         }

@@ -78,7 +78,7 @@ extension CoordinatorRuntime {
             try await deliver(try body(name, payload), at: path, by: core.time.now + timeout)
         }
         guard case .value(let value) = answer else { return try answer.decoded(as: JSONValue.self) }
-        return try value.encodedAsJSON()
+        do throws(CoordinatorError) { return try value.encodedAsJSON() } catch { throw error.doubted }
     }
 
     /// Asks by the message's name, as ``ask(named:payload:at:timeout:)``, and returns the way of the message beside the outcome.
@@ -232,10 +232,14 @@ extension CoordinatorRuntime {
     public func kill(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.kill, path) }
 
     /// Pauses a coordinator and those below it: messages to them wait.
+    ///
+    /// - Throws: `stopped` when the coordinator doesn't run, because a stopped one has nothing to pause; `noSuchPath`, `unsupported` of the root.
     @discardableResult
     public func pause(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.pause, path) }
 
     /// Resumes a coordinator that was paused by name.
+    ///
+    /// - Throws: `noSuchPath`, `unsupported` of the root. Resuming one that isn't paused, or doesn't run, does nothing.
     @discardableResult
     public func resume(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.resume, path) }
 

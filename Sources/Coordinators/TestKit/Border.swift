@@ -27,6 +27,8 @@ final class Border: Sendable {
         }
         do throws(CoordinatorError) {
             let inner = try encoded(envelope)
+            // As on a link: from here on only the other side knows.
+            guard envelope.begin() else { return }
             envelope.work(.function { inner.cancel() })
             guard delayLine.isInUse else { return onward(inner) }
             delayLine.pass { onward(inner) }
@@ -84,7 +86,7 @@ final class Border: Sendable {
 
     private func crossed(_ result: Result<Answer, any Error>, of name: String) -> Result<Answer, any Error> {
         switch result {
-        case .success(let answer): Result { try crossed(answer, of: name) }
+        case .success(let answer): Result { try crossed(answer, of: name) }.mapError { Failures.thrownByHandler($0) }
         case .failure(let error): .failure(Failures.decode(Failures.encode(error, codec: Self.codec), codec: Self.codec))
         }
     }

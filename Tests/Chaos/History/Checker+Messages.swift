@@ -96,17 +96,12 @@ extension Checker {
         case .refused: verdict.messages.failures["unhandled", default: 0] += 1
         case .failed(let code, let maybeExecuted):
             verdict.messages.failures[code, default: 0] += 1
-            if !maybeExecuted, message.executor != nil, Self.provingCodes.contains(code) {
+            if !maybeExecuted, message.executor != nil {
                 verdict.add(.executedAgain, "\(id) to \(message.target) was executed, and its sender was told by \(code) that it was not")
             }
         case nil: break
         }
     }
-
-    /// The errors that prove that nothing was executed, unless they say otherwise; a sender may send such a message again.
-    private static let provingCodes: Set<String> = [
-        "draining", "mailboxFull", "restarting", "tooManyOpenAsks", "unhandled", "noSuchPath", "peerLost",
-    ]
 
     /// Checks that a life that gives way to one beside it got nothing that was sent after that was ready.
     private mutating func checkOverlap(of message: Message, _ id: MessageID) {

@@ -76,8 +76,8 @@ extension Envelope {
     /// Returns an end that this process gives the message itself, and that doesn't prove that nothing was executed if the message may have
     /// been handled before: a refusal on the way is none by the coordinator that has had it.
     func doubted(_ result: Result<Answer, any Error>) -> Result<Answer, any Error> {
-        guard case .failure(let error as CoordinatorError) = result, !error.maybeExecuted, mayBeHandled else { return result }
-        return .failure(CoordinatorError(error.code, error.message, maybeExecuted: true))
+        guard case .failure(let error as CoordinatorError) = result, mayBeHandled else { return result }
+        return .failure(error.doubted)
     }
 }
 

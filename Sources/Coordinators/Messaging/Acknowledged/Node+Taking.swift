@@ -121,11 +121,17 @@ final class TakenMessage: Sendable {
     }
 
     /// Notes that the message isn't under way any more.
-    func release() {
-        let arrivals = state.withLock { state -> [Envelope] in
+    func release() { for arrival in arrivals { arrival.release() } }
+
+    /// Notes that the message's handler begins, for every arrival.
+    ///
+    /// - Returns: False when all arrivals were withdrawn.
+    func begin() -> Bool { arrivals.count { $0.begin() } > 0 }
+
+    private var arrivals: [Envelope] {
+        state.withLock { state in
             if case .open(_, _, let arrivals) = state { arrivals } else { [] }
         }
-        for arrival in arrivals { arrival.release() }
     }
 
     /// Ends the message for every arrival, and keeps the end for later ones.

@@ -16,7 +16,7 @@ enum Failures {
 
     /// Returns the form of an error that a handler has thrown: the code of another coordinator's refusal proves nothing about this one.
     static func thrownByHandler(_ error: any Error) -> any Error {
-        (error as? CoordinatorError).map { CoordinatorError(thrownByHandler: $0) } ?? crossable(error)
+        (error as? CoordinatorError)?.doubted ?? crossable(error)
     }
 
     static func encode(_ error: any Error, codec: PayloadCodec) -> Failure {

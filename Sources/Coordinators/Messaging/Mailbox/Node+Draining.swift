@@ -57,7 +57,7 @@ extension Node {
     private func handlesAtOnce(_ item: Mailbox.Item, on instance: isolated any Coordinator) -> Bool {
         guard case .message(let envelope, let row) = item else { return false }
         // A message that was cancelled or timed out while it waited never runs.
-        guard !envelope.isWithdrawn else {
+        guard row.isRelay ? !envelope.isWithdrawn : envelope.begin(isInterceptor: row.isInterceptor) else {
             ended(item, isHandled: false)
             return true
         }

@@ -219,7 +219,16 @@ extension Node {
         if isUnhandled, envelope.isAcknowledged { return envelope.complete(.failure(error)) }
         // The loss is recorded, and no sender waits for the error.
         if envelope.isOneWay, !isUnhandled, !envelope.wantsAnswer { return envelope.complete(.success(.none)) }
-        envelope.complete(.failure(isStopped ? endError(hasFailed, maybeExecuted: true) : Failures.thrownByHandler(error)))
+        let end: any Error =
+            if isStopped {
+                endError(hasFailed, maybeExecuted: envelope.mayBeExecuted)
+            } else if row.isRelay || row.isInterceptor && envelope.isRefused && (error as? CoordinatorError)?.maybeExecuted == false {
+                // The refusal of those further on, with its proof.
+                Failures.crossable(error)
+            } else {
+                Failures.thrownByHandler(error)
+            }
+        envelope.complete(.failure(end))
     }
 
     func ended(_ item: Mailbox.Item, _ handler: UInt64? = nil, _ scope: HandlerScope? = nil, isHandled: Bool = true) {

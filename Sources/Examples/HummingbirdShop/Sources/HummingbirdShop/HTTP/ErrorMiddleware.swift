@@ -13,7 +13,8 @@ struct ErrorMiddleware<Context: RequestContext>: RouterMiddleware {
             throw HTTPError(.conflict, message: "only \(error.left) of \(error.sku) are left")
         } catch let error as CoordinatorError {
             if error.status.kind == .serverError { context.logger.warning("A request has failed", metadata: ["error": "\(error)"]) }
-            throw HTTPError(error.status, headers: error.provesNothingExecuted ? [.retryAfter: "1"] : [:], message: error.code.description)
+            let mayRetry = error.status == .serviceUnavailable
+            throw HTTPError(error.status, headers: mayRetry ? [.retryAfter: "1"] : [:], message: error.code.description)
         }
     }
 }
@@ -25,11 +26,11 @@ extension CoordinatorError {
         case .unhandled, .noSuchPath, .noSuchChild: .notFound
         case .timedOut: .gatewayTimeout
         case .messageTooLarge: .contentTooLarge
+        case .coding, .unsupported: .internalServerError
         // Nothing was executed, and the client may send the request again.
         case _ where provesNothingExecuted: .serviceUnavailable
         // The handler may have begun: only the client knows whether to repeat the request.
-        case .peerLost: .badGateway
-        case .stopped: .serviceUnavailable
+        case .peerLost, .stopped: .badGateway
         default: .internalServerError
         }
     }

@@ -314,6 +314,59 @@ struct PeerTests {
         }
     }
 
+    @Test("A withdrawal is on its way before its asker has the end, and nothing that the asker sends then overtakes it")
+    func withdrawals() async throws {
+        let ways: [(Envelope) -> Void] = [{ $0.timeOut() }, { $0.cancel() }, { $0.end(.failure(CoordinatorError.hasStopped("/sender"))) }]
+        try await RawPeer.with { raw in
+            let envelopes = ways.indices.map { number in
+                Envelope(
+                    .encoded(name: "\(number)", .json, Payload([0x7B, 0x7D])),
+                    asker: .function { _ in
+                        raw.peer.send(Frame(.ping(Probe(timestampNanoseconds: UInt64(1_000 + number), kind: .link))))
+                    },
+                    sender: "/sender",
+                    deadline: nil
+                )
+            }
+            for envelope in envelopes { _ = raw.peer.forward(envelope, to: "", isDirect: false) }
+            try await raw.settle()
+            // What waits for the other end is overtaken by what the runtime sends.
+            try raw.withoutReading {
+                for _ in 0..<64 { try raw.peer.notify("load", .json, Bytes(repeating: 0x20, count: 64 << 10), isBounded: false) }
+                for (envelope, withdraw) in zip(envelopes, ways) { withdraw(envelope) }
+            }
+            try await raw.settle()
+            for number in ways.indices {
+                let ask = raw.asked.first { $0.value == "\(number)" }?.key
+                let withdrawal = raw.frames.firstIndex { frame in
+                    if case .cancel = frame.content { frame.correlation == ask } else { false }
+                }
+                let next = raw.frames.firstIndex { frame in
+                    if case .ping(let probe) = frame.content { probe.timestampNanoseconds == UInt64(1_000 + number) } else { false }
+                }
+                #expect(try #require(withdrawal) < #require(next))
+            }
+        }
+    }
+
+    @Test("An ask that was cancelled ahead of its arrival isn't handled, and one that comes behind the cancellations is")
+    func cancelledAhead() async throws {
+        try await RawPeer.with { raw in
+            func cancel(_ flags: Flags) throws { try raw.link.send(Frame(.cancel, correlation: 7, flags: flags)) }
+            try cancel(.ahead)
+            try raw.ask("withdrawn", 7)
+            try raw.ask("other", 8)
+            try cancel([])
+            // A peer of another kind may use a number again.
+            try raw.ask("later", 7)
+            try cancel(.ahead)
+            try raw.ask("last", 9)
+            try await raw.settle()
+            #expect(raw.envelopes.map(\.body.name) == ["other", "later", "last"])
+            #expect(raw.envelopes.map(\.hasEnded) == [false, true, false])
+        }
+    }
+
     @Test(
         "Asks that a peer has left unanswered at its farewell end with the peer's exit reason",
         arguments: [ExitReason.shutdown, .failed("x")]

@@ -51,6 +51,12 @@ struct EndsOfAsksTests {
                     #expect(!tree.began(name, at: paused), "\(name) had ended, and began")
                 }
             }
+            if withdrawal == .stop { return }
+            // What it needs is provided once.
+            _ = try await tree.withdraw("needing", at: "/doer", withdrawal, isNeeding: true)
+            try await tree.runtime.ask(Deed.Provide(), timeout: .seconds(60))
+            _ = try await tree.runtime.ask(Deed.Needing(Deed.Do("next", .answers)), at: "/doer", timeout: .seconds(60))
+            #expect(tree.began("next", at: "/doer") && !tree.began("needing", at: "/doer"))
         }
     }
 
@@ -323,13 +329,22 @@ private struct DeedTree: Sendable {
         return told ?? outer
     }
 
-    /// Has a paused coordinator be asked, and the ask be withdrawn.
-    func withdraw(_ name: String, at path: CoordinatorPath, _ withdrawal: DeedWithdrawal) async throws -> Deed.Told {
+    /// Has a coordinator be asked that can't begin the message, and the ask be withdrawn.
+    func withdraw(
+        _ name: String,
+        at path: CoordinatorPath,
+        _ withdrawal: DeedWithdrawal,
+        isNeeding: Bool = false
+    ) async throws -> Deed.Told {
         let deed = Deed.Do(name, .answers)
+        let tell: @Sendable (Duration) async -> Deed.Told = { timeout in
+            if !isNeeding { return await self.tell(deed, at: path, timeout: timeout) }
+            return await .by { try await runtime.ask(Deed.Needing(deed), at: path, timeout: timeout) }
+        }
         switch withdrawal {
-        case .timeOut: return await tell(deed, at: path, timeout: .milliseconds(5))
+        case .timeOut: return await tell(.milliseconds(5))
         case .cancellation:
-            let ask = Task.immediate { await tell(deed, at: path, timeout: .seconds(60)) }
+            let ask = Task.immediate { await tell(.seconds(60)) }
             ask.cancel()
             return await ask.value
         case .stop:

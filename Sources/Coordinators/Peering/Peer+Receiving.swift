@@ -74,7 +74,7 @@ extension Peer {
             link.close(because: violation)
             // Those before the one without credit are lost too; no credit was taken for any.
             owner.messageLost(envelope, lost(maybeExecuted: false))
-        case .full, .closed: envelope.end(.failure(lost(maybeExecuted: false)))
+        case .full, .closed, .withdrawn: envelope.end(.failure(lost(maybeExecuted: false)))
         case .admitted: owner.messagesReceived([envelope], target, messages.isDirect)
         }
     }
@@ -84,7 +84,7 @@ extension Peer {
         case .reply(let reply): accept(reply, to: frame)
         case .streamItem(let bytes): acceptItem(bytes, of: frame)
         case .streamEnd(let failure): accept(failure.map { .failure($0) }, to: frame)
-        case .cancel: state.withLock { $0.incoming.removeValue(forKey: frame.correlation) }?.cancel()
+        case .cancel: state.withLock { $0.takeCancelled(frame.correlation, isAhead: frame.flags.contains(.ahead)) }?.cancel()
         case .credit(let credit): receive(credit, for: frame.correlation)
         case .inspect(let inspect): answer(inspect, in: frame)
         case .event(let event):
@@ -152,6 +152,7 @@ extension Peer {
             // The other side learns from the end of the link that the message is lost, and may send it again.
             if !envelope.wantsAnswer { envelope.end(.failure(lost(maybeExecuted: false))) }
             return
+        case .withdrawn: return envelope.cancel()
         case .admitted(let isEarliest):
             if isEarliest, let deadline { watch(until: deadline) }
         }
@@ -351,6 +352,8 @@ extension Peer.State {
         case full
         /// The link is about to close, and everything that was open has ended.
         case closed
+        /// The asker has cancelled the message already.
+        case withdrawn
         /// The other side has broken the rule in these words.
         case violation(String)
     }
@@ -382,6 +385,7 @@ extension Peer.State {
         guard !phase.isClosed else { return .closed }
         guard arrival.correlation == 0 || incoming.count < Peer.openAsksLimit else { return .full }
         guard arrival.correlation != 0 else { return .admitted(isEarliest: false) }
+        if !withdrawn.isEmpty, withdrawn.contains(arrival.correlation) { return .withdrawn }
         incoming[arrival.correlation] = envelope
         return .admitted(isEarliest: watch.isEarliest(envelope.deadline))
     }

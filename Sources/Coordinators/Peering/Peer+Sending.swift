@@ -326,10 +326,11 @@ extension Peer {
     func giveUp(_ correlation: UInt64) {
         let (isOpen, allAnswered) = state.withLock { state -> (Bool, OneShot<Void>?) in
             guard case .message(let message)? = state.outgoing.remove(correlation) else { return (false, nil) }
-            // In the lane of the message, so that the cancellation doesn't overtake it, and also in the one whose frames overtake that: what the
-            // asker does next, such as resuming the receiver, must not begin the message.
             if message.hasLeft {
-                for lane in [Link.Lane.control, .bulk] { try? link.append(lane: lane) { _ in Frame(.cancel, correlation: correlation) } }
+                // In the lane whose frames overtake others: what the asker does next, such as resuming the receiver, must not begin the message.
+                try? link.append(lane: .control) { _ in Frame(.cancel, correlation: correlation, flags: .ahead) }
+                // In the lane of the message, so that it comes behind it.
+                try? link.append { _ in Frame(.cancel, correlation: correlation) }
             }
             // Those that wait for credit are forgotten once they are many.
             let open = state.outgoing

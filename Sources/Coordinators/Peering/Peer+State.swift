@@ -118,6 +118,8 @@ extension Peer {
         var allAnswered: OneShot<Void>?
         /// The asks of the other side, by correlation.
         var incoming: [UInt64: Envelope] = [:]
+        /// The numbers of asks of the other side that may be still to come, and were cancelled ahead.
+        var withdrawn: Set<UInt64> = []
         /// The deadlines of the other side's asks.
         var watch = DeadlineWatch()
         /// The bounds on the messages of this side, and the correlations of the messages that wait for room.
@@ -126,5 +128,16 @@ extension Peer {
         var admission = Admission()
 
         init(waitsForWindow: Bool) { windows = SendWindows(waitsForWindow: waitsForWindow) }
+
+        /// Takes out an ask of the other side that is cancelled; one that hasn't come isn't opened if it comes before the second cancellation.
+        mutating func takeCancelled(_ correlation: UInt64, isAhead: Bool) -> Envelope? {
+            let ask = incoming.removeValue(forKey: correlation)
+            if !isAhead {
+                withdrawn.remove(correlation)
+            } else if ask == nil, withdrawn.count < Peer.openAsksLimit {
+                withdrawn.insert(correlation)
+            }
+            return ask
+        }
     }
 }

@@ -75,6 +75,8 @@ public struct Flags: OptionSet, Sendable, Hashable {
     public static let drain = Flags(rawValue: 1 << 3)
     /// A start whose configuration is complete: it isn't laid over the type's defaults.
     public static let complete = Flags(rawValue: 1 << 4)
+    /// A cancel that goes ahead of what was sent before, perhaps of its ask too; another follows behind that.
+    public static let ahead = Flags(rawValue: 1 << 5)
 }
 
 /// The encoding of a frame's payload.

@@ -19,6 +19,18 @@ public enum Deed {
         public init(_ deed: Do) { self.deed = deed }
     }
 
+    /// The same, once the greeting is provided.
+    public struct Needing: ResponderMessage {
+        public typealias Reply = String
+        public var deed: Do
+        public init(_ deed: Do) { self.deed = deed }
+    }
+
+    /// Makes the root provide the greeting.
+    public struct Provide: ResponderMessage {
+        public init() {}
+    }
+
     /// Has an asker ask, and is answered with what that has come to.
     public struct Ask: ResponderMessage {
         public typealias Reply = Told
@@ -68,6 +80,7 @@ public actor DeedCoordinator: Coordinator {
     public static let responders: Responders = [
         .respond(to: Deed.Do.self) { me, deed in try await me.perform(deed) },
         .respond(to: Deed.Watched.self) { me, watched in try await me.perform(watched.deed) },
+        .respond(to: Deed.Needing.self, needs: \.greeting) { me, needing, _ in try await me.perform(needing.deed) },
     ]
 
     public func start() async throws {
@@ -119,6 +132,7 @@ public actor DeedHall: Coordinator {
 
     public static let responders: Responders = [
         .intercept(Deed.Watched.self) { _, watched, chain in try await chain.next(watched) },
+        .respond(to: Deed.Provide.self) { me, _ in await me.context.provide(\.greeting, "hello") },
         .forward(prefix: "Deed.", to: "doer"),
     ]
 

@@ -190,6 +190,11 @@ struct DaemonTests {
             let unhandled = try await daemon.control("ask", "/app/a", "Fixture.NobodyAnswersThis")
             #expect(unhandled.exitCode == 1)
             #expect(unhandled.errors.contains("nobody from /app/a up to / responds to Fixture.NobodyAnswersThis"))
+            for (message, maybeExecuted) in [("Fixture.NobodyAnswersThis", false), ("Fixture.Refuse", true)] {
+                let failed = try await daemon.control("--json", "ask", "/app/a", message, #"{"asCodable":true}"#)
+                let error = try ControlJSON.parse(Array(failed.errors.utf8))
+                #expect(error["error"]?["maybe_executed"] == .bool(maybeExecuted), "\(failed.errors)")
+            }
             let wrong = try await daemon.control("ask", "/app/a", "Fixture.Echo", "{}")
             #expect(wrong.exitCode != 0)
             #expect(wrong.errors.contains("'text' is missing"))

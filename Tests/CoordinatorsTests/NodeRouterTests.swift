@@ -568,8 +568,9 @@ struct NodeRouterTests {
         let begun = ContinuousClock.now
         let patient = Task.immediate { try await caller.runtime.send(Note(number: 1)) }
         let acknowledged = Task.immediate { try await caller.runtime.send(Note(number: 3), acknowledged: true) }
-        await #expect { try await caller.runtime.ask(Note(number: 0), timeout: .milliseconds(100)) } throws: {
-            ($0 as? CoordinatorError)?.code == .timedOut
+        await #expect { try await caller.runtime.ask(Note(number: 0), timeout: .milliseconds(100)) } throws: { error in
+            guard let error = error as? CoordinatorError else { return false }
+            return error.code == .timedOut && error.provesNothingExecuted
         }
         let many = ask(0..<1_100, of: caller, timeout: .seconds(3))
         var codes: [CoordinatorError.Code: Int] = [:]

@@ -1,4 +1,5 @@
 import Control
+import WireProtocol
 
 extension HTTPResponse {
     /// The headers of every answer.
@@ -41,7 +42,8 @@ extension HTTPResponse {
 
     /// A request that wasn't carried out.
     static func refusal(_ refusal: Refusal) -> HTTPResponse {
-        let bytes = try? ControlJSON.bytes(of: ["error": ["code": refusal.code, "message": refusal.message]])
+        let error = ControlError(.init(name: refusal.code), refusal.message, maybeExecuted: refusal.maybeExecuted)
+        let bytes = try? ControlJSON.bytes(of: ["error": error.json] as JSONValue)
         var response = json(bytes: bytes ?? [], status: refusal.status)
         response.headers[.wwwAuthenticate] = refusal.scheme
         response.headers[.allow] = refusal.allowed
@@ -63,5 +65,6 @@ extension Refusal {
             }
         // Who asks isn't known here.
         self.init(status, error.code.name, error.withoutQuotation.message)
+        maybeExecuted = error.maybeExecuted
     }
 }

@@ -95,6 +95,8 @@ struct Refusal: Error {
     var allowed: String?
     /// The way in which the token can be given, when the reason is that it's missing.
     var scheme: String?
+    /// Whether what was requested may have been carried out, when the daemon has said so.
+    var maybeExecuted: Bool?
 
     init(_ status: HTTPResponse.Status, _ code: String, _ message: String, allowed: String? = nil, scheme: String? = nil) {
         self.status = status

@@ -57,6 +57,56 @@ struct PoolRouterTests {
         #expect(certain == 0)
     }
 
+    @Test("A message that must be alone has a member for itself, which takes others only before and afterwards", arguments: [1, 2, 3])
+    func alone(_ size: Int) {
+        var router = router(size, capacity: 2)
+        for _ in 0..<size { _ = router.assign(.any) { _ in .ready } }
+        router.waitAlone(1, nil)
+        router.waitAlone(2, nil)
+        #expect(router.assignAlone { _ in .ready }.isEmpty)
+        // One member is kept free for them, the others go on.
+        let others = (0..<size).map { _ in router.assign(.any) { _ in .ready } }
+        #expect(others.count { $0 != nil } == size - 1)
+        let kept = (0..<size).first { !others.contains($0) } ?? 0
+        router.release(kept)
+        let first = router.assignAlone { _ in .ready }
+        #expect(first.map(\.turn) == [1] && first.map(\.number) == [kept])
+        #expect(router.assign(.member(kept)) { _ in .ready } == nil)
+        router.release(kept)
+        let second = router.assignAlone { _ in .ready }
+        #expect(second.map(\.turn) == [2] && !router.isAnyWaitingAlone)
+        router.release(kept)
+        #expect(router.assign(.member(kept)) { _ in .ready } == kept)
+    }
+
+    @Test("One that doesn't wait any more to be alone keeps no member free, and one for a certain member waits for that")
+    func aloneNoMore() {
+        var router = router(2, capacity: 2)
+        for _ in 0..<2 { _ = router.assign(.any) { _ in .ready } }
+        router.waitAlone(1, nil)
+        #expect(router.assignAlone { _ in .ready }.isEmpty)
+        router.remove { $0 == 1 }
+        #expect((0..<2).compactMap { _ in router.assign(.any) { _ in .ready } }.count == 2)
+        let hash = UInt64(7)
+        let place = Router.place(of: hash, among: 2)
+        for _ in 0..<2 { router.release(1 - place) }
+        router.waitAlone(2, hash)
+        #expect(router.assignAlone { _ in .ready }.isEmpty)
+        for _ in 0..<2 { router.release(place) }
+        #expect(router.assignAlone { _ in .held }.map(\.number) == [place])
+    }
+
+    @Test("A message is a suspect from the first death on, and poisoned with the third")
+    func suspicion() {
+        var suspicion = PoolSuspicion()
+        #expect(!suspicion.runsAlone)
+        for _ in 1..<PoolSuspicion.limit {
+            #expect(suspicion.memberDied() == .again)
+            #expect(suspicion.runsAlone)
+        }
+        #expect(suspicion.memberDied() == .poisoned)
+    }
+
     @Test("A resize leaves a hash at its place, or moves it to one that is new", arguments: 1..<20)
     func hashing(_ size: Int) {
         var moved = 0

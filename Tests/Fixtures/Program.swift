@@ -21,7 +21,7 @@ extension Fixture {
         WaitingBox.self, FailingBox.self, OldestDroppingBox.self, NewestDroppingBox.self, SerialCoordinator.self, SerialHelper.self,
         QuoteCoordinator.self, QuoteReader.self, SwitchboardCoordinator.self, DeskCoordinator.self, CallerCoordinator.self,
         FormCoordinator.self, TickerCoordinator.self, RestingCoordinator.self, WakingCoordinator.self,
-        PressCoordinator.self, PressHall.self, DeedCoordinator.self, DeedAsker.self,
+        PressCoordinator.self, PressHall.self, CrashCoordinator.self, DeedCoordinator.self, DeedAsker.self,
     ]
 
     private static let regressions: [any Coordinator.Type] = [

@@ -20,6 +20,7 @@ extension CoordinatorContext {
     ///   - isSignificant: Whether the child's end by itself may end this coordinator too: see `SupervisionPolicy.autoShutdown`. Such a
     ///     child must be transient or temporary.
     ///   - shutdown: The time that the child is given to end; five seconds by default.
+    ///   - restartLimits: The limits on the child's restarts where they differ from this coordinator's policy.
     ///   - configure: A function that sets the configuration before the child starts; the configuration is kept for every restart.
     /// - Throws: The error that the child's `start` threw; `keyInUse`, `configurationDiffers`, `invalidKey`, `unknownType`, `startTimedOut`, `spawnFailed`,
     ///   `stopped`. The child is then removed. Cancelling the waiting task removes the child, unless another task waits for it too.
@@ -31,6 +32,7 @@ extension CoordinatorContext {
         restart: RestartType = .permanent,
         significant isSignificant: Bool = false,
         shutdown: Shutdown = .timeout(.seconds(5)),
+        restartLimits: RestartLimits? = nil,
         configure: (inout K.Configuration) throws -> Void = { _ in }
     ) async throws -> Child<K> where K.Configuration: CoordinatorConfiguration {
         var configuration = K.Configuration()
@@ -42,6 +44,7 @@ extension CoordinatorContext {
             restart: restart,
             significant: isSignificant,
             shutdown: shutdown,
+            restartLimits: restartLimits,
             with: configuration
         )
     }
@@ -55,10 +58,17 @@ extension CoordinatorContext {
         restart: RestartType = .permanent,
         significant isSignificant: Bool = false,
         shutdown: Shutdown = .timeout(.seconds(5)),
+        restartLimits: RestartLimits? = nil,
         with configuration: K.Configuration
     ) async throws -> Child<K> {
         let children = node.children
-        let specification = ChildSpecification(id: key.description, restart: restart, shutdown: shutdown, isSignificant: isSignificant)
+        let specification = ChildSpecification(
+            id: key.description,
+            restart: restart,
+            shutdown: shutdown,
+            isSignificant: isSignificant,
+            restartLimits: restartLimits
+        )
         try await children.start(ChildDefinition(specification, kind(type, placement, configuration)))
         return Child(supervisor: children, key: specification.id)
     }

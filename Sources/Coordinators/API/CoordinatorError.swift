@@ -9,7 +9,7 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
                 unknownType, invalidName, failed
             case invalidSpecification, dismissed, startFailed, startTimedOut, invalidKey, notAWorker, tooManyOpenAsks, mailboxFull,
                 messageTooLarge, coding, spawnFailed,
-                unsupported
+                unsupported, poisoned
             /// The answer of a node that doesn't own the coordinator, to the node that has sent the message; no user sees it.
             case notHere
         }
@@ -65,6 +65,8 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
         public static let spawnFailed = Code(kind: .spawnFailed)
         /// The operation doesn't apply to this child.
         public static let unsupported = Code(kind: .unsupported)
+        /// Three members of a pool have died while they handled the idempotent message, the last while it handled nothing else; see <doc:Pools>.
+        public static let poisoned = Code(kind: .poisoned)
 
         static let notHere = Code(kind: .notHere)
 

@@ -37,6 +37,9 @@ protocol ChildHost: AnyObject, Sendable {
     /// Whether a message for the child isn't handled yet.
     var isBusy: Bool { get }
 
+    /// Whether the life ends, or can't be reached, so that it may have lost what it was given.
+    var isLost: Bool { get }
+
     /// The process of the child's own; `nil` when it has none.
     var process: ProcessIdentity? { get }
 
@@ -48,6 +51,7 @@ protocol ChildHost: AnyObject, Sendable {
 }
 
 extension ChildHost {
+    var isLost: Bool { false }
     var executorSilence: Duration? { nil }
     var condition: CoordinatorSnapshot.Condition { CoordinatorSnapshot.Condition() }
 }

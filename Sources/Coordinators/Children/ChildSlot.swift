@@ -90,6 +90,7 @@ struct ChildSlot {
         for start in starts { start.settle(record.output == nil ? .failure(failure) : .success(())) }
         for end in record.ends { end.settle(record.output.map { .success($0) } ?? .failure(failure)) }
         for stop in record.stops { stop.end.settle(()) }
+        for wait in record.endWaits { wait.settle(.asWanted) }
         for message in record.parking.messages { message.envelope.end(.failure(error)) }
     }
 }
@@ -260,12 +261,18 @@ extension ChildSlot {
         var spares: SparePool?
         /// The planned handover to the next life, until that has ended the wait for it.
         var handover: Handover?
+        /// Whether an operator has had the present life's process killed.
+        var isKilled = false
+        /// The way in which the latest life that is over has ended.
+        var lastEnd: (incarnation: Incarnation, way: LifeEnd)?
+        /// The waits until it's known how the present life has ended.
+        var endWaits: [OneShot<LifeEnd>] = []
 
         var isEmpty: Bool {
             restarts == 0 && lastExit == nil && lastError == nil && output == nil && stops.isEmpty && stopInitiator == nil
                 && stoppingSince == nil && ends.isEmpty && !isRun && !tracksDeliveries
                 && watchers.isEmpty && !parking.isBusy && pauseTurn == nil && configurationTurn == nil && observers.areUnused
-                && spares == nil && handover == nil
+                && spares == nil && handover == nil && !isKilled && lastEnd == nil && endWaits.isEmpty
         }
     }
 
@@ -287,6 +294,18 @@ extension ChildSlot {
 }
 
 extension ChildSlot.Record {
+    /// Notes the end of a life, before what was asked of it is forgotten.
+    ///
+    /// - Returns: The waits for it, and what they wait for.
+    mutating func note(endOf incarnation: Incarnation, _ reason: ExitReason) -> (waits: [OneShot<LifeEnd>], way: LifeEnd) {
+        // A report about a life whose end was reported already, such as that its child is given up.
+        if let lastEnd, lastEnd.incarnation == incarnation { return ([], lastEnd.way) }
+        let isWanted = stoppingSince != nil || isKilled || output != nil || reason == .shutdown || reason == .normal
+        let way = isWanted ? LifeEnd.asWanted : .byItself
+        defer { (lastEnd, endWaits, isKilled) = ((incarnation, way), [], false) }
+        return (endWaits, way)
+    }
+
     /// Removes and returns the calls that wait for the end, with their outcomes.
     mutating func takeEnds(otherwise error: CoordinatorError) -> [ChildSlot.Outcome] {
         let result: Result<Answer, any Error> = output.map { .success($0) } ?? .failure(lastError ?? error)

@@ -45,7 +45,7 @@ extension ChildSupervisor {
     func deliverHere(_ message: ChildSlot.ParkedMessage, to key: String) {
         if deliverIfHere(message, to: key) { return }
         if keep(EarlyMessage(message: message, target: .key(key), isForwarded: false)) { return }
-        message.envelope.end(.failure(CoordinatorError(.noSuchPath, "there is no coordinator at \(node.path.appending(key))")))
+        giveUp(message, to: key, CoordinatorError(.noSuchPath, "there is no coordinator at \(node.path.appending(key))"))
     }
 
     /// Delivers a message as ``deliver(_:to:_:isDirect:)`` does, if there is a child with the key that isn't being removed because it had
@@ -68,6 +68,7 @@ extension ChildSupervisor {
             host.deliver(message.envelope, to: message.rest, isDirect: message.isDirect)
             if isTracked { withSlot(key) { $0.record.deliveries -= 1 } }
         case .parked?: break
+        case .refused(let error)? where error.code == .stopped: giveUp(message, to: key, error)
         case .refused(let error)?: message.envelope.end(.failure(error))
         case .gone?, nil: return false
         }
@@ -100,6 +101,17 @@ extension ChildSupervisor {
         wakeIfNoneIsParked()
     }
 
+    /// Ends a message that has waited for a child which takes none any more; a pool hands it to another member.
+    func giveUp(_ message: ChildSlot.ParkedMessage, to key: String, _ error: any Error) {
+        let envelope = message.envelope
+        if envelope.endIfOpen(.failure(envelope.canBeMoved ? PoolMove() : error)) { return }
+        // One that was accepted already has come back from a life that has failed: its sender isn't informed any more.
+        guard envelope.isOneWay, !envelope.isWithdrawn else { return }
+        let path = node.path.appending(key).appending(message.rest)
+        let letter = DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: .undeliverable("\(error)"))
+        node.runtime.deadLetters.record(letter)
+    }
+
     /// The error that a message ends with that a life has got, and has not answered before it ended.
     func lost(_ life: ChildInstance) -> CoordinatorError {
         let path = node.path.appending(life.key)
@@ -114,7 +126,7 @@ extension ChildSupervisor {
     /// Delivers the messages that have waited for the child, before any that is sent now.
     func flush(_ key: String) {
         while let (host, messages) = withSlot(key, { $0.takeParked() }) ?? nil {
-            for message in messages where !message.envelope.hasEnded && !isDiverted(message, key) {
+            for message in messages where !message.envelope.isWithdrawn && !isDiverted(message, key) {
                 host.deliver(message.envelope, to: message.rest, isDirect: message.isDirect)
             }
             withSlot(key) { $0.record.parking.isBeingDelivered = false }

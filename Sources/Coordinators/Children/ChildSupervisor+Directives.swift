@@ -220,6 +220,7 @@ extension ChildSupervisor {
     private func drop(_ slot: ChildSlot, because error: CoordinatorError) {
         slot.record.spares?.end()
         end(slot.record.observers.all)
+        for message in slot.record.parking.messages { giveUp(message, to: slot.definition.key, error) }
         slot.settle(with: error)
         passTurn(of: slot.definition.key)
         wakeIfNoneIsParked()
@@ -255,9 +256,8 @@ extension ChildSupervisor {
         }
         end(transition.removed?.record.observers.all ?? [])
         for stop in transition.stops { stop.end.settle(()) }
-        for message in transition.hopeless {
-            message.envelope.end(.failure(transition.refusal ?? .hasStopped(transition.path)))
-        }
+        for wait in transition.endWaits.waits { wait.settle(transition.endWaits.way) }
+        for message in transition.hopeless { giveUp(message, to: key, transition.refusal ?? .hasStopped(transition.path)) }
         for start in transition.starts { start.settle(transition.failure.map { .failure($0) } ?? .success(())) }
         if transition.mustFlush { flush(key) }
         for outcome in transition.outcomes { outcome.tell() }

@@ -63,10 +63,14 @@ extension ChildSupervisor: HostOwner {
     }
 
     private func releaseMessages(to life: ChildInstance) {
-        withSlot(life.key) { slot in
-            guard slot.incarnation == life.incarnation, case .held(let life) = slot.phase else { return }
+        let waits = withSlot(life.key) { slot -> [OneShot<LifeEnd>] in
+            guard slot.incarnation == life.incarnation, case .held(let life) = slot.phase else { return [] }
             slot.phase = .flushing(life)
+            if slot.record.endWaits.isEmpty { return [] }
+            defer { slot.record.endWaits = [] }
+            return slot.record.endWaits
         }
+        for wait in waits ?? [] { wait.settle(.goesOn) }
         flush(life.key)
     }
 

@@ -180,7 +180,13 @@ extension ChildSupervisor {
         guard let host = try host(of: key) else {
             throw CoordinatorError(.stopped, "\(node.path.appending(key)) isn't running")
         }
-        try host.kill()
+        withSlot(key) { $0.record.isKilled = true }
+        do {
+            try host.kill()
+        } catch {
+            withSlot(key) { $0.record.isKilled = false }
+            throw error
+        }
     }
 
     func host(of key: String) throws -> (any ChildHost)? {

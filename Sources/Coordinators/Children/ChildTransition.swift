@@ -18,6 +18,8 @@ struct ChildTransition {
     private(set) var stops: [ChildSlot.Stop] = []
     private(set) var outcomes: [ChildSlot.Outcome] = []
     private(set) var watchers: [Envelope] = []
+    /// The waits for the way in which the life has ended.
+    private(set) var endWaits: (waits: [OneShot<LifeEnd>], way: LifeEnd) = ([], .asWanted)
     /// The messages that wait for the child and can't be delivered.
     private(set) var hopeless: [ChildSlot.ParkedMessage] = []
     /// The error with which the start has failed.
@@ -81,7 +83,8 @@ struct ChildTransition {
             let reason = record.lastExit.map { "\($0)" } ?? "unknown"
             outcomes = record.takeEnds(otherwise: CoordinatorError(.stopped, "\(path) has ended without finishing: \(reason)"))
         }
-        if isEndOfLife {
+        if let reason = change.exitReason {
+            endWaits = record.note(endOf: incarnation, reason)
             record.stoppingSince = nil
             watchers = Array(record.watchers.values)
             record.watchers = [:]

@@ -275,6 +275,10 @@ final class LocalHost: ChildHost {
 
     var isBusy: Bool { coordinator?.hasMessages == true }
 
+    var isLost: Bool {
+        if case .ended = state.withLock({ $0.phase }) { true } else { false }
+    }
+
     func kill() throws {
         throw CoordinatorError(.notAWorker, "\(coordinator?.path.description ?? "the coordinator") has no process of its own to kill")
     }

@@ -86,6 +86,7 @@ struct Onward: Sendable {
     func next(
         _ body: Envelope.Body,
         isOneWay: Bool,
+        isOfPool: Bool = false,
         delivery: AcknowledgedDelivery?,
         by dispatch: (Envelope) -> Void
     ) async throws -> Answer {
@@ -105,6 +106,7 @@ struct Onward: Sendable {
             // An instrument of the interceptor, or the interceptor itself, may have continued the trace.
             trace: TraceContext.current?.bytes ?? envelope.trace,
             isOneWay: isOneWay,
+            isOfPool: isOfPool,
             flow: flow,
             delivery: delivery
         )

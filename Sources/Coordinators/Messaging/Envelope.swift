@@ -66,6 +66,14 @@ final class Envelope: Sendable {
             }
         }
 
+        /// The message with bytes of its own, which the handler of another one can't release.
+        var copied: Body {
+            switch self {
+            case .value: self
+            case .encoded(let name, let codec, let payload): .encoded(name: name, codec, Payload(payload.bytes))
+            }
+        }
+
         /// Whether the name of a message that has come from elsewhere is one of the runtime's.
         fileprivate var isBuiltin: Bool {
             if case .encoded(let name, _, _) = self { Builtins.isName(name) } else { false }
@@ -114,6 +122,8 @@ final class Envelope: Sendable {
     let delivery: AcknowledgedDelivery?
     /// Whether the message is one between runtimes.
     let isBuiltin: Bool
+    /// Whether a pool hands the message on to a member, and takes it back as long as no life has got it.
+    let isOfPool: Bool
     /// The number of messages: more than one where several share the envelope.
     let count: Int
     /// The size that counts against limits, in bytes: that of the payload where it's encoded, else the value's own.
@@ -161,6 +171,7 @@ final class Envelope: Sendable {
         trace: Bytes = TraceContext.current?.bytes ?? [],
         isOneWay: Bool = false,
         isBuiltin: Bool? = nil,
+        isOfPool: Bool = false,
         flow: ReplyFlow? = nil,
         delivery: AcknowledgedDelivery? = nil
     ) {
@@ -173,6 +184,7 @@ final class Envelope: Sendable {
         self.flow = flow
         self.delivery = delivery
         self.isBuiltin = isBuiltin ?? body.isBuiltin
+        self.isOfPool = isOfPool
         count = body.count
         size = body.size
     }

@@ -22,7 +22,7 @@ struct MessageParking<Message: Parked> {
     /// Takes a message, if there is room.
     mutating func take(_ message: Message) -> Bool {
         // A message whose asker has given up takes no room.
-        if !hasRoom(for: message.envelope) { _ = remove(where: \.hasEnded) }
+        if !hasRoom(for: message.envelope) { _ = remove(where: \.isWithdrawn) }
         guard hasRoom(for: message.envelope) else { return false }
         messages.append(message)
         return true

@@ -104,6 +104,14 @@ final class ResponderTable: Sendable {
         return pool.row
     }
 
+    /// Returns whether a message that has a row is of a type that declares itself idempotent.
+    func isIdempotent(_ body: Envelope.Body) -> Bool {
+        switch body {
+        case .value(let message): type(of: message).isIdempotent
+        case .encoded(let name, _, _): rows(named: name)?.lazy.compactMap(\.typeOfMessage).first?.isIdempotent == true
+        }
+    }
+
     /// Returns the first row for a message, or the first after another row.
     func row(for body: Envelope.Body, after index: Int = -1) -> MessageRow? {
         let rows =

@@ -105,6 +105,7 @@ extension Node {
             return await state.withLock { $0.life.stop }?.end.value ?? true
         }
         let limit = stop.grace
+        if stop.hasFailed, type.table.isPool { begun.children?.withdrawAll() }
         existingOpenAsks?.end(with: .hasStopped(path), forGood: false)
         endPause(stop.hasFailed)
         beginWhatDescendantsAsk()
@@ -160,7 +161,7 @@ extension Node {
             state.mailbox.resume()
             return state.mailbox.removeMessages()
         }
-        for item in waiting { giveUp(item, hasFailed: isFailure) }
+        for item in waiting { giveUp(item, hasFailed: isFailure, host) }
         endDrainWaits()
     }
 
@@ -211,7 +212,7 @@ extension Node {
         openAsks.end(with: .hasStopped(path), forGood: true)
         former.children?.refuse()
         for handler in abandoned { handler.hook?.settle(()) }
-        for item in waiting { giveUp(item, hasFailed: hasFailed) }
+        for item in waiting { giveUp(item, hasFailed: hasFailed, former.life.host) }
         for envelope in abandoned.map(\.envelope) + former.handlers.batch.map(\.envelope) {
             envelope?.end(.failure(endError(hasFailed, maybeExecuted: true)))
         }
@@ -219,9 +220,14 @@ extension Node {
     }
 
     /// Ends a message that waited and never begins: its asker gets an error, and an accepted one-way message becomes a dead letter.
-    private func giveUp(_ item: Mailbox.Item, hasFailed: Bool) {
+    ///
+    /// One of a pool that has failed is given to the pool's next life instead.
+    private func giveUp(_ item: Mailbox.Item, hasFailed: Bool, _ host: LocalHost?) {
         switch item {
         case .message(let envelope, _):
+            if hasFailed, type.table.isPool, let host, !envelope.isWithdrawn {
+                return host.events.send(.messageReturned(ChildSlot.ParkedMessage(envelope: envelope, rest: [], isDirect: true)))
+            }
             // One that has ended already was accepted: its sender isn't informed any more.
             if envelope.endIfOpen(.failure(endError(hasFailed, maybeExecuted: false))) { return }
             guard envelope.isOneWay, !envelope.isWithdrawn else { return }

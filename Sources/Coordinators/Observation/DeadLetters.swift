@@ -61,7 +61,7 @@ extension DeadLetter {
             switch reason {
             case .handlerFailed(let error): .handlerFailed(error.shortened)
             case .undeliverable(let why): .undeliverable(why.shortened)
-            case .mailboxFull, .observerTooSlow, .stopped: reason
+            case .mailboxFull, .observerTooSlow, .stopped, .poisoned: reason
             }
         return DeadLetter(name: name.shortened, sender: sender.shortened, target: target.shortened, reason: reason)
     }
@@ -81,6 +81,8 @@ public struct DeadLetter: Sendable, Hashable, Codable {
         case stopped
         /// The message couldn't be delivered; the text says why.
         case undeliverable(String)
+        /// The members of a pool that handled the message have died, as often as a message may cause that.
+        case poisoned
     }
 
     /// The name of the message or event.
@@ -109,6 +111,7 @@ extension DeadLetter.Reason: CustomStringConvertible {
         case .observerTooSlow: "the observer was too slow"
         case .stopped: "the coordinator stopped before it was handled"
         case .undeliverable(let why): "undeliverable: \(why)"
+        case .poisoned: "each member of the pool that handled it has died"
         }
     }
 }

@@ -179,6 +179,9 @@ final class Peer: Sendable {
     /// Whether no message is open on the link, in either direction.
     var isQuiet: Bool { state.withLock { !$0.outgoing.elements.contains(where: \.isMessage) && $0.incoming.isEmpty } }
 
+    /// Whether the link has closed, and what was open on it has been lost or handed back.
+    var isClosed: Bool { state.withLock { $0.phase.isClosed } }
+
     /// Returns when every message of this side is answered, or can't be answered any more.
     func waitUntilAnswered() async {
         let end = state.withLock { state -> OneShot<Void>? in

@@ -1,4 +1,5 @@
 import ConcurrencySupport
+import Supervision
 
 extension Node {
     /// Returns the coordinator whose rows observe the events of children of a type; those of a pool's members are observed above the pool.
@@ -12,7 +13,8 @@ extension ChildSupervisor {
     /// Returns whether a child can be given messages by the pool that it's a member of.
     func readiness(of key: String) -> PoolReadiness {
         state.withLock { state in
-            guard state.isRunning(key) else { return .away }
+            // What is given to a member that only waits for its turn to be stopped is lost with it.
+            guard !state.machine.isEnding, state.isRunning(key) else { return .away }
             return state.slots.with(key) { slot in
                 if slot.pauseReasons.contains(.explicit) { return .away }
                 switch slot.phase {
@@ -34,5 +36,70 @@ extension ChildSupervisor {
         }
         for message in withdrawn ?? [] { message.envelope.end(.failure(error)) }
         wakeIfNoneIsParked()
+    }
+
+    /// Ends the messages that wait for any of a pool's members and that no life has got, so that the pool can have them back.
+    func withdrawAll() {
+        for key in keys {
+            let withdrawn = withSlot(key) { $0.record.parking.isBusy ? $0.record.parking.remove(where: \.canBeMoved) : [] }
+            for message in withdrawn ?? [] { message.envelope.end(.failure(PoolMove())) }
+        }
+    }
+
+    func isAlive(_ key: String) -> Bool { state.withLock { $0.isAlive(key) } }
+}
+
+extension Envelope {
+    /// Whether a pool takes the message back instead of its end.
+    var canBeMoved: Bool { isOfPool && !mayBeHandled }
+}
+
+/// The way in which a life has ended, for a message that it had.
+enum LifeEnd: Sendable {
+    /// The life goes on: the message has another reason to come back.
+    case goesOn
+    /// The life was told to end, or was killed by an operator.
+    case asWanted
+    /// The life has ended by itself, perhaps because of what it handled.
+    case byItself
+}
+
+extension ChildSupervisor {
+    /// Waits until it's known how a life has ended, if it's lost or stops.
+    ///
+    /// - Returns: `nil` if the waiting task was cancelled.
+    func end(of key: String, _ incarnation: Incarnation) async -> LifeEnd? {
+        let wait = OneShot<LifeEnd>()
+        let host = withSlot(key) { $0.incarnation == incarnation ? $0.host : nil } ?? nil
+        // Asked outside the lock, since it's the host's own lock that guards this.
+        let isLost = host?.isLost ?? true
+        let known = withSlot(key) { slot -> LifeEnd? in
+            if let last = slot.record.lastEnd, last.incarnation == incarnation { return last.way }
+            guard slot.incarnation == incarnation else { return .byItself }
+            // A life that was told to stop answers by itself that it has.
+            guard isLost || slot.record.stoppingSince != nil else { return .goesOn }
+            slot.record.endWaits.append(wait)
+            return nil
+        }
+        switch known {
+        case nil: return .asWanted
+        case let way??: return way
+        case .some(nil): return await wait.valueUnlessCancelled()
+        }
+    }
+}
+
+/// The error with which a handler ends that has given its message back, which another life is to have.
+struct MessageHandedBack: Error {}
+
+extension Node {
+    /// Whether the coordinator has failed and is ending.
+    var hasFailed: Bool { state.withLock { $0.life.stop?.hasFailed == true } }
+
+    /// Gives a message back to the parent, for the next life, if this one has failed.
+    func handBack(_ envelope: Envelope) -> Bool {
+        guard hasFailed, let host else { return false }
+        host.events.send(.messageReturned(ChildSlot.ParkedMessage(envelope: envelope, rest: [], isDirect: true)))
+        return true
     }
 }

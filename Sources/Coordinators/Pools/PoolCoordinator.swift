@@ -66,6 +66,7 @@ actor PoolCoordinator<Member: Coordinator>: Coordinator {
             as: key(of: number),
             in: plan.placement,
             shutdown: plan.shutdown,
+            restartLimits: plan.restartLimits,
             with: context.configuration.members
         )
     }
@@ -105,13 +106,17 @@ extension PoolCoordinator {
     /// One-way messages are asked, so that the pool knows when their handlers have ended.
     fileprivate func handOn(_ envelope: Envelope, _ onward: Onward) async throws -> Answer {
         let hash = try plan.routing.hash(of: envelope)
+        // The replies of a stream that were passed on can't be taken back.
+        let isRepeatable = envelope.flow == nil && CoordinatorType.of(Member.self).table.isIdempotent(envelope.body)
+        var suspicion = PoolSuspicion()
         while true {
-            let number = try await member(for: hash)
+            let number = try await member(for: envelope, hash, suspicion)
             let incarnation = incarnation(of: number)
             var message: ObjectIdentifier?
             defer { release(number, message) }
             do {
-                let answer = try await onward.next(envelope.body, isOneWay: false, delivery: onward.newDelivery()) { inner in
+                let body = isRepeatable ? envelope.body.copied : envelope.body
+                let answer = try await onward.next(body, isOneWay: false, isOfPool: true, delivery: onward.newDelivery()) { inner in
                     let id = ObjectIdentifier(inner)
                     message = id
                     assigned[number, default: []].insert(id)
@@ -119,7 +124,62 @@ extension PoolCoordinator {
                 }
                 return envelope.hasReplied ? .none : answer
             } catch is PoolMove {
-            } catch let error as CoordinatorError where hasGone(number, incarnation, before: error) {}
+            } catch let error as CoordinatorError where hasGone(number, incarnation, before: error) {
+            } catch let error as CoordinatorError where error.code == .stopped && context.node.hasFailed {
+                throw context.node.endError(true, maybeExecuted: true)
+            } catch let error as CoordinatorError where isRepeatable && (error.code == .peerLost || error.code == .stopped) {
+                try await giveAgain(envelope, &suspicion, from: number, incarnation, after: error)
+            }
+        }
+    }
+
+    /// Waits until a member takes a message.
+    ///
+    /// If the pool has failed meanwhile, a message that no member is known to have died of is given back to the parent, for the pool's next
+    /// life.
+    private func member(for envelope: Envelope, _ hash: UInt64?, _ suspicion: PoolSuspicion) async throws -> Int {
+        do {
+            if context.node.hasFailed { throw CancellationError() }
+            return try await suspicion.runsAlone ? memberAlone(for: hash) : member(for: hash)
+        } catch let error as CancellationError {
+            guard !suspicion.runsAlone, !envelope.isWithdrawn, context.node.handBack(envelope) else { throw error }
+            throw MessageHandedBack()
+        }
+    }
+
+    /// Waits until a member takes a message that it has alone.
+    private func memberAlone(for hash: UInt64?) async throws -> Int {
+        let turn = Turn()
+        router.waitAlone(turn, hash)
+        dispatchAlone()
+        lookAgainIfHeld()
+        return try await number(for: turn)
+    }
+
+    private func dispatchAlone() {
+        guard router.isAnyWaitingAlone else { return }
+        for (turn, number) in router.assignAlone(readiness) where !turn.settle(.member(number)) { router.release(number) }
+    }
+
+    /// Returns when a message may be given again that has come back because its member has ended.
+    ///
+    /// - Throws: The message's end: the error with which it came back if the member lives on, or `poisoned`.
+    private func giveAgain(
+        _ envelope: Envelope,
+        _ suspicion: inout PoolSuspicion,
+        from number: Int,
+        _ incarnation: UInt32,
+        after error: CoordinatorError
+    ) async throws {
+        switch await context.node.children.end(of: key(of: number), incarnation) {
+        case .goesOn: throw error
+        case .asWanted: break
+        case .byItself:
+            guard case .poisoned = suspicion.memberDied() else { break }
+            context.node.notePoisoned(envelope)
+            let text = "\(suspicion.deaths) members of \(context.path) have died of \(envelope.body.name)"
+            throw CoordinatorError(.poisoned, text, maybeExecuted: true)
+        case nil: throw CancellationError()
         }
     }
 
@@ -141,6 +201,10 @@ extension PoolCoordinator {
         let turn = Turn()
         router.wait(turn, hash)
         lookAgainIfHeld()
+        return try await number(for: turn)
+    }
+
+    private func number(for turn: Turn) async throws -> Int {
         let outcome = await turn.valueUnlessCancelled()
         if outcome == nil, turn.settle(.cancelled) { router.remove { $0 === turn } }
         switch turn.outcome {
@@ -185,13 +249,15 @@ extension PoolCoordinator {
 
     /// Gives members to the messages that wait.
     private func dispatch() {
+        dispatchAlone()
         for lane in router.lanes { dispatch(lane) }
         lookAgainIfHeld()
     }
 
     /// Has the messages that wait look again soon if a member can't be reached: no event tells when it can.
     private func lookAgainIfHeld() {
-        guard !looksAgain, router.isWaiting(in: .any), (0..<router.size).contains(where: { readiness($0) == .held }) else { return }
+        guard !looksAgain, router.isWaiting(in: .any) || router.isAnyWaitingAlone else { return }
+        guard (0..<router.size).contains(where: { readiness($0) == .held }) else { return }
         looksAgain = true
         context.after(.milliseconds(20)) { me in
             me.looksAgain = false
@@ -200,6 +266,7 @@ extension PoolCoordinator {
     }
 
     private func dispatch(_ lane: PoolRouter<Turn>.Lane) {
+        dispatchAlone()
         while let turn = router.first(in: lane) {
             if turn.outcome != nil {
                 router.removeFirst(in: lane)
@@ -282,6 +349,9 @@ extension PoolCoordinator {
         // Where messages choose among the members, others take over what waits for this one.
         if case .crashed = change, !plan.routing.isHashing { moveMessages(from: number) }
         if case .stopped = change, context.child(child.key) == nil { await startAgain(number) }
+        if case .gaveUp(let reason) = change, !(0..<size).contains(where: { context.node.children.isAlive(key(of: $0)) }) {
+            context.fail(CoordinatorError(.failed, "all members of \(context.path) were given up, the last because it \(reason)"))
+        }
         dispatch()
     }
 

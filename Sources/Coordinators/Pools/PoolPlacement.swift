@@ -16,14 +16,25 @@ public struct PoolPlacement: Sendable {
     ///   - placement: The place of each member; by default the process of the parent.
     ///   - routing: The rule for which member gets a message.
     ///   - supervision: The policy by which the members are restarted. Its intensity holds for all members together: beyond it the pool
-    ///     fails, and the parent restarts it as a whole.
+    ///     fails, and the parent restarts it as a whole. By default members are restarted however often they end, at once and then after 20 to
+    ///     200 ms: a request that crashes isn't a broken pool.
+    ///   - restartLimits: The limits on the restarts of each member, counted by itself. What they leave open is the policy's, or, without a
+    ///     policy, the default.
     public static func pool(
         _ size: Int,
         _ placement: Placement = .inProcess,
         routing: PoolRouting = .leastLoaded,
-        supervision: SupervisionPolicy = SupervisionPolicy()
+        supervision: SupervisionPolicy? = nil,
+        restartLimits: RestartLimits? = nil
     ) -> PoolPlacement {
-        PoolPlacement(size: max(size, 1), plan: PoolPlan(placement: placement, routing: routing, supervision: supervision))
+        let limits = supervision == nil ? RestartLimits.ofPoolMember(restartLimits) : restartLimits
+        let plan = PoolPlan(
+            placement: placement,
+            routing: routing,
+            supervision: supervision ?? SupervisionPolicy(),
+            restartLimits: limits
+        )
+        return PoolPlacement(size: max(size, 1), plan: plan)
     }
 }
 
@@ -32,11 +43,28 @@ struct PoolPlan: Sendable {
     let placement: Placement
     let routing: PoolRouting
     let supervision: SupervisionPolicy
+    /// The limits on the restarts of each member.
+    let restartLimits: RestartLimits?
     /// The time that each member is given to end.
     var shutdown = Shutdown.timeout(.seconds(5))
 
     /// The options as text, by which two pools are compared.
-    var description: String { "\(placement), \(routing), \(supervision), \(shutdown)" }
+    var description: String {
+        "\(placement), \(routing), \(supervision), \(shutdown)" + (restartLimits.map { ", \($0)" } ?? "")
+    }
+}
+
+extension RestartLimits {
+    /// Returns the limits on the restarts of a member of a pool that has no policy of its own: a member that was ready for a second is
+    /// restarted at once, and one that isn't for at most 200 ms waits no longer than callers do.
+    fileprivate static func ofPoolMember(_ given: RestartLimits?) -> RestartLimits {
+        let backoff = Backoff(minimum: .milliseconds(20), maximum: .milliseconds(200), resetAfter: .seconds(1))
+        return RestartLimits(
+            intensity: given?.intensity ?? (given?.period == nil ? .unlimited : nil),
+            period: given?.period,
+            backoff: given?.backoff ?? backoff
+        )
+    }
 }
 
 /// The configuration of the coordinator that stands for a pool.

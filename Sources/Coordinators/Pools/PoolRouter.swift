@@ -21,6 +21,8 @@ struct PoolRouter<Turn> {
     private struct Member {
         var load = 0
         var isExcluded = false
+        /// Whether the message that it has must be alone.
+        var isAlone = false
     }
 
     /// The number of messages that a member gets at a time.
@@ -33,6 +35,10 @@ struct PoolRouter<Turn> {
     /// The messages that wait, in order of arrival, each with its hash.
     private var waiting: [Lane: Deque<(turn: Turn, hash: UInt64?)>] = [:]
     private(set) var waitingCount = 0
+    /// The messages that wait for a member without any other, in order of arrival, each with its hash.
+    private var waitingAlone: Deque<(turn: Turn, hash: UInt64?)> = []
+    /// The member that gets no messages until it has none, because one waits that must be alone.
+    private var kept: Int?
 
     init(capacity: Int, takesTurns: Bool) { (self.capacity, self.takesTurns) = (capacity, takesTurns) }
 
@@ -53,7 +59,10 @@ struct PoolRouter<Turn> {
     }
 
     /// Notes that a member has one message less.
-    mutating func release(_ number: Int) { members[number].load -= 1 }
+    mutating func release(_ number: Int) {
+        members[number].load -= 1
+        if members[number].load == 0 { members[number].isAlone = false }
+    }
 
     /// Keeps a member from getting messages.
     mutating func exclude(_ number: Int, _ isExcluded: Bool = true) { members[number].isExcluded = isExcluded }
@@ -68,7 +77,7 @@ struct PoolRouter<Turn> {
     }
 
     private func hasRoom(_ number: Int) -> Bool {
-        number < size && !members[number].isExcluded && members[number].load < capacity
+        number < size && !members[number].isExcluded && members[number].load < capacity && !members[number].isAlone && number != kept
     }
 
     private func choice(_ readiness: (Int) -> Readiness) -> Int? {
@@ -128,7 +137,47 @@ extension PoolRouter {
             if waiting[lane]?.isEmpty == true { waiting[lane] = nil }
             return
         }
+        waitingAlone.removeAll { isMeant($0.turn) }
+        if waitingAlone.isEmpty { kept = nil }
     }
+}
+
+// MARK: - Messages that must be alone
+
+extension PoolRouter {
+    /// Whether any message waits for a member without others.
+    var isAnyWaitingAlone: Bool { !waitingAlone.isEmpty }
+
+    mutating func waitAlone(_ turn: Turn, _ hash: UInt64?) { waitingAlone.append((turn, hash)) }
+
+    /// Assigns members without messages to those that must be alone, in order of arrival; meanwhile one member at most is kept free for
+    /// them, so that the others go on.
+    mutating func assignAlone(_ readiness: (Int) -> Readiness) -> [(turn: Turn, number: Int)] {
+        var assigned: [(turn: Turn, number: Int)] = []
+        var rest: Deque<(turn: Turn, hash: UInt64?)> = []
+        kept = nil
+        for entry in waitingAlone {
+            let candidates = candidates(for: lane(of: entry.hash), readiness)
+            if let number = candidates.first(where: { members[$0].load == 0 }) {
+                (members[number].load, members[number].isAlone, last) = (1, true, number)
+                assigned.append((entry.turn, number))
+            } else {
+                kept = kept ?? candidates.min { members[$0].load < members[$1].load }
+                rest.append(entry)
+            }
+        }
+        waitingAlone = rest
+        return assigned
+    }
+
+    private func candidates(for lane: Lane, _ readiness: (Int) -> Readiness) -> [Int] {
+        switch lane {
+        case .any: (0..<size).filter { isFree($0) && readiness($0) == .ready }
+        case .member(let number): isFree(number) && readiness(number) != .away ? [number] : []
+        }
+    }
+
+    private func isFree(_ number: Int) -> Bool { number < size && !members[number].isExcluded && !members[number].isAlone }
 }
 
 extension PoolRouter.Lane {

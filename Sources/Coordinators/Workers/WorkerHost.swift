@@ -215,6 +215,8 @@ final class WorkerHost: ChildHost {
 
     var isBusy: Bool { state.withLock { $0.linkedPeer }?.hasOpenMessages == true }
 
+    var isLost: Bool { state.withLock { $0.linkedPeer }?.isClosed != false }
+
     func kill() throws {
         guard let process = state.withLock({ $0.machine.isAnnounced ? $0.process?.process : nil }) else {
             throw CoordinatorError(.stopped, "\(path) has no process yet")

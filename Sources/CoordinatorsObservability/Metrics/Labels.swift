@@ -23,6 +23,7 @@ extension DeadLetter.Reason {
         case .handlerFailed: "handler_failed"
         case .mailboxFull: "mailbox_full"
         case .observerTooSlow: "observer_too_slow"
+        case .poisoned: "poisoned"
         case .stopped: "stopped"
         case .undeliverable: "undeliverable"
         }

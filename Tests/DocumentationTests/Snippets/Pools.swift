@@ -1,10 +1,16 @@
 import Coordinators
 
+// snippet: idempotent
 enum Gallery {
     struct Render: ResponderMessage {
         typealias Reply = String
+        static let isIdempotent = true
         var scene: String
     }
+}
+// end
+
+extension Gallery {
     struct Scale: ResponderMessage {
         var size: Int
     }
@@ -31,7 +37,7 @@ actor GalleryCoordinator: Coordinator {
 }
 
 actor ScalingGallery: Coordinator {
-    enum ChildKey: String, CoordinatorKey { case renderers }
+    enum ChildKey: String, CoordinatorKey { case renderers, others }
 
     let context: Context
 
@@ -53,6 +59,10 @@ actor ScalingGallery: Coordinator {
         // snippet: hashing
         let byScene = PoolPlacement.pool(4, .worker, routing: .hashing(\Gallery.Render.scene))
         // end
+        // snippet: limits
+        let limited = PoolPlacement.pool(4, .worker, restartLimits: RestartLimits(intensity: 100, period: .seconds(60)))
+        // end
+        try await context.start(RendererCoordinator.self, as: .others, in: limited)
         let pool = try await context.start(RendererCoordinator.self, as: .renderers, in: byScene)
         try await grow(pool)
     }

@@ -27,7 +27,7 @@ actor RendererCoordinator: Coordinator {
 }
 
 actor StudioCoordinator: Coordinator {
-    enum ChildKey: String, CoordinatorKey { case renderer, mailer }
+    enum ChildKey: String, CoordinatorKey { case renderer, spare, mailer }
 
     let context: Context
 
@@ -66,6 +66,12 @@ actor StudioCoordinator: Coordinator {
         },
         // end
     ]
+
+    func startSpare() async throws {
+        // snippet: limits
+        try await context.start(RendererCoordinator.self, as: .spare, in: .worker, restartLimits: RestartLimits(intensity: .unlimited))
+        // end
+    }
 
     func startMailer() async throws {
         // snippet: program

@@ -200,13 +200,15 @@ extension Node {
     }
 
     private func fail(_ envelope: Envelope, _ row: MessageRow, _ error: any Error) {
+        if error is MessageHandedBack { return }
         // A handler that the stop has cancelled has not been cancelled by its asker, which gets an error about the stop.
         let (areCancelled, hasFailed) = state.withLock { ($0.life.cancelsHandlers, $0.life.stop?.hasFailed == true) }
         let isStopped = areCancelled && error is CancellationError
         // No coordinator further up responded: the sender gets the error that the message wasn't accepted.
         let isUnhandled = row.isInterceptor && (error as? CoordinatorError)?.code == .unhandled
         if envelope.isOneWay, !isUnhandled {
-            let reason: DeadLetter.Reason = isStopped ? .stopped : .handlerFailed("\(error)")
+            let isPoisoned = (error as? CoordinatorError)?.code == .poisoned
+            let reason: DeadLetter.Reason = isStopped ? .stopped : isPoisoned ? .poisoned : .handlerFailed("\(error)")
             runtime.deadLetters.record(DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: reason))
             if !isStopped {
                 logger.warning(
@@ -229,6 +231,17 @@ extension Node {
                 Failures.thrownByHandler(error)
             }
         envelope.complete(.failure(end))
+    }
+
+    /// Logs and records a message of which a pool's members have died.
+    func notePoisoned(_ envelope: Envelope) {
+        logger.error(
+            "a message is poisoned: each member of the pool that handled it has died",
+            metadata: ["message.name": "\(envelope.body.name)", "message.sender": "\(envelope.sender)"]
+        )
+        // Of a one-way message the letter is recorded where its handler fails.
+        if envelope.isOneWay { return }
+        runtime.deadLetters.record(DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: .poisoned))
     }
 
     func ended(_ item: Mailbox.Item, _ handler: UInt64? = nil, _ scope: HandlerScope? = nil, isHandled: Bool = true) {

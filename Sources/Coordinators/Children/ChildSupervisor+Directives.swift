@@ -229,18 +229,34 @@ extension ChildSupervisor {
     /// Turns a report of the machine into the state of handles, the answers of waiting callers and the coordinator's events.
     func report(_ key: String, _ incarnation: Incarnation, _ change: Supervisor.Change) {
         var transition = ChildTransition(key, under: node.path, incarnation, change, at: node.runtime.time)
-        let typeName = state.withLock { state -> String in
+        var conclusion: LifecycleChange?
+        let (typeName, restart, isRun) = state.withLock { state -> (String, RestartType?, Bool) in
             let isAlive = transition.isEndOfLife && state.isAlive(key)
             let entered = state.slots.with(key) { slot in
-                (isEnd: transition.enter(&slot, isAlive: isAlive), typeName: slot.definition.typeName)
+                (
+                    isRun: slot.record.isRun, restart: slot.definition.specification.restart,
+                    isEnd: transition.enter(&slot, isAlive: isAlive), typeName: slot.definition.typeName
+                )
+            }
+            // A change that is final follows each failure; that no child is restarted after this one, is told by itself.
+            if case .crashed(let reason) = change, !reason.isPermanentFailure, state.machine.state(of: key) == nil,
+                entered?.restart == .temporary
+            {
+                conclusion = .stopped(reason)
             }
             // The key is freed before the end is reported to any caller.
             if entered?.isEnd == true, state.machine.state(of: key) == nil { transition.removed = state.slots.remove(key) }
-            return entered?.typeName ?? ""
+            return (entered?.typeName ?? "", entered?.restart, entered?.isRun == true)
         }
         tell(transition, of: key)
-        if let event = transition.event, !node.type.table.lifecycle.isEmpty {
-            node.post(.lifecycle(AnyChild(supervisor: self, key: key, typeName: typeName), event))
+        if !node.type.table.lifecycle.isEmpty {
+            let child = AnyChild(supervisor: self, key: key, typeName: typeName)
+            if let event = transition.event { node.post(.lifecycle(child, event)) }
+            if let conclusion { node.post(.lifecycle(child, conclusion)) }
+        }
+        if let conclusion { notify(key, .change(conclusion)) }
+        if node.isRoot, case .gaveUp(let reason) = change, !isRun, restart != .temporary {
+            node.runtime.givenUp(node.path.appending(key), reason, by: node)
         }
     }
 

@@ -9,7 +9,7 @@ public enum LifecycleChange: Sendable, Hashable, Codable {
     case started
     /// The child has ended and isn't started again by itself.
     case stopped(ExitReason)
-    /// The child has ended unexpectedly; `restarted` follows, or `gaveUp`.
+    /// The child has ended unexpectedly; `restarted` follows, or `gaveUp`, or, if the child is temporary, `stopped`.
     case crashed(ExitReason)
     /// The child is ready again, as another incarnation.
     case restarted

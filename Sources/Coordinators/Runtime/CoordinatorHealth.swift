@@ -29,7 +29,8 @@ public struct CoordinatorHealth: Sendable, Hashable, Codable {
         }
     }
 
-    /// Whether the tree works, or may begin to: false once it has ended, which only a new process can mend.
+    /// Whether the tree works, or may begin to: false once it has ended, or a child of the root was given up, since no one but an operator, or
+    /// a new process, mends that.
     public var isLive: Bool
     /// Whether the tree takes messages: its root is ready, and there are no findings.
     public var isReady: Bool
@@ -55,11 +56,18 @@ public struct CoordinatorHealth: Sendable, Hashable, Codable {
     init(of snapshot: CoordinatorSnapshot, patience: Duration) {
         findings = snapshot.findings
         suspicions = snapshot.suspicions(patience)
-        (isLive, isReady) = (true, findings.isEmpty)
+        isLive = !snapshot.hasFailedChildOfRoot
+        isReady = findings.isEmpty
     }
 }
 
 extension CoordinatorSnapshot {
+    /// Whether this is a child of the root that was given up, or the root of one.
+    fileprivate var hasFailedChildOfRoot: Bool {
+        if path == .root { return children.contains { $0.state == .failed } }
+        return path.parent == .root && state == .failed
+    }
+
     fileprivate var findings: [CoordinatorHealth.Finding] {
         let isWell = !isUnresponsive && (state == .active || state == .inactive)
         return (isWell ? [] : [finding]) + children.flatMap(\.findings)

@@ -1,14 +1,17 @@
+import ConcurrencySupport
 import Glibc
 import Logging
 import Processes
 import ServiceLifecycle
+import Supervision
 import UnixSignals
 import WireProtocol
 
 extension CoordinatorRuntime {
     /// Runs the whole `main` of a program of coordinators: as the root's process, or as a worker when a parent has spawned this process.
     ///
-    /// Returns when the tree has ended; SIGTERM and SIGINT end it gracefully. In a worker it doesn't return.
+    /// Returns when the tree has ended; SIGTERM and SIGINT end it gracefully. In a worker it doesn't return. A child of the root that is given up
+    /// ends the process; see ``Options/whenGivenUp``.
     ///
     /// - Parameters:
     ///   - root: The type of the root.
@@ -80,12 +83,18 @@ extension CoordinatorRuntime {
     private static func run<Root: Coordinator>(_ root: Root.Type, with configuration: Root.Configuration, _ options: Options) async throws {
         var options = options
         options.ownsProcess = true
+        options.whenGivenUp = options.whenGivenUp ?? .endProcess
         let runtime = CoordinatorRuntime(root, configuration: configuration, options: options)
         let group = ServiceGroup(services: [runtime], gracefulShutdownSignals: [.sigterm, .sigint], logger: runtime.core.logger)
         do {
             try await group.run()
         } catch let error as ServiceGroupError where error.errorCode == .serviceFinishedUnexpectedly {
             // The root has finished, which ends a program of coordinators.
+        } catch {
+            guard let reason = runtime.core.endReason.outcome else { throw error }
+            Diagnostics.print("\(error)")
+            if case .exited(let code) = reason, reason.isPermanentFailure { exit(code) }
+            exit(75)
         }
     }
 }

@@ -49,6 +49,11 @@ extension CoordinatorRuntime {
         public var workerOutput: WorkerOutput = .inherit
         /// The policy by which the root restarts its children, instead of its type's.
         public var supervision: SupervisionPolicy?
+        /// What happens when a child of the root is given up, because it has failed more often than its limits allow, or for good; `nil`:
+        /// `endProcess` in ``CoordinatorRuntime/main(_:coordinators:options:configure:)``, and `report` in a program that embeds the runtime.
+        ///
+        /// Children that are temporary, or that a call of `run` waits for, aren't meant.
+        public var whenGivenUp: GivenUpResponse?
         /// The coordinators that can be started by name, from a file or by another process.
         public var coordinators: [any Coordinator.Type] = []
         /// The dependencies that the root is provided with.
@@ -120,6 +125,16 @@ extension CoordinatorRuntime {
         /// Creates options with their defaults.
         public init() {}
     }
+}
+
+/// The response to a child of the root that was given up, and that only a request starts again.
+public enum GivenUpResponse: String, Sendable, Hashable, Codable, CaseIterable {
+    /// The other children go on, and ``CoordinatorHealth/isLive`` is false as long as the child has failed.
+    case report
+    /// The tree ends, so that whoever watches over the process starts another one. ``CoordinatorRuntime/run()`` throws `failed`, and
+    /// ``CoordinatorRuntime/main(_:coordinators:options:configure:)`` ends the process with code 75, a temporary failure, or with the child's own code
+    /// if that is one after which no start helps (78 and 125).
+    case endProcess
 }
 
 extension CoordinatorRuntime {

@@ -57,6 +57,8 @@ final class RuntimeCore: Sendable {
     /// Whether this process has ever spawned another.
     let hasSpawned = Atomic(false)
     let hub: LinkHub
+    /// The reason for which a child of the root was given up, if that ends the tree.
+    let endReason = OneShot<ExitReason>()
     /// The way to children of the root that other nodes have; `nil` unless a cluster places some.
     let nodes = LazyReference<NodeRouter>()
     let spawner: WorkerSpawner
@@ -175,6 +177,17 @@ final class RuntimeCore: Sendable {
     func reportLife(_ transition: ChildTransition) {
         guard lives.areWanted, let kind = transition.reported(at: time.now) else { return }
         lives.add(LifeChange(kind, of: transition.path, transition.incarnation, transition.processID))
+    }
+
+    /// Responds to a child of the root that was given up.
+    func givenUp(_ path: CoordinatorPath, _ reason: ExitReason, by root: Node) {
+        guard options.whenGivenUp == .endProcess else { return }
+        logger.critical(
+            "the tree ends, because a child of its root was given up",
+            metadata: ["coordinator.path": "\(path)", "reason": "\(reason)"]
+        )
+        endReason.settle(reason)
+        root.end(.failed(.escalated("gave up on \(path): \(reason)")))
     }
 
     /// Logs a change of a child and reports it to the instruments.

@@ -20,6 +20,7 @@ struct ChaosTree {
         options.workerRestarts = TokenBucket(rate: plan.bucket, burst: plan.bucket * 2)
         // As the daemon does, for which this root stands.
         options.isSubreaper = true
+        options.whenGivenUp = .report
         try await CoordinatorRuntime.main(
             RootCoordinator.self,
             coordinators: [ParentCoordinator.self, LeafCoordinator.self, SenderCoordinator.self],

@@ -79,3 +79,38 @@ public actor CrashCoordinator: Coordinator {
         }
     }
 }
+
+/// A program whose root gives its only child up, because that ends with the exit code that the test sets.
+public enum Doomed {
+    /// The variable with the exit code; without it another program runs.
+    public static let variable = "FIXTURE_DOOMED"
+
+    /// Ends the process that handles it.
+    struct Die: ResponderMessage {}
+
+    public static var exitCode: Int32? { getenv(variable).flatMap { Int32(String(cString: $0)) } }
+
+    public static func main() async throws {
+        try await CoordinatorRuntime.main(DoomedRoot.self, coordinators: [DoomedChild.self])
+    }
+}
+
+private actor DoomedRoot: Coordinator {
+    nonisolated let context: Context
+    init(_ context: Context) { self.context = context }
+
+    func run() async throws {
+        try await context.start(SmallestCoordinator.self, as: "healthy")
+        let limits = RestartLimits(intensity: 1, backoff: Backoff.none)
+        let doomed = try await context.start(DoomedChild.self, as: "doomed", in: .worker, restartLimits: limits)
+        for _ in 0..<2 { _ = try? await doomed.ask(Doomed.Die(), timeout: .seconds(60)) }
+        try await Fixture.untilCancelled()
+    }
+}
+
+private actor DoomedChild: Coordinator {
+    nonisolated let context: Context
+    init(_ context: Context) { self.context = context }
+
+    static let responders: Responders = [.respond(to: Doomed.Die.self) { _, _ in exit(Doomed.exitCode ?? 1) }]
+}

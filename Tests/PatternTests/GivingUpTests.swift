@@ -79,6 +79,22 @@ struct GivingUpTests {
         #expect(ended.exitCode == expected, "\(ended)")
         #expect(ended.errors.contains("gave up on /doomed: exited with code \(child)"), "\(ended)")
     }
+
+    @Test("A trap is known at once: workers make no backtraces, unless they are told to")
+    func backtraces() async throws {
+        try await PageTree.run { tree in
+            let child = try await tree.root.start(CrashCoordinator.self, as: "child", in: .worker) { $0.notebook = tree.notebook }
+            #expect(try await tree.backtraceSetting(of: child.path) == "enable=no")
+            await Support.expect(.peerLost) { try await child.ask(Crash.Once(Crash.Deed("bad", .trap))) }
+            let file = try TemporaryDirectory()
+            try Files.write("SWIFT_BACKTRACE=enable=tty\n", to: file.file("environment"))
+            let (type, notebook) = ("CrashCoordinator", tree.configured)
+            try await tree.root.start(worker: type, as: "own", environment: ["SWIFT_BACKTRACE": "enable=yes"], configuration: notebook)
+            try await tree.root.start(worker: type, as: "file", environmentFiles: [file.file("environment")], configuration: notebook)
+            #expect(try await tree.backtraceSetting(of: "/own") == "enable=yes")
+            #expect(try await tree.backtraceSetting(of: "/file") == "enable=tty")
+        }
+    }
 }
 
 extension PageTree {
@@ -96,4 +112,12 @@ extension PageTree {
 
     /// Has the child fail; its answer may be lost with it.
     fileprivate func crash(_ child: Child<PressCoordinator>) async throws { _ = try? await child.ask(Press.Jam(), timeout: .seconds(20)) }
+
+    fileprivate var configured: JSONValue { ["notebook": ["file": .string(notebook.file)]] }
+
+    fileprivate func backtraceSetting(of path: CoordinatorPath) async throws -> String? {
+        let process = try #require(try await runtime.snapshot(of: path).processID)
+        let variables = Files.text(of: "/proc/\(process)/environ")?.split(separator: "\0") ?? []
+        return variables.first { $0.hasPrefix("SWIFT_BACKTRACE=") }.map { String($0.dropFirst("SWIFT_BACKTRACE=".count)) }
+    }
 }

@@ -23,6 +23,12 @@ enum WorkerEnvironment {
     /// The epoch of the subtree to which this process belongs.
     static let fence = getenv(fenceVariable).flatMap { UInt64(String(cString: $0)) }
 
+    /// The variable by which Swift's backtracer is configured; see <https://github.com/swiftlang/swift/blob/main/docs/Backtracing.rst>.
+    static let backtraceVariable = "SWIFT_BACKTRACE"
+    /// The backtracer's setting for workers that are given none: a process that crashes ends at once, instead of after the seconds in which
+    /// its backtrace is made, during which it looks alive and its asks are open.
+    static let noBacktrace = "enable=no"
+
     /// The variables that a parent sets for one worker, which that worker's own children don't inherit.
     static let variables = [ticketVariable, lockVariable, logLevelVariable]
 

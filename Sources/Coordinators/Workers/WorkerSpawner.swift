@@ -155,6 +155,11 @@ struct WorkerSpawner: Sendable {
                 }
             }
         }
+        let backtrace = WorkerEnvironment.backtraceVariable
+        // Whoever wants backtraces of workers sets the variable, for one worker or for the whole program.
+        if variables[backtrace] == nil, !surroundings.inheritsEnvironment || environment[backtrace] == nil {
+            variables[backtrace] = WorkerEnvironment.noBacktrace
+        }
         var specification = self.specification(executable, arguments, surroundings, variables, path)
         specification.subject = subject
         return specification

@@ -23,4 +23,11 @@ package final class Semaphore: Sendable {
         // A signal may have interrupted it.
         while sem_wait(semaphore) != 0 {}
     }
+
+    /// Does the same for a time at most, which a step of the wall clock changes.
+    package func wait(for limit: Duration) {
+        let time = Timers.nanoseconds(of: CLOCK_REALTIME) + limit.nanosecondsClamped
+        var end = timespec(tv_sec: Int(time / 1_000_000_000), tv_nsec: Int(time % 1_000_000_000))
+        while sem_timedwait(semaphore, &end) != 0, errno == EINTR {}
+    }
 }

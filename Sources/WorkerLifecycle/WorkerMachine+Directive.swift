@@ -93,6 +93,8 @@ extension WorkerMachine {
         case noSign
         /// The executor on which the process's coordinators run has answered no probe for too long.
         case silentExecutor
+        /// A handler of the process runs on past its cancellation.
+        case stuckHandler
         /// The process can't read its ticket.
         case ticketRefused(String)
         /// The process speaks another protocol.

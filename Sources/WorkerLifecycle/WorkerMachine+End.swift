@@ -59,6 +59,10 @@ extension WorkerMachine {
 
     /// Takes note of the reason for which the worker ends; messages to it wait for the next life from now on.
     mutating func takeLeave(_ process: inout Process, _ reason: ExitReason, _ link: LinkID) {
+        if reason == .hung, process.lastWords == nil {
+            if process.isReady { say(.becameUnreachable) }
+            return condemn(&process, .hung, .stuckHandler)
+        }
         if process.lastWords == nil {
             process.lastWords = reason
             process.expectExit(Departure(deadline: now + limits.departure))

@@ -38,7 +38,7 @@ extension WorkerMachine {
         case heard
         /// The worker's executor has answered ``ProcessDirective/probeExecutor(_:)``, which is a sign of life too.
         case executorAnswered
-        /// The worker has given the reason for its end, on this link.
+        /// The worker has given the reason for its end, on this link; `hung`: it can't end by itself, and is to be killed.
         case exitAnnounced(ExitReason, LinkID)
         /// The life has been sent a message; said if ``Limits/messages`` counts them.
         case messageSent

@@ -333,6 +333,14 @@ import WorkerLifecycle
         #expect(story.tell(.cleanedUp) == ["lifeEnded(normal)", "gone"])
     }
 
+    @Test func aWorkerThatSaysThatItHangsIsKilledForThatReason() {
+        var story = Story()
+        story.makeReady()
+        #expect(story.tell(.exitAnnounced(.hung, 1)) == ["becameUnreachable", "expectNoLink", "kill"])
+        story.tell(.exited(.signaled(9)))
+        #expect(story.tell(.cleanedUp) == ["lifeEnded(\(ExitReason.hung))", "gone"])
+    }
+
     @Test func theEndThatWasAnnouncedOnALinkThatHasBeenReplacedIsBelieved() {
         var story = Story()
         story.makeReady()

@@ -196,6 +196,9 @@ extension ControlEvent {
         case .silent(let silence):
             kind = .unresponsive
             reason = "its executor has run nothing for \(silence.briefText)"
+        case .stuck(let text):
+            kind = .unresponsive
+            reason = text
         case .brokeRule(let rule):
             kind = .violation
             reason = rule

@@ -49,6 +49,18 @@ public protocol Coordinator: Actor {
     /// which senders wait.
     static var mailbox: MailboxPolicy { get }
 
+    /// The time for which a handler may run on after its message was cancelled; read once in a process. By default five seconds.
+    ///
+    /// A message is cancelled when its deadline passes, when its asker is cancelled, and when the asker's process ends. A handler that runs on
+    /// for longer is stuck: it holds its place among those that may run, and nothing inside of the process can end it. In a worker the
+    /// process is therefore killed and restarted, with the reason `hung`; its other open asks end with `peerLost`. In the root's process the tree isn't ready
+    /// from then on until the handler ends, see ``CoordinatorHealth`` and ``CoordinatorRuntime/Options/whenStuck``. A pool gives a member with
+    /// such a handler nothing more.
+    ///
+    /// The time counts only while the process runs: not while a debugger or a signal has stopped it, nor while the handler waits for the start, the
+    /// change or the end of a child. The handler of a one-way message counts only if the message is acknowledged: no one waits for any other.
+    static var cancellationGrace: Duration { get }
+
     /// The time without work after which the coordinator ends by itself; read once in a process. By default `nil`: never.
     ///
     /// A coordinator works while it has a message that waits or runs, a running task, `run` hook or call of a timer, a child, or a call of
@@ -111,6 +123,8 @@ extension Coordinator {
     public static var responders: Responders { [] }
     /// The default policy: `oneForOne`, at most five restarts in a minute.
     public static var supervision: SupervisionPolicy { SupervisionPolicy() }
+    /// The default: five seconds.
+    public static var cancellationGrace: Duration { .seconds(5) }
     /// The default: the coordinator doesn't end by itself when it has nothing to do.
     public static var idleTimeout: Duration? { nil }
     /// Does nothing.

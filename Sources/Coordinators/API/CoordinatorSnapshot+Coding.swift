@@ -65,7 +65,7 @@ extension CoordinatorSnapshot: Codable {
 
 extension CoordinatorSnapshot.Mailbox: Codable {
     private enum CodingKeys: String, CodingKey {
-        case waiting, running, handled
+        case waiting, running, handled, stuck
         case oldestWaiting = "oldestWaitingMilliseconds"
     }
 
@@ -76,7 +76,8 @@ extension CoordinatorSnapshot.Mailbox: Codable {
             waiting: try container.decode(Int.self, forKey: .waiting),
             running: try container.decode(Int.self, forKey: .running),
             oldestWaiting: try container.decodeMilliseconds(forKey: .oldestWaiting),
-            handled: try container.decode(UInt64.self, forKey: .handled)
+            handled: try container.decode(UInt64.self, forKey: .handled),
+            stuck: try container.decodeIfPresent(Int.self, forKey: .stuck) ?? 0
         )
     }
 
@@ -87,6 +88,7 @@ extension CoordinatorSnapshot.Mailbox: Codable {
         try container.encode(running, forKey: .running)
         try container.encodeIfPresent(oldestWaiting?.wholeMilliseconds, forKey: .oldestWaiting)
         try container.encode(handled, forKey: .handled)
+        if stuck != 0 { try container.encode(stuck, forKey: .stuck) }
     }
 }
 

@@ -26,10 +26,13 @@ public struct CoordinatorSnapshot: Sendable, Hashable {
         public var oldestWaiting: Duration?
         /// The number of messages that this incarnation has handled, those included whose handlers have thrown.
         public var handled: UInt64
+        /// The number of handlers that run on though their messages were cancelled longer than ``Coordinator/cancellationGrace`` ago.
+        public var stuck: Int
 
         /// Creates the description of a mailbox.
-        public init(waiting: Int = 0, running: Int = 0, oldestWaiting: Duration? = nil, handled: UInt64 = 0) {
+        public init(waiting: Int = 0, running: Int = 0, oldestWaiting: Duration? = nil, handled: UInt64 = 0, stuck: Int = 0) {
             (self.waiting, self.running, self.oldestWaiting, self.handled) = (waiting, running, oldestWaiting, handled)
+            self.stuck = stuck
         }
     }
 

@@ -46,6 +46,9 @@ protocol ChildHost: AnyObject, Sendable {
     /// The time for which the executor of the child's own process has left a ping unanswered; `nil` when it answers, or there is none.
     var executorSilence: Duration? { get }
 
+    /// Whether a handler of the child, in this process, runs on past its cancellation.
+    var isStuck: Bool { get }
+
     /// The state and the health of the child, if it's a program that tells; empty for any other.
     var condition: CoordinatorSnapshot.Condition { get }
 }
@@ -53,6 +56,7 @@ protocol ChildHost: AnyObject, Sendable {
 extension ChildHost {
     var isLost: Bool { false }
     var executorSilence: Duration? { nil }
+    var isStuck: Bool { false }
     var condition: CoordinatorSnapshot.Condition { CoordinatorSnapshot.Condition() }
 }
 

@@ -18,7 +18,7 @@ extension ChildSupervisor {
         timeout: Duration,
         _ change: (inout Configuration) throws -> Void
     ) async throws {
-        let waiting = HandlerScope.current?.beginWait()
+        let waiting = HandlerScope.current?.beginWaitForChild()
         defer { waiting?.end() }
         // The caller's function runs before the first suspension, with the caller's isolation.
         guard let former = definition(of: key) else { throw noSuchChild(key) }

@@ -5,7 +5,7 @@ extension ChildSupervisor {
     ///
     /// - Throws: `noSuchChild`.
     func setPaused(_ isPaused: Bool, for key: String, initiator: Initiator) async throws {
-        let waiting = HandlerScope.current?.beginWait()
+        let waiting = HandlerScope.current?.beginWaitForChild()
         defer { waiting?.end() }
         guard await change(key, .explicit, isPaused, initiator) else { throw noSuchChild(key) }
     }

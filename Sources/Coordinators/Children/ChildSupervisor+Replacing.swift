@@ -10,7 +10,7 @@ extension ChildSupervisor {
     /// - Throws: The reason why no process for the next life can be had; the present life then works on. The error of the next life's
     ///   first start; supervision then tries again as the child's type says.
     func replace(_ key: String) async throws {
-        let waiting = HandlerScope.current?.beginWait()
+        let waiting = HandlerScope.current?.beginWaitForChild()
         defer { waiting?.end() }
         let present = try presentLife(of: key)
         if let pool = (present.host as? LocalHost)?.coordinator, pool.type.table.isPool { return try await replaceMembers(of: key) }

@@ -12,7 +12,7 @@ extension ChildSupervisor {
         try node.path.check(key)
         // The start is requested before the first suspension, so that two starts that begin one after the other are in that order.
         guard case .accepted(_, let start?) = try request(definition, .start(initiator)) else { return }
-        let waiting = HandlerScope.current?.beginWait()
+        let waiting = HandlerScope.current?.beginWaitForChild()
         defer { waiting?.end() }
         try await withTaskCancellationHandler {
             try await start.value.get()
@@ -136,7 +136,7 @@ extension ChildSupervisor {
     ///   - forgets: Whether the key is free afterwards; otherwise an operator can start the child again.
     ///   - tenancy: The tenancy to which the stop applies; nothing happens when the key has been taken again since.
     func stop(_ key: String, initiator: Initiator, forgets: Bool, tenancy: UInt64? = nil) async throws {
-        let waiting = HandlerScope.current?.beginWait()
+        let waiting = HandlerScope.current?.beginWaitForChild()
         defer { waiting?.end() }
         let event = forgets ? Supervisor.Event.removeRequested(key) : .stopRequested(key)
         let end = OneShot<Void>()
@@ -162,7 +162,7 @@ extension ChildSupervisor {
 
     /// Stops a child, whatever its state, and starts it again; returns when it's ready.
     func restart(_ key: String) async throws {
-        let waiting = HandlerScope.current?.beginWait()
+        let waiting = HandlerScope.current?.beginWaitForChild()
         defer { waiting?.end() }
         let start = mutateAndPerform { state -> ChildSlot.Start? in
             guard state.phase == .open, let slot = state.slots.box(key) else { return nil }

@@ -22,7 +22,7 @@ extension ChildSupervisor {
         try node.path.check(key)
         let end = ChildSlot.End()
         let tenancy = try await takeKey(of: definition, end, ifRunning)
-        let waiting = HandlerScope.current?.beginWait()
+        let waiting = HandlerScope.current?.beginWaitForChild()
         defer { waiting?.end() }
         let outcome = await withTaskCancellationHandler {
             await end.value
@@ -46,7 +46,7 @@ extension ChildSupervisor {
                 case .accepted(let tenancy, _): return tenancy
                 case .busy(let turn):
                     hasTurn = false
-                    let waiting = HandlerScope.current?.beginWait()
+                    let waiting = HandlerScope.current?.beginWaitForChild()
                     defer { waiting?.end() }
                     // A turn that comes at the same time as the cancellation has to be passed on.
                     if await turn.valueUnlessCancelled() == nil, turn.settle() { throw CancellationError() }

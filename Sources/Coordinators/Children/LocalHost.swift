@@ -279,6 +279,8 @@ final class LocalHost: ChildHost {
         if case .ended = state.withLock({ $0.phase }) { true } else { false }
     }
 
+    var isStuck: Bool { coordinator?.isStuck == true }
+
     func kill() throws {
         throw CoordinatorError(.notAWorker, "\(coordinator?.path.description ?? "the coordinator") has no process of its own to kill")
     }

@@ -20,7 +20,7 @@ final class LogQueue: Sendable {
         var latest: (any LogHandler)?
         var isWriting = false
         /// The callers that wait until the queue is empty.
-        var flushes: [OneShot<Void>] = []
+        var flushes: [@Sendable () -> Void] = []
     }
 
     private let capacity: Int
@@ -49,10 +49,20 @@ final class LogQueue: Sendable {
     func flush(within limit: Duration) async {
         let isEmpty = OneShot<Void>()
         let mustWait = state.withLock { state -> Bool in
-            if state.isWriting { state.flushes.append(isEmpty) }
+            if state.isWriting { state.flushes.append { isEmpty.settle() } }
             return state.isWriting
         }
         if mustWait { _ = await isEmpty.value(before: .now + limit) }
+    }
+
+    /// Does the same on a thread that may block.
+    func waitUntilWritten(for limit: Duration) {
+        let isEmpty = Semaphore()
+        let mustWait = state.withLock { state -> Bool in
+            if state.isWriting { state.flushes.append { isEmpty.post() } }
+            return state.isWriting
+        }
+        if mustWait { isEmpty.wait(for: limit) }
     }
 
     private func startThread() {
@@ -66,14 +76,14 @@ final class LogQueue: Sendable {
     }
 
     private func next() -> Entry? {
-        let (entry, flushes) = state.withLock { state -> (Entry?, [OneShot<Void>]) in
+        let (entry, flushes) = state.withLock { state -> (Entry?, [@Sendable () -> Void]) in
             if let entry = state.waiting.popFirst() ?? Self.takeReport(&state) { return (entry, []) }
             state.isWriting = false
             state.latest = nil
             defer { state.flushes = [] }
             return (nil, state.flushes)
         }
-        for flush in flushes { flush.settle(()) }
+        for flush in flushes { flush() }
         return entry
     }
 

@@ -82,12 +82,15 @@ struct Onward: Sendable {
 
     /// Sends the message on as `dispatch` does, with the sender, deadline, trace and replies of the one that has arrived.
     ///
-    /// - Parameter delivery: The identity with which an acknowledged message goes on.
+    /// - Parameters:
+    ///   - delivery: The identity with which an acknowledged message goes on.
+    ///   - lingers: Whether a message whose handler has begun ends with the handler alone.
     func next(
         _ body: Envelope.Body,
         isOneWay: Bool,
         isOfPool: Bool = false,
         delivery: AcknowledgedDelivery?,
+        lingers: Bool = false,
         by dispatch: (Envelope) -> Void
     ) async throws -> Answer {
         defer { delivery?.settle() }
@@ -108,7 +111,8 @@ struct Onward: Sendable {
             isOneWay: isOneWay,
             isOfPool: isOfPool,
             flow: flow,
-            delivery: delivery
+            delivery: delivery,
+            lingers: lingers
         )
         if let flow, let outer = envelope.flow { outer.relayGrants(to: flow) }
         let answer = try await onward.delivered(in: node.openAsks, by: dispatch)

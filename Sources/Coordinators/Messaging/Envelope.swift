@@ -27,6 +27,8 @@ final class Envelope: Sendable {
 
     /// The work on a message, which a cancellation of the message ends.
     enum Work: Sendable {
+        /// The message is handled by the coordinator that has taken it, as the handler with this number.
+        case handler(UInt64)
         /// The message is handled by a task of this process.
         case task(Task<Void, Never>)
         /// The message has been handed to another process, under this number.
@@ -36,6 +38,8 @@ final class Envelope: Sendable {
 
         func cancel() {
             switch self {
+            // Its coordinator does that.
+            case .handler: break
             case .task(let task): task.cancel()
             case .forwarded(let peer, let correlation): peer.giveUp(correlation)
             case .function(let cancel): cancel()
@@ -120,6 +124,8 @@ final class Envelope: Sendable {
     let flow: ReplyFlow?
     /// The identity of an acknowledged message, until a coordinator takes it; `nil` for every other message.
     let delivery: AcknowledgedDelivery?
+    /// Whether a message whose handler has begun ends with the handler, and not before because it was cancelled or its deadline has passed.
+    let lingers: Bool
     /// Whether the message is one between runtimes.
     let isBuiltin: Bool
     /// Whether a pool hands the message on to a member, and takes it back as long as no life has got it.
@@ -162,6 +168,14 @@ final class Envelope: Sendable {
     private let isReleased = Atomic(false)
     /// Whether the phase isn't `open`, for readers that look again and again.
     private let isEnded = Atomic(false)
+    /// Whether the handler runs on though the message was cancelled long ago.
+    let isStuck = Atomic(false)
+    /// Whether the handler is watched, since the message was cancelled.
+    let isWatched = Atomic(false)
+    /// The address of the coordinator that has taken the message into its mailbox; 0: none has.
+    ///
+    /// Not retained, since most messages are never cancelled. A coordinator lives for as long as a message that it has taken is open.
+    private let taker = Atomic<UInt>(0)
 
     init(
         _ body: Body,
@@ -173,10 +187,12 @@ final class Envelope: Sendable {
         isBuiltin: Bool? = nil,
         isOfPool: Bool = false,
         flow: ReplyFlow? = nil,
-        delivery: AcknowledgedDelivery? = nil
+        delivery: AcknowledgedDelivery? = nil,
+        lingers: Bool = false
     ) {
         self.body = body
         self.asker = asker
+        self.lingers = lingers
         self.sender = sender
         self.deadline = deadline
         self.trace = trace
@@ -276,11 +292,43 @@ final class Envelope: Sendable {
 
     /// Ends the message because its deadline has passed.
     func timeOut() {
+        if isLeftToItsHandler { return }
         end(.failure(CoordinatorError(.timedOut, "\(body.name), asked by \(sender), was not answered in time")))
     }
 
     /// Ends the message because the asker was cancelled.
-    func cancel() { end(.failure(CancellationError())) }
+    func cancel() {
+        if isLeftToItsHandler { return }
+        end(.failure(CancellationError()))
+    }
+
+    /// Cancels the handler of a message that lingers; false if the message doesn't, or has no handler yet.
+    private var isLeftToItsHandler: Bool {
+        guard lingers else { return false }
+        let (work, node) = state.withLock { $0.phase == .open ? ($0.work, openTaker) : (nil, nil) }
+        switch work {
+        case .handler(let number)?:
+            node?.cancel(number, of: self)
+            return true
+        case .forwarded(let peer, let correlation)?: return peer.cancelToItsEnd(correlation)
+        case .function(let cancel)?:
+            cancel()
+            return true
+        case .task?: return false
+        // A row that doesn't await runs to its end.
+        case nil: return node?.noteCancellation(of: self) == true
+        }
+    }
+
+    /// Notes the coordinator that takes the message into its mailbox: the coordinator must end it before the coordinator itself goes.
+    func noteTaker(_ node: Node) { taker.store(UInt(bitPattern: Unmanaged.passUnretained(node).toOpaque()), ordering: .relaxed) }
+
+    func forgetTaker() { taker.store(0, ordering: .relaxed) }
+
+    /// The coordinator that has taken the message; to be read under the lock while the message is open, since the coordinator lives then.
+    private var openTaker: Node? {
+        UnsafeRawPointer(bitPattern: taker.load(ordering: .relaxed)).map { Unmanaged<Node>.fromOpaque($0).takeUnretainedValue() }
+    }
 
     /// Marks the message as not under way any more, so that the process that has sent it gets its credit back.
     func release() {
@@ -293,18 +341,25 @@ final class Envelope: Sendable {
 
     /// Sets the work on the message; cancels it at once if the message has ended meanwhile.
     func work(_ work: Work) {
-        let hasEnded = state.withLock { state -> Bool in
-            if state.phase == .failed || state.phase != .open && !isOneWay { return true }
+        if !begin(work) { work.cancel() }
+    }
+
+    /// Sets the work on the message.
+    ///
+    /// - Returns: False if the message has ended meanwhile.
+    func begin(_ work: Work) -> Bool {
+        state.withLock { state -> Bool in
+            if state.phase == .failed || state.phase != .open && !isOneWay { return false }
             state.work = work
-            return false
+            return true
         }
-        if hasEnded { work.cancel() }
     }
 
     @discardableResult
     private func finish(_ result: Result<Answer, any Error>, cancels: Bool) -> Bool {
         let former = state.withLock { state -> Former? in
             guard state.phase == .open else { return nil }
+            let taker = cancels ? openTaker : nil
             var doubt: (any Error)?
             if case .failure(let error) = result {
                 state.phase = .failed
@@ -320,6 +375,7 @@ final class Envelope: Sendable {
                 waiter: waiter,
                 work: isOneWay && !cancels ? nil : state.work.take(),
                 owner: state.owner.take(),
+                taker: taker,
                 doubt: doubt,
                 executions: state.executions
             )
@@ -328,7 +384,10 @@ final class Envelope: Sendable {
         let result = former.doubt.map { .failure($0) } ?? result
         if let owner = former.owner { owner.asks.remove(owner.number) }
         // First, so that nothing that the asker does once it has the end overtakes the withdrawal, on whatever link.
-        if cancels { former.work?.cancel() }
+        if cancels {
+            if case .handler(let number)? = former.work { former.taker?.cancel(number, of: self) } else { former.work?.cancel() }
+            if former.work == nil { _ = former.taker?.noteCancellation(of: self) }
+        }
         switch asker {
         case .task: former.waiter?.resume(returning: result)
         case .relay(let outer):
@@ -348,6 +407,8 @@ final class Envelope: Sendable {
         let waiter: Waiter?
         let work: Work?
         let owner: (asks: OpenAsks, number: UInt64)?
+        /// The coordinator that has taken the message, where its handler is to be cancelled.
+        let taker: Node?
         /// The error instead of one that would prove that nothing was executed.
         let doubt: (any Error)?
         let executions: Int32

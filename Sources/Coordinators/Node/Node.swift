@@ -34,6 +34,10 @@ final class Node: Sendable {
         var task: Task<Void, Never>?
         /// The signal of a hook's end, settled when it has ended or is waited for no more; `nil` for other handlers.
         var hook: OneShot<Void>?
+        /// Whether the handler's message was cancelled.
+        var isCancelled = false
+        /// The number of operations on children for which the handler waits, which take the time that they take.
+        var waitsForChildren: UInt16 = 0
     }
 
     /// The coordinator itself, and the progress of its life.
@@ -113,6 +117,22 @@ final class Node: Sendable {
         }
 
         mutating func endDraining() { (draining, drainingTask) = (0, nil) }
+
+        /// Notes the task behind a handler.
+        ///
+        /// - Returns: Whether its message was cancelled before the task was known.
+        mutating func own(_ task: Task<Void, Never>, _ number: UInt64) -> Bool {
+            running[number]?.task = task
+            return running[number]?.isCancelled == true
+        }
+
+        /// Notes that the message of a handler was cancelled.
+        ///
+        /// - Returns: The task behind it, if it's known.
+        mutating func cancel(_ number: UInt64) -> Task<Void, Never>? {
+            running[number]?.isCancelled = true
+            return running[number]?.task
+        }
     }
 
     struct Navigation {
@@ -146,11 +166,13 @@ final class Node: Sendable {
         var taking: Taking?
         /// The watch that ends the coordinator when it has nothing to do, if its type has an idle time-out.
         var idleWatch: IdleWatch?
+        /// The handlers that run on though their messages were cancelled long ago.
+        var stuck: [StuckHandler] = []
 
         var isEmpty: Bool {
             navigation.isEmpty && configuration == nil && waitingForChildren.isEmpty && timers.isEmpty && idleWatch == nil
                 && sharedAsks == nil && taking == nil && transitions == nil
-                && selections == nil && idleWaiters.isEmpty && drainWaits.isEmpty
+                && selections == nil && idleWaiters.isEmpty && drainWaits.isEmpty && stuck.isEmpty
         }
     }
 
@@ -233,7 +255,13 @@ final class Node: Sendable {
         runtime.counts.coordinators.add(1, ordering: .relaxed)
     }
 
-    deinit { runtime.counts.coordinators.subtract(1, ordering: .relaxed) }
+    deinit {
+        runtime.counts.coordinators.subtract(1, ordering: .relaxed)
+        state.withLock { state in
+            // A coordinator that has stopped has none.
+            if state.mailbox.messageCount > 0 { state.mailbox.waitingMessages.forEach { $0.forgetTaker() } }
+        }
+    }
 
     /// Whether the coordinator is the root of the whole tree, which has no parent in another process either.
     var isRoot: Bool { Self.isRoot(under: parent, runtime) }

@@ -46,6 +46,12 @@ public protocol CoordinatorInstrument: Sendable {
     /// with the reason, and then `restarted`.
     func changed(_ path: CoordinatorPath, _ change: LifecycleChange)
 
+    /// Notes a message whose handler runs on though the message was cancelled longer than ``Coordinator/cancellationGrace`` ago, in the
+    /// handler's process, which is about to be killed if it's a worker.
+    ///
+    /// The call comes on a thread of the runtime, which the instrument must not block.
+    func stuck(_ message: MessageInfo)
+
     /// Notes a message or event that was dropped, in the process that has dropped it.
     func dropped(_ letter: DeadLetter)
 
@@ -58,6 +64,9 @@ public protocol CoordinatorInstrument: Sendable {
 extension CoordinatorInstrument {
     /// Does nothing.
     public func changed(_ path: CoordinatorPath, _ change: LifecycleChange) {}
+
+    /// Does nothing.
+    public func stuck(_ message: MessageInfo) {}
 
     /// Does nothing.
     public func dropped(_ letter: DeadLetter) {}

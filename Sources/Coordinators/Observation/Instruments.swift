@@ -70,6 +70,8 @@ final class Instruments: Sendable {
         tap.changed(path, change)
     }
 
+    func stuck(_ message: MessageInfo) { for instrument in installed { instrument.stuck(message) } }
+
     func dropped(_ letter: DeadLetter) {
         for instrument in installed { instrument.dropped(letter) }
         tap.dropped(letter)

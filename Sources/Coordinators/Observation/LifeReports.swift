@@ -13,6 +13,8 @@ package struct LifeChange: Sendable, Hashable, Codable {
         case adopted
         /// The child's executor runs nothing.
         case silent(Duration)
+        /// A handler of the child runs on past its cancellation, in these words.
+        case stuck(String)
         /// The link of the child's process was closed, because the process has broken this rule; of the root, that of another node.
         case brokeRule(String)
     }

@@ -40,6 +40,7 @@ extension LifeChange {
         switch kind {
         case .lifecycle(let lifecycle): change.kind = .lifecycle(ExitReason.shortening(lifecycle))
         case .brokeRule(let rule): change.kind = .brokeRule(rule.shortened)
+        case .stuck(let text): change.kind = .stuck(text.shortened)
         case .restarting, .adopted, .silent: break
         }
         return change

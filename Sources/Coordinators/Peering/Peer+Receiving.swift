@@ -142,7 +142,8 @@ extension Peer {
             isOneWay: isOneWay,
             isBuiltin: isBuiltin,
             flow: frame.flags.contains(.stream) && label == nil ? flow(to: arrival) : nil,
-            delivery: label.map { AcknowledgedDelivery($0) }
+            delivery: label.map { AcknowledgedDelivery($0) },
+            lingers: frame.flags.contains(.lingering)
         )
         switch state.withLock({ $0.admit(envelope, arrival) }) {
         case .violation(let violation): return link.close(because: violation)

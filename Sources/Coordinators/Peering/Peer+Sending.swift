@@ -137,7 +137,7 @@ extension Peer {
                     envelope.content(target: name(message.target), called: message.name, intern: name, payload: message.payload, label),
                     correlation: message.isUnanswered ? 0 : correlation,
                     codec: message.codec,
-                    flags: message.flags,
+                    flags: envelope.lingers && answersCancelled ? message.flags.union(.lingering) : message.flags,
                     sequence: label?.sequence ?? 0,
                     acknowledgement: label?.floor ?? 0
                 )
@@ -341,6 +341,19 @@ extension Peer {
         counts.openAsks.subtract(1, ordering: .relaxed)
         allAnswered?.settle(())
         link.flush()
+    }
+
+    /// Cancels a message on the other side, which answers it when its handler has ended.
+    ///
+    /// - Returns: False when the message hasn't left, or the other side may never answer it; nothing has happened then.
+    func cancelToItsEnd(_ correlation: UInt64) -> Bool {
+        guard answersCancelled else { return false }
+        let isTold = state.withLock { state in
+            guard case .message(let message)? = state.outgoing[correlation], message.hasLeft else { return false }
+            return (try? link.append { _ in Frame(.cancel, correlation: correlation) }) != nil
+        }
+        if isTold { link.flush() }
+        return isTold
     }
 
     private func encoded(_ body: Envelope.Body, as codec: PayloadCodec) throws(CoordinatorError) -> (PayloadCodec, Bytes) {

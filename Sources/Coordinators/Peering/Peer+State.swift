@@ -129,9 +129,10 @@ extension Peer {
 
         init(waitsForWindow: Bool) { windows = SendWindows(waitsForWindow: waitsForWindow) }
 
-        /// Takes out an ask of the other side that is cancelled; one that hasn't come isn't opened if it comes before the second cancellation.
+        /// Takes out an ask of the other side that is cancelled, unless it lingers; one that hasn't come isn't opened if it comes before the second cancellation.
         mutating func takeCancelled(_ correlation: UInt64, isAhead: Bool) -> Envelope? {
-            let ask = incoming.removeValue(forKey: correlation)
+            let ask = incoming[correlation]
+            if ask?.lingers == false { incoming[correlation] = nil }
             if !isAhead {
                 withdrawn.remove(correlation)
             } else if ask == nil, withdrawn.count < Peer.openAsksLimit {

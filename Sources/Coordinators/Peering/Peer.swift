@@ -63,13 +63,16 @@ final class Peer: Sendable {
     /// Settled when the link has closed and everything that had arrived is handled.
     private let end = OneShot<Void>()
     let counts: LiveCounts
+    /// Whether the other side answers messages that were cancelled: a worker in another language needn't.
+    let answersCancelled: Bool
     /// The longest time for which an asking task looks for the answer before it's suspended.
     let busyWait: Duration
 
     /// - Parameters:
     ///   - correspondent: The other side, by what it may say.
     ///   - name: The other side's name in errors.
-    ///   - announcesCredit: Whether the other side will name the window for messages to it; until then no message is sent.
+    ///   - announcesCredit: Whether the other side is a program of this library, which will name the window for messages to it; until then no
+    ///     message is sent.
     ///   - sharesClock: Whether the other side is on this machine.
     init(
         _ link: Link,
@@ -89,6 +92,7 @@ final class Peer: Sendable {
         self.name = name
         place = Atomic(sharesClock ? .min : .max)
         self.counts = counts
+        answersCancelled = announcesCredit
         self.busyWait = busyWait
         self.owner = owner
         counts.links.add(1, ordering: .relaxed)

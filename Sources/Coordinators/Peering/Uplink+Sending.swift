@@ -150,6 +150,9 @@ extension Uplink {
         return error
     }
 
+    /// Tells the parent that this process is to be killed, because a handler doesn't end.
+    func tellHung(_ text: String) { _ = announce(Frame(.exited(Exited(reason: Exit(kind: .hung, message: text.shortened))))) }
+
     /// Sends a frame on the present link.
     ///
     /// - Returns: The reason why the frame could not be sent.

@@ -18,7 +18,7 @@ extension ChildSupervisor {
             return state.slots.with(key) { slot in
                 if slot.pauseReasons.contains(.explicit) { return .away }
                 switch slot.phase {
-                case .active, .flushing: return .ready
+                case .active(let life), .flushing(let life): return life.host.isStuck ? .away : .ready
                 case .vacant, .starting, .exitedEarly, .held, .draining, .down: return .held
                 }
             } ?? .away

@@ -103,7 +103,8 @@ struct RestartMembers: ResponderMessage {
 extension PoolCoordinator {
     /// Hands a message on to a member, and returns its answer.
     ///
-    /// One-way messages are asked, so that the pool knows when their handlers have ended.
+    /// One-way messages are asked, so that the pool knows when their handlers have ended. The member has its place until then, though the asker
+    /// may have given up before.
     fileprivate func handOn(_ envelope: Envelope, _ onward: Onward) async throws -> Answer {
         let hash = try plan.routing.hash(of: envelope)
         // The replies of a stream that were passed on can't be taken back.
@@ -116,7 +117,7 @@ extension PoolCoordinator {
             defer { release(number, message) }
             do {
                 let body = isRepeatable ? envelope.body.copied : envelope.body
-                let answer = try await onward.next(body, isOneWay: false, isOfPool: true, delivery: onward.newDelivery()) { inner in
+                let answer = try await onward.next(body, isOneWay: false, isOfPool: true, delivery: onward.newDelivery(), lingers: true) { inner in
                     let id = ObjectIdentifier(inner)
                     message = id
                     assigned[number, default: []].insert(id)

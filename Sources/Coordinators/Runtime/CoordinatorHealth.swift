@@ -15,6 +15,8 @@ public struct CoordinatorHealth: Sendable, Hashable, Codable {
         public var lastExit: ExitReason?
         /// The reason why nothing is known of the coordinator.
         public var problem: String?
+        /// The number of the coordinator's handlers that run on past their cancellation, if there are any.
+        public var stuckHandlers: Int?
         /// The time for which the executor of the coordinator's worker has run nothing.
         public var executorSilence: Duration?
         /// The time for which the oldest message has waited, if that is suspicious.
@@ -23,7 +25,8 @@ public struct CoordinatorHealth: Sendable, Hashable, Codable {
         /// The finding in words, such as `/cart is restarting, after: ended by signal 9`.
         public var description: String {
             let state = isUnresponsive ? "unresponsive" : state.rawValue
-            return "\(path) is \(state)" + (executorSilence.map { ", its executor silent for \($0)" } ?? "")
+            return "\(path) is \(state)" + (stuckHandlers.map { ", handlers that run on past their cancellation: \($0)" } ?? "")
+                + (executorSilence.map { ", its executor silent for \($0)" } ?? "")
                 + (oldestWaiting.map { ", its messages waiting for \($0)" } ?? "") + (lastExit.map { ", after: \($0)" } ?? "")
                 + (problem.map { ": \($0)" } ?? "")
         }
@@ -36,7 +39,8 @@ public struct CoordinatorHealth: Sendable, Hashable, Codable {
     public var isReady: Bool
     /// The coordinators that aren't ready, in tree order.
     ///
-    /// A coordinator that was stopped, or has ended as it should, is none of them.
+    /// A coordinator of which a handler runs on past its cancellation is one of them; see ``Coordinator/cancellationGrace``. One that was
+    /// stopped, or has ended as it should, isn't.
     public var findings: [Finding]
 
     /// The coordinators that may hang, in tree order: they don't count against readiness, since they may as well have much to do.
@@ -69,7 +73,8 @@ extension CoordinatorSnapshot {
     }
 
     fileprivate var findings: [CoordinatorHealth.Finding] {
-        let isWell = !isUnresponsive && (state == .active || state == .inactive)
+        let isStuck = mailbox.map { $0.stuck > 0 } ?? false
+        let isWell = !isUnresponsive && !isStuck && (state == .active || state == .inactive)
         return (isWell ? [] : [finding]) + children.flatMap(\.findings)
     }
 
@@ -83,7 +88,9 @@ extension CoordinatorSnapshot {
     }
 
     private var finding: CoordinatorHealth.Finding {
-        CoordinatorHealth.Finding(path: path, state: state, isUnresponsive: isUnresponsive, lastExit: lastExit)
+        var finding = CoordinatorHealth.Finding(path: path, state: state, isUnresponsive: isUnresponsive, lastExit: lastExit)
+        finding.stuckHandlers = mailbox.flatMap { $0.stuck > 0 ? $0.stuck : nil }
+        return finding
     }
 }
 

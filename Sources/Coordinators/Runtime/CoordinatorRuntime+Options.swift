@@ -35,6 +35,10 @@ extension CoordinatorRuntime {
         /// The time after which a worker that hasn't answered a ping, one of which is sent each second, is killed and restarted as its type
         /// says.
         public var heartbeatTimeout: Duration = .seconds(10)
+        /// The response to a handler in the root's process that runs on past its cancellation; see ``Coordinator/cancellationGrace``.
+        ///
+        /// A worker with such a handler is killed and restarted in any case.
+        public var whenStuck = StuckResponse.report
         /// The rate at which this process may restart workers, all of them together: a hundred at once, and fifty a second in the long run.
         public var workerRestarts = TokenBucket(rate: 50, burst: 100)
         /// The longest time for which a task that asks another process of this machine looks for the answer before it's suspended; zero: it's
@@ -134,6 +138,16 @@ public enum GivenUpResponse: String, Sendable, Hashable, Codable, CaseIterable {
     /// The tree ends, so that whoever watches over the process starts another one. ``CoordinatorRuntime/run()`` throws `failed`, and
     /// ``CoordinatorRuntime/main(_:coordinators:options:configure:)`` ends the process with code 75, a temporary failure, or with the child's own code
     /// if that is one after which no start helps (78 and 125).
+    case endProcess
+}
+
+/// The response to a handler in the root's process that runs on past its cancellation: nothing inside of the process can end it.
+public enum StuckResponse: String, Sendable, Hashable, Codable, CaseIterable {
+    /// It's logged, told to the instruments, and shown: ``CoordinatorHealth/isReady`` is false until the handler ends.
+    case report
+    /// It's logged, and the process ends at once with the exit code 1: for a process that something restarts.
+    ///
+    /// Nothing of the tree is stopped in order, since the handler may block every thread. The workers end with the process.
     case endProcess
 }
 

@@ -10,6 +10,7 @@ final class CoordinatorType: Sendable {
     let table: ResponderTable
     let policy: SupervisionPolicy
     let mailbox: Box<MailboxPolicy>
+    let cancellationGrace: Duration
     let idleTimeout: Duration?
     /// Whether it has a stack of pages of its own.
     let ownsNavigation: Bool
@@ -67,6 +68,7 @@ final class CoordinatorType: Sendable {
         table = ResponderTable(C.responders.map(\.row) + rows)
         policy = C.supervision
         mailbox = Box(C.mailbox)
+        cancellationGrace = C.cancellationGrace
         idleTimeout = C.idleTimeout
         ownsNavigation = type is any NavigationCoordinator.Type
         ownsScene = type is any SceneCoordinator.Type

@@ -1,4 +1,5 @@
 import ConcurrencySupport
+import Glibc
 import Logging
 import Processes
 import Supervision
@@ -20,6 +21,8 @@ final class RuntimeCore: Sendable {
     let traces: MessageTraces
     let telemetry: Telemetry
     let instruments: Instruments
+    /// The handlers that run though their messages were cancelled.
+    let handlerWatch: HandlerWatch
     let deadLetters: DeadLetters
     /// The reports of unhandled messages to the root's process; `nil` in that process itself.
     let unhandled: UpwardReports<UnhandledReport>?
@@ -97,6 +100,7 @@ final class RuntimeCore: Sendable {
         let exporter = uplink == nil ? options.exporter : nil
         telemetry = Telemetry(exporter?.wish ?? TelemetryWish(), exporter: exporter, uplink: uplink, activity: tap.activity)
         instruments = Instruments(options.instruments, tap: tap, traces: traces, telemetry: telemetry)
+        handlerWatch = HandlerWatch(options.time)
         deadLetters = DeadLetters(instruments: instruments, uplink: uplink, observer: options.deadLetterObserver)
         violations = Violations(options.violations, options.time)
         lives = LifeReports(options.lifeObserver, uplink: uplink)
@@ -105,6 +109,29 @@ final class RuntimeCore: Sendable {
         for type in options.coordinators { registry.register(type) }
         ResourceLimits.raiseOpenFiles()
         WorkerProcess.ignoreBrokenPipes()
+        handlerWatch.whenDecided { [weak self] in self?.handlerIsStuck($0) }
+    }
+
+    /// Does what is to be done about a handler that runs on past its cancellation; on the timers' thread.
+    private func handlerIsStuck(_ verdict: HandlerWatch.Verdict) {
+        instruments.stuck(verdict.message)
+        // The parent logs it, and kills this process.
+        if let uplink { return uplink.tellHung(verdict.description) }
+        verdict.node.logger.error(
+            "a handler runs on past its cancellation, and can't be ended",
+            metadata: [
+                "message.name": "\(verdict.message.name)", "message.sender": "\(verdict.message.sender)",
+                "handler.path": "\(verdict.message.path)", "grace": "\(verdict.grace)",
+            ]
+        )
+        if lives.areWanted { lives.add(LifeChange(.stuck(verdict.description), of: verdict.node.path, verdict.node.incarnation, nil)) }
+        guard options.whenStuck == .endProcess else { return }
+        Diagnostics.print("\(verdict.description): the process ends")
+        let hasThread = DetachedThread.run { [logQueue] in
+            logQueue.waitUntilWritten(for: .seconds(1))
+            _exit(ExitReason.hung.processExitCode)
+        }
+        if !hasThread { _exit(ExitReason.hung.processExitCode) }
     }
 
     /// The build that all processes from here up have in common; empty if there are several, and then messages upwards are JSON.

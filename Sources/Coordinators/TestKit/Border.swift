@@ -69,7 +69,8 @@ final class Border: Sendable {
             trace: envelope.trace,
             isOneWay: envelope.isOneWay,
             flow: flow,
-            delivery: envelope.delivery
+            delivery: envelope.delivery,
+            lingers: envelope.lingers
         )
         if let flow { envelope.flow?.relayGrants(to: flow) }
         return inner

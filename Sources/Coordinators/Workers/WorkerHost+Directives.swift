@@ -108,6 +108,8 @@ extension WorkerHost {
             case .silentExecutor:
                 let time = runtime.options.heartbeatTimeout
                 return CoordinatorError(.peerLost, "the executor of \(path) has run nothing for \(time)", maybeExecuted: true)
+            case .stuckHandler:
+                return CoordinatorError(.peerLost, "a handler of \(path) has run on past its cancellation", maybeExecuted: true)
             case .ticketRefused(let message): return CoordinatorError(.startFailed, message)
             case .notWelcome(let message): return CoordinatorError(.startFailed, message)
             case .discarded:

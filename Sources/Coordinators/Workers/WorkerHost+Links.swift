@@ -130,11 +130,27 @@ extension WorkerHost {
         case .finish(let bytes): events.send(.finished(.encoded(frame.codec, bytes)))
         case .exited(let exited):
             let reason = ExitReason(exited.reason)
+            // The process doesn't end by itself, and its handlers may have begun anything.
+            if reason == .hung {
+                reportStuckHandler(exited.reason.message.shortened)
+                return handle(.exitAnnounced(.hung, id))
+            }
             // Before the link can be lost: asks that are open then end with this.
             state.withLock { $0.links.attached[id]?.peer }?.bidFarewell(reason)
             handle(.exitAnnounced(reason, id))
         default: runtime.logger.debug("a frame was ignored", metadata: ["coordinator.path": "\(path)"])
         }
+    }
+
+    private func reportStuckHandler(_ text: String) {
+        let (process, incarnation) = state.withLock {
+            ($0.process?.process.identity.processID, $0.assignment?.events.life.incarnation ?? 0)
+        }
+        runtime.logger.error(
+            "a worker is killed, because a handler runs on past its cancellation",
+            metadata: ["coordinator.path": "\(path)", "worker.pid": "\(process ?? 0)", "handler": "\(text)"]
+        )
+        if runtime.lives.areWanted { runtime.lives.add(LifeChange(.stuck(text), of: path, incarnation, process)) }
     }
 
     // MARK: Frames to the worker

@@ -18,6 +18,7 @@ public import CoreMetrics
 /// | `messaging.process.duration` | timer | the same |
 /// | `coordinator.mailbox.wait` | timer | `rpc.method` or `messaging.operation.name`, `coordinator.type` |
 /// | `coordinator.changes` | counter | `change` |
+/// | `coordinator.stuck_handlers` | counter | `coordinator.type` |
 /// | `coordinator.dead_letters` | counter | `reason` |
 ///
 /// The calls are asks and streams, the messages are one-way messages. A dimension is the type of a coordinator, never its path: keys in
@@ -64,6 +65,11 @@ public struct MetricsInstrument: CoordinatorInstrument {
         meters.count("coordinator.changes", "change", change.label)
     }
 
+    /// Counts a handler that runs on past its cancellation.
+    public func stuck(_ message: MessageInfo) {
+        meters.count("coordinator.stuck_handlers", "coordinator.type", message.coordinatorType ?? "")
+    }
+
     /// Counts a message or event that was dropped.
     public func dropped(_ letter: DeadLetter) { meters.count("coordinator.dead_letters", "reason", letter.reason.label) }
 }
@@ -79,7 +85,7 @@ private final class Meters: Sendable {
 
     private struct State {
         var timers: [Key: CoreMetrics.Timer] = [:]
-        var counters: [String: Counter] = [:]
+        var counters: [[String]: Counter] = [:]
     }
 
     private let given: (any MetricsFactory)?
@@ -111,9 +117,9 @@ private final class Meters: Sendable {
 
     func count(_ label: String, _ dimension: String, _ value: String) {
         let counter = state.withLock { state -> Counter in
-            if let counter = state.counters[value] { return counter }
+            if let counter = state.counters[[label, value]] { return counter }
             let counter = Counter(label: label, dimensions: [(dimension, value)], factory: factory)
-            state.counters[value] = counter
+            state.counters[[label, value]] = counter
             return counter
         }
         counter.increment()

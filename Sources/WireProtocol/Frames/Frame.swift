@@ -77,6 +77,8 @@ public struct Flags: OptionSet, Sendable, Hashable {
     public static let complete = Flags(rawValue: 1 << 4)
     /// A cancel that goes ahead of what was sent before, perhaps of its ask too; another follows behind that.
     public static let ahead = Flags(rawValue: 1 << 5)
+    /// An ask that is answered when its handler has ended, though it was cancelled or its deadline has passed.
+    public static let lingering = Flags(rawValue: 1 << 6)
 }
 
 /// The encoding of a frame's payload.

@@ -24,6 +24,10 @@ actor RendererCoordinator: Coordinator {
     static let responders: Responders = [
         .respond(to: Studio.Render.self) { me, render in "\(render.scene) at \(me.width)" }
     ]
+
+    // snippet: grace
+    static let cancellationGrace = Duration.milliseconds(250)
+    // end
 }
 
 actor StudioCoordinator: Coordinator {

@@ -17,6 +17,9 @@ extension Fixture {
     /// The variable with the milliseconds for which the root of a standing fixture occupies its executor, once its children are ready.
     public static let occupationVariable = "FIXTURE_OCCUPATION"
 
+    /// The variable with which a standing fixture ends with a handler that runs on past its cancellation, and has one.
+    public static let stuckVariable = "FIXTURE_STUCK"
+
     /// The name by which a link to the program has its workers record what they observe: see ``Recorder``.
     public static let recordingName = "recording-worker"
 
@@ -38,6 +41,7 @@ extension Fixture {
         if let text = getenv(heartbeatVariable), let milliseconds = Int(String(cString: text)) {
             options.heartbeatTimeout = .milliseconds(milliseconds)
         }
+        if getenv(stuckVariable) != nil { options.whenStuck = .endProcess }
         guard let directory = bootstrapDirectory else { return options }
         options.runtimeDirectory = "\(directory)/run"
         if let grace = getenv(graceVariable).flatMap({ Int(String(cString: $0)) }) { options.orphanGrace = .seconds(grace) }
@@ -56,6 +60,7 @@ extension Fixture {
         configuration.children = ["a", "b"]
         configuration.placement = "worker"
         configuration.spares = getenv(sparesVariable).flatMap { Int(String(cString: $0)) } ?? 0
+        configuration.isStuck = getenv(stuckVariable) != nil
         configuration.occupation = getenv(occupationVariable).flatMap { Int(String(cString: $0)) } ?? 0
     }
 

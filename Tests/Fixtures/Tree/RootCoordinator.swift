@@ -10,6 +10,8 @@ public actor RootCoordinator: Coordinator {
         public var spares = 0
         /// The milliseconds for which `start` leaves the executor occupied.
         public var occupation = 0
+        /// Whether a child has a handler that runs on past its cancellation.
+        public var isStuck = false
         public init() {}
     }
 
@@ -98,6 +100,10 @@ public actor RootCoordinator: Coordinator {
     public func start() async throws {
         let place: Placement = configuration.placement == "worker" ? .worker(spares: configuration.spares) : .inProcess
         for key in configuration.children { try await context.start(MiddleCoordinator.self, as: key, in: place) }
+        if configuration.isStuck {
+            let child = try await context.start(StubbornCoordinator.self, as: "stuck")
+            context.task { _ = try? await child.ask(Stubborn.Hold(blocks: false), timeout: .milliseconds(100)) }
+        }
         if configuration.occupation > 0 { Fixture.occupyExecutor(configuration.occupation, blocks: true) }
     }
 

@@ -82,7 +82,8 @@ final class TakenMessage: Sendable {
             sender: arrival.sender,
             deadline: arrival.deadline,
             trace: arrival.trace,
-            isBuiltin: false
+            isBuiltin: false,
+            lingers: arrival.lingers
         )
         let early = state.withLock { state -> [Envelope] in
             guard case .open(let taking, _, let arrivals) = state else { return [] }

@@ -16,20 +16,23 @@ final class HandlerScope: Sendable {
     private let deadline: MonotonicTime?
     /// Whether the handler says when it waits for other coordinators.
     private let isObserved: Bool
+    /// The number of the handler.
+    private let number: UInt64
     /// The number of waits of the handler's tasks; far below zero once the handler has ended.
     private let waits = Atomic(0)
 
-    private init(of node: Node, deadline: MonotonicTime?, isObserved: Bool) {
+    private init(of node: Node, _ number: UInt64, deadline: MonotonicTime?, isObserved: Bool) {
         self.node = node
+        self.number = number
         self.deadline = deadline
         self.isObserved = isObserved
     }
 
     /// Returns the scope of a handler; `nil` if it needs none.
-    static func of(_ node: Node, handling envelope: Envelope?, isObserved: Bool) -> HandlerScope? {
+    static func of(_ node: Node, handling envelope: Envelope?, as number: UInt64, isObserved: Bool) -> HandlerScope? {
         let deadline = envelope.flatMap { $0.isOneWay ? nil : $0.deadline }
         guard isObserved || deadline != nil else { return nil }
-        return HandlerScope(of: node, deadline: deadline, isObserved: isObserved)
+        return HandlerScope(of: node, number, deadline: deadline, isObserved: isObserved)
     }
 
     func belongs(to node: Node) -> Bool { isObserved && self.node === node }
@@ -57,6 +60,12 @@ final class HandlerScope: Sendable {
         return Wait(scope: self)
     }
 
+    /// Notes that a task of the handler begins to wait for the start or the end of a child, which takes the time that it takes.
+    func beginWaitForChild() -> ChildWait {
+        node.noteWaitForChild(of: number, begins: true)
+        return ChildWait(scope: self, wait: beginWait())
+    }
+
     /// Notes that the handler has ended; a task that it has left running keeps no message from waiting.
     ///
     /// - Returns: Whether the handler was waiting.
@@ -68,6 +77,17 @@ final class HandlerScope: Sendable {
 
         func end() {
             if scope.waits.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { scope.node.handlerWaitsNoMore() }
+        }
+    }
+
+    /// A wait of a handler for the start or the end of a child.
+    struct ChildWait {
+        fileprivate let scope: HandlerScope
+        fileprivate let wait: Wait?
+
+        func end() {
+            scope.node.noteWaitForChild(of: scope.number, begins: false)
+            wait?.end()
         }
     }
 }
@@ -83,4 +103,15 @@ extension Node {
     }
 
     fileprivate func handlerWaitsNoMore() { state.withLock { $0.mailbox.handlerWaitsNoMore() } }
+
+    fileprivate func noteWaitForChild(of handler: UInt64, begins: Bool) {
+        state.withLock { state in
+            // A task that the handler has left running may end its wait after the handler.
+            if begins {
+                state.handlers.running[handler]?.waitsForChildren += 1
+            } else {
+                state.handlers.running[handler]?.waitsForChildren -= 1
+            }
+        }
+    }
 }

@@ -8,18 +8,24 @@ extension Node {
 
 extension Node.State {
     fileprivate var mailboxSnapshot: CoordinatorSnapshot.Mailbox {
-        let running = handlers.running.values.count { $0.envelope.map { !$0.isStreamOfEvents } ?? false }
+        let running = runningMessages
         // Of what was taken from the queue, a row that doesn't await handles one message at a time, and the others wait for it.
-        let atOnce = max(mailbox.takenCount - running, 0)
+        let atOnce = messagesAtOnce
         let waitingInBatch = max(atOnce - 1, 0)
         let oldest = [mailbox.oldestArrival, oldestArrival(inBatch: waitingInBatch)].compactMap(\.self).min()
         return CoordinatorSnapshot.Mailbox(
             waiting: mailbox.messageCount - mailbox.takenCount + waitingInBatch + mailbox.reservationCount,
             running: running + min(atOnce, 1),
             oldestWaiting: oldest.map { max(.now - $0, .zero) },
-            handled: mailbox.handled
+            handled: mailbox.handled,
+            stuck: hasExtras ? extras.stuck.count { $0.culprit == nil } : 0
         )
     }
+
+    private var runningMessages: Int { handlers.running.values.count { $0.envelope.map { !$0.isStreamOfEvents } ?? false } }
+
+    /// The number of messages that have left the queue, and that rows which don't await handle one after the other.
+    var messagesAtOnce: Int { max(mailbox.takenCount - runningMessages, 0) }
 
     /// Returns the time of arrival of the oldest among the messages at the end of the batch that begins at the moment.
     private func oldestArrival(inBatch count: Int) -> MonotonicTime? {
@@ -82,7 +88,8 @@ extension CoordinatorSnapshot.Mailbox {
             waiting: waiting.addingSaturating(other.waiting),
             running: running.addingSaturating(other.running),
             oldestWaiting: [oldestWaiting, other.oldestWaiting].compactMap(\.self).max(),
-            handled: handled.addingSaturating(other.handled)
+            handled: handled.addingSaturating(other.handled),
+            stuck: stuck.addingSaturating(other.stuck)
         )
     }
 }

@@ -85,11 +85,9 @@ extension Node {
             return (task, state.life.cancelsHandlers, isObserved, goesOn ? state.handlers.addDraining() : nil)
         }
         if let next { goOn(next, rest, on: instance) }
-        if let task {
-            item.envelope?.work(.task(task))
-            if isCancelled { task.cancel() }
-        }
-        return HandlerScope.of(self, handling: item.envelope, isObserved: isObserved)
+        if isCancelled { task?.cancel() }
+        if let envelope = item.envelope, !envelope.begin(.handler(number)) { cancel(number, of: envelope) }
+        return HandlerScope.of(self, handling: item.envelope, as: number, isObserved: isObserved)
     }
 
     /// Begins the items that are left, in a task that runs on the coordinator's executor after the present one.
@@ -121,13 +119,10 @@ extension Node {
 
     /// Assigns the task of a draining, whose handler may have begun already.
     private func own(_ task: Task<Void, Never>, asDraining number: UInt64) {
-        let (handler, isCancelled) = state.withLock { state -> (Handler?, Bool) in
+        let isCancelled = state.withLock { state -> Bool in
             if state.handlers.draining == number { state.handlers.drainingTask = task }
-            guard state.handlers.running[number] != nil else { return (nil, false) }
-            state.handlers.running[number]?.task = task
-            return (state.handlers.running[number], state.life.cancelsHandlers)
+            return state.handlers.own(task, number) || state.handlers.running[number] != nil && state.life.cancelsHandlers
         }
-        handler?.envelope?.work(.task(task))
         if isCancelled { task.cancel() }
     }
 }

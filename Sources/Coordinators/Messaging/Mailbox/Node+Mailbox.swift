@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import Logging
+import Synchronization
 
 extension Node {
     /// Takes a message for one of this coordinator's rows.
@@ -13,6 +14,7 @@ extension Node {
         }
         if let inline = row.inline, answer(envelope, row, inline) { return }
         let isFromSubtree = isFromSubtree(envelope)
+        envelope.noteTaker(self)
         let (admission, draining, mustLearn) = state.withLock { state -> (Mailbox.Admission?, Draining?, Bool) in
             switch state.life.phase {
             case .starting, .active: break
@@ -51,7 +53,10 @@ extension Node {
         }
         let (admissions, draining) = state.withLock { state -> ([Mailbox.Admission]?, Draining?) in
             guard state.life.phase == .starting || state.life.phase == .active else { return (nil, nil) }
-            let admissions = envelopes.map { state.mailbox.take($0, row, isFromSubtree: isFromSubtree($0), isNeeding: false) }
+            let admissions = envelopes.map { envelope in
+                envelope.noteTaker(self)
+                return state.mailbox.take(envelope, row, isFromSubtree: isFromSubtree(envelope), isNeeding: false)
+            }
             return (admissions, state.drainingToBegin())
         }
         guard let admissions else { return envelopes.forEach { accept($0, row) } }
@@ -191,6 +196,7 @@ extension Node {
     }
 
     func conclude(_ envelope: Envelope, _ row: MessageRow, _ result: Result<Answer, any Error>) {
+        if envelope.isStuck.load(ordering: .relaxed) { noteUnstuck(envelope) }
         switch result {
         // A one-way message was accepted before its handler began, unless the handler intercepts.
         case .success where envelope.isOneWay && !row.isInterceptor: break
@@ -246,14 +252,17 @@ extension Node {
 
     func ended(_ item: Mailbox.Item, _ handler: UInt64? = nil, _ scope: HandlerScope? = nil, isHandled: Bool = true) {
         let wasWaiting = scope?.end() == true
-        let (draining, handled, idle, former) = state.withLock { state in
+        let (draining, handled, idle, former, isAnyStuck) = state.withLock { state in
             state.mailbox.ended(item, isHandled: isHandled)
             // Released outside the lock.
             let former = handler.flatMap { state.handlers.running.removeValue(forKey: $0) }
             if wasWaiting { state.mailbox.handlerWaitsNoMore() }
-            return (state.drainingToBegin(), state.takeEndedDrainWaits(at: path), state.takeIdleWaiters(), former)
+            let isAnyStuck = state.hasExtras && !state.extras.stuck.isEmpty
+            return (state.drainingToBegin(), state.takeEndedDrainWaits(at: path), state.takeIdleWaiters(), former, isAnyStuck)
         }
         _ = former
+        // The verdict may have come while the handler ended.
+        if isAnyStuck, let envelope = item.envelope { noteUnstuck(envelope) }
         if let draining { begin(draining) }
         for wait in handled { wait.end.settle(()) }
         for waiter in idle { waiter.resume() }

@@ -1,0 +1,152 @@
+import ConcurrencySupport
+import Logging
+import Synchronization
+
+/// The watch over the handlers of a process whose messages were cancelled: one that runs on for its type's ``Coordinator/cancellationGrace`` is
+/// stuck.
+///
+/// The timers' thread looks and decides, since a handler may block all threads on which tasks run. It looks only while such a handler runs: a
+/// message that isn't cancelled costs nothing here.
+final class HandlerWatch: Sendable {
+    /// A handler whose message was cancelled.
+    struct Subject: Sendable {
+        weak let node: Node?
+        let envelope: Envelope
+        /// The number of the handler; `nil`: a row that doesn't await, which runs in a task with others.
+        let handler: UInt64?
+
+        init(node: Node, envelope: Envelope, handler: UInt64?) { (self.node, self.envelope, self.handler) = (node, envelope, handler) }
+    }
+
+    private struct Entry: Sendable {
+        let subject: Subject
+        let grace: Duration
+        /// The time at which the handler was cancelled, or has stopped waiting for a child, as the process has been awake.
+        var since: Duration
+        /// What tells whose executor runs nothing, asked shortly before the verdict.
+        var probes: [Probe]?
+    }
+
+    /// A coordinator, and whether its executor has run a job.
+    private final class Probe: Sendable {
+        let node: Node
+        let isAnswered = Atomic(false)
+
+        init(_ node: Node) { self.node = node }
+    }
+
+    private struct State {
+        var entries: [Entry] = []
+        var awake = AwakeTime()
+        var isLooking = false
+    }
+
+    /// A handler that is stuck.
+    struct Verdict: Sendable {
+        /// The coordinator that is to blame.
+        let node: Node
+        let message: MessageInfo
+        let grace: Duration
+
+        /// What has happened, in words.
+        var description: String {
+            "a handler of \(message.name) at \(message.path), asked by \(message.sender), has run on for \(grace) past its cancellation"
+        }
+    }
+
+    private let time: TimeSource
+    private let state = Lock(State())
+    private let decided = Lock<(@Sendable (Verdict) -> Void)?>(nil)
+
+    init(_ time: TimeSource) { self.time = time }
+
+    /// Sets the function that takes the verdicts, on the timers' thread, which it must not block.
+    func whenDecided(_ function: @escaping @Sendable (Verdict) -> Void) { decided.withLock { $0 = function } }
+
+    /// Watches a handler from now on.
+    func add(_ subject: Subject) {
+        guard let grace = subject.node?.type.cancellationGrace else { return }
+        let begins = state.withLock { state in
+            state.awake.pass(until: time.now)
+            state.entries.append(Entry(subject: subject, grace: grace, since: state.awake.elapsed))
+            defer { state.isLooking = true }
+            return !state.isLooking
+        }
+        if begins { lookLater() }
+    }
+
+    private func lookLater() { _ = time.schedule(at: time.now + AwakeTime.step) { [weak self] in self?.look() } }
+
+    private func look() {
+        let (entries, now) = state.withLock { state in
+            state.awake.pass(until: time.now)
+            defer { state.entries = [] }
+            return (state.entries, state.awake.elapsed)
+        }
+        let rest = entries.compactMap { judge($0, now) }
+        let goesOn = state.withLock { state in
+            state.entries += rest
+            state.isLooking = !state.entries.isEmpty
+            if !state.isLooking { state.awake.rest() }
+            return state.isLooking
+        }
+        if goesOn { lookLater() }
+    }
+
+    /// - Returns: The handler as it's to be watched on; `nil` when it has ended, or is stuck.
+    private func judge(_ entry: Entry, _ now: Duration) -> Entry? {
+        guard let node = entry.subject.node else { return nil }
+        var entry = entry
+        switch node.overrun(of: entry.subject) {
+        case .ended: return nil
+        case .waitingForChild: (entry.since, entry.probes) = (now, nil)
+        case .running: break
+        }
+        let overrun = now - entry.since
+        guard overrun >= entry.grace, let probes = entry.probes else {
+            if entry.probes == nil, overrun >= entry.grace - AwakeTime.step * 3 { entry.probes = probe(node) }
+            return entry
+        }
+        decide(entry, node, probes)
+        return nil
+    }
+
+    /// Asks the executors of the coordinators in one of whose rows a handler may be.
+    private func probe(_ node: Node) -> [Probe] {
+        // Nothing blocks the only thread of a virtual time.
+        guard time.virtual == nil else { return [] }
+        let probes = node.callable.map { Probe($0) }
+        for probe in probes { Task.detached { await probe.node.passExecutor { probe.isAnswered.store(true, ordering: .relaxed) } } }
+        return probes
+    }
+
+    private func decide(_ entry: Entry, _ node: Node, _ probes: [Probe]) {
+        // A handler that blocks its own coordinator, or all threads, waits for no other. One that waits in a row above leaves its own free, and
+        // that row isn't one of a message from the mailbox.
+        let isOwnFree = probes.first?.isAnswered.load(ordering: .relaxed) == true
+        let culprit = probes.dropFirst().first { !$0.isAnswered.load(ordering: .relaxed) && !$0.node.handlesAnyAtOnce }
+        let other = isOwnFree ? culprit?.node : nil
+        guard node.noteStuck(entry.subject, culprit: other) else { return }
+        let message = MessageInfo(entry.subject.envelope, handledBy: node)
+        decided.withLock { $0 }?(Verdict(node: other ?? node, message: message, grace: entry.grace))
+    }
+}
+
+/// The time for which a process has been awake, in steps.
+///
+/// A step that takes longer than it should shows that the process was stopped, by a signal, a debugger or its machine, or got no processor: of
+/// such a step only a part counts.
+struct AwakeTime {
+    static let step = Duration.milliseconds(50)
+
+    private(set) var elapsed = Duration.zero
+    private var latest: MonotonicTime?
+
+    mutating func pass(until now: MonotonicTime) {
+        if let latest { elapsed += min(max(now - latest, .zero), Self.step * 2) }
+        latest = now
+    }
+
+    /// Notes that nothing is measured until the next step begins.
+    mutating func rest() { latest = nil }
+}

@@ -87,9 +87,9 @@ public struct CoordinatorSnapshot: Sendable, Hashable {
     public var lastExit: ExitReason?
     /// Whether the coordinator's process didn't answer in time, so that its children are unknown.
     public var isUnresponsive = false
-    /// The time for which the executor of the worker's process has left a ping unanswered.
+    /// The time for which the executor of the worker's first coordinator has left a ping unanswered.
     ///
-    /// All threads of the executor are busy or blocked then. `nil` when it answers, and of a coordinator that isn't a worker's first. A silence of less than three seconds, or three tenths of ``CoordinatorRuntime/Options/heartbeatTimeout`` if that is less, isn't shown.
+    /// One of the coordinator's rows is busy or blocked then, or all threads of the process are. `nil` when it answers, and of a coordinator that isn't a worker's first. A silence of less than three seconds, or three tenths of ``CoordinatorRuntime/Options/heartbeatTimeout`` if that is less, isn't shown.
     public var executorSilence: Duration?
     /// The messages of the coordinator; `nil` when they aren't known: of a program, of a coordinator that isn't running, and of one whose
     /// process doesn't answer, or doesn't tell.

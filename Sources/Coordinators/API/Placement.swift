@@ -22,7 +22,7 @@ public struct Placement: Sendable, Hashable {
     ///   - spares: The number of processes that are kept started and waiting, so that a restart takes one instead of spawning.
     ///   - recycling: The rules for replacing the process by a fresh one without a failure; none by default.
     ///   - memoryLimit: The bytes of memory (`RLIMIT_DATA`) beyond which the kernel refuses the process more; unlimited by default.
-    ///   - hang: The response to an executor that runs nothing any more; it's reported by default.
+    ///   - hang: The response to a coordinator whose executor runs nothing any more; it's reported by default.
     ///   - overlaps: Whether ``CoordinatorRuntime/replace(_:)`` starts the next life before the present one ends, so that the path lives twice
     ///     for a while: only for a coordinator without state of its own. False by default.
     public static func worker(
@@ -37,9 +37,10 @@ public struct Placement: Sendable, Hashable {
     }
 }
 
-/// The response to a worker whose coordinators get no processor time, since all threads of the process's executor are busy or blocked.
+/// The response to a worker whose coordinator gets no processor time, since one of its handlers is busy or blocked without awaiting, or all
+/// threads of the process's executor are.
 ///
-/// The parent has the executor answer a ping every second. A process that is stopped or doesn't read its link is restarted in any case;
+/// The parent has the executor of the worker's first coordinator answer a ping every second. A process that is stopped or doesn't read its link is restarted in any case;
 /// see ``CoordinatorRuntime/Options/heartbeatTimeout``.
 public enum HangResponse: String, Sendable, Hashable, Codable, CaseIterable {
     /// The silence is logged and shown, in ``CoordinatorSnapshot/executorSilence`` and ``CoordinatorHealth/suspicions``: long computations are

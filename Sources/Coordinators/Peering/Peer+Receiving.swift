@@ -261,6 +261,7 @@ extension Peer {
         // No answer is an answer too: the executor doesn't get through with what it has.
         guard admitInspection() else { return }
         tasks.add { [self] in
+            await owner.executorProbed()
             state.withLock { $0.admission.inspections -= 1 }
             send(Frame(.pong(probe), correlation: correlation))
         }

@@ -29,6 +29,8 @@ final class Peer: Sendable {
         var messageDiverted: @Sendable (Outgoing) -> Void = { _ in }
         /// Takes note that a message of the other side for this target was refused after it had been taken.
         var refusedLate: @Sendable (_ target: String) -> Void = { _ in }
+        /// Has the executor run a job on which the coordinators run that the other side probes.
+        var executorProbed: @Sendable () async -> Void = {}
         /// Takes note that the link has closed, after the open asks have ended.
         let closed: @Sendable (LinkError) -> Void
     }

@@ -191,6 +191,8 @@ extension Worker {
 // MARK: - What the parent tells
 
 extension Worker: UplinkOwner {
+    func executorProbed() async { await state.withLock { $0.host }?.coordinator?.passExecutor() }
+
     func frameReceived(_ frame: Frame, on link: Link) {
         switch frame.content {
         case .start(let start): receive(start, frame)

@@ -76,7 +76,7 @@ extension WorkerHost {
             runtime.lives.add(LifeChange(.silent(silence), of: path, incarnation, spawned?.process.identity.processID))
         }
         runtime.logger.warning(
-            "a worker's executor runs nothing: all its threads are busy or blocked",
+            "a worker's executor runs nothing: its coordinator, or all its threads, are busy or blocked",
             metadata: metadata.merging(["silence": "\(runtime.options.heartbeatTimeout)"]) { $1 }
         )
     }

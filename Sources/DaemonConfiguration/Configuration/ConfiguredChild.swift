@@ -113,7 +113,7 @@ public struct ConfiguredWorker: Codable, Hashable, Sendable {
     /// The working directory; nil means the daemon's.
     public var directory: String?
 
-    /// The responses to an executor of the worker that runs nothing any more, since all its threads are busy or blocked.
+    /// The responses to an executor of the worker that runs nothing any more, since its coordinator, or all threads, are busy or blocked.
     public enum HangResponse: String, Codable, Hashable, Sendable, CaseIterable {
         /// The silence is logged and shown.
         case report

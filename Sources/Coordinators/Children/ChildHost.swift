@@ -66,9 +66,6 @@ struct ChildInheritance: Sendable {
     var dependencies = Dependencies()
     /// Whether the life is a restart; the rate of restarts in a process is limited.
     var isRestart = false
-    var spares: SparePool?
-    /// The process that was prepared for this life.
-    var successor: WorkerHost?
     var areEventsWanted = true
     /// Whether the child stands for a worker, and gets only the dependencies that a worker would get.
     var isBehindBorder = false
@@ -77,6 +74,15 @@ struct ChildInheritance: Sendable {
     mutating func renew(_ dependencies: Dependencies) {
         if dependencies.version >= self.dependencies.version { self.dependencies = dependencies }
     }
+}
+
+/// The processes that a new life may begin in.
+///
+/// They are handed over once, and are no part of what a life keeps: a host that kept itself would never be freed, nor its parent.
+struct PreparedProcesses {
+    var spares: SparePool?
+    /// The process that was prepared for this life.
+    var successor: WorkerHost?
 }
 
 /// One life of one child.

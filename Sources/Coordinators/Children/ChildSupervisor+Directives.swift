@@ -55,12 +55,14 @@ extension ChildSupervisor {
         let inheritance = ChildInheritance(
             pauseReasons: slot.value.pauseReasons,
             isRestart: attempt > 0,
-            spares: mayHaveSpares ? slot.value.record.spares : nil,
-            successor: definition.isInWorker ? slot.value.takeSuccessor() : nil,
             areEventsWanted: areEventsWanted(of: slot.value)
         )
+        let processes = PreparedProcesses(
+            spares: mayHaveSpares ? slot.value.record.spares : nil,
+            successor: definition.isInWorker ? slot.value.takeSuccessor() : nil
+        )
         let events = HostEvents(owner: self, life: instance)
-        let host = node.runtime.makeHost(definition, parent: node, inheritance: inheritance, events: events)
+        let host = node.runtime.makeHost(definition, parent: node, inheritance: inheritance, processes: processes, events: events)
         slot.value.phase = .starting(ChildSlot.Life(host: host))
         slot.value.incarnation = incarnation
         if attempt > 0 { slot.value.record.restarts += 1 }

@@ -20,8 +20,11 @@ final class LocalHost: ChildHost {
         var parameters: NodeParameters?
         /// The function that takes the outcome of the start, once.
         var concluded: Conclusion?
-        /// The task of the `start` hook, once it runs, and the timer that ends it.
-        var hook: (task: Task<Void, Never>, timer: Timers.Timer)?
+        /// The task of the `start` hook, once it runs.
+        var hook: Task<Void, Never>?
+        /// The timers that end the hook, by its own time limit and by that of a stop: they keep the coordinator alive, and are cancelled with
+        /// the end of the start.
+        var timers: [Timers.Timer] = []
         /// The shutdown of a stop that was requested meanwhile.
         var shutdown: Shutdown?
         /// The reason of the coordinator's end by itself before the host knew that it was ready.
@@ -33,6 +36,8 @@ final class LocalHost: ChildHost {
         var node: Node?
         /// The end, once it has begun.
         var stop: Node.Stop?
+
+        var beginning: Beginning? { if case .beginning(let beginning) = phase { beginning.value } else { nil } }
     }
 
     let events: HostEvents
@@ -105,18 +110,39 @@ final class LocalHost: ChildHost {
                 }
             }
         }
+        let isUnderWay = limitStart(of: node, to: limit, { $0.hook = hook }, { hook.cancel() }) {
+            CoordinatorError(.startTimedOut, "\(node.path) was not ready within \(limit)")
+        }
+        if isUnderWay, let beginning = state.withLock({ $0.beginning }) { cancelIfStopped(beginning) }
+    }
+
+    /// Has a timer end a start that isn't over by then.
+    ///
+    /// - Parameters:
+    ///   - change: A change of the start's data that goes with it.
+    ///   - cancel: A function that is called after the end, since the error that a cancelled hook throws isn't the reason.
+    /// - Returns: False when the start is over already.
+    @discardableResult
+    private func limitStart(
+        of node: Node,
+        to limit: Duration,
+        _ change: (inout Beginning) -> Void = { _ in },
+        _ cancel: @escaping @Sendable () -> Void = {},
+        error: @escaping @Sendable () -> CoordinatorError
+    ) -> Bool {
         let time = node.runtime.time
         let timer = time.schedule(at: time.now + limit) {
-            // Before the cancellation, because the error that a cancelled hook throws is not the reason.
-            self.conclude(.failure(CoordinatorError(.startTimedOut, "\(node.path) was not ready within \(limit)")), node)
-            hook.cancel()
+            self.conclude(.failure(error()), node)
+            cancel()
         }
-        let beginning = state.withLock { state -> Beginning? in
-            guard case .beginning(let beginning) = state.phase else { return nil }
-            beginning.value.hook = (hook, timer)
-            return beginning.value
+        let isUnderWay = state.withLock { state -> Bool in
+            guard case .beginning(let beginning) = state.phase else { return false }
+            beginning.value.timers.append(timer)
+            change(&beginning.value)
+            return true
         }
-        if let beginning { cancelIfStopped(beginning) } else { time.cancel(timer) }
+        if !isUnderWay { time.cancel(timer) }
+        return isUnderWay
     }
 
     /// Creates the coordinator under one lock: dependencies arrive either before, and are among the parameters, or after, and go to the
@@ -168,7 +194,7 @@ final class LocalHost: ChildHost {
         }
         // The phase has changed: from now on no other thread uses the box.
         guard let beginning, let concluded = beginning.value.concluded else { return }
-        if let timer = beginning.value.hook?.timer { node.runtime.time.cancel(timer) }
+        for timer in beginning.value.timers { node.runtime.time.cancel(timer) }
         let shutdown = beginning.value.shutdown
         if case .success = result, shutdown == nil {
             if let earlyEnd = beginning.value.earlyEnd { endByItself(earlyEnd) }
@@ -185,10 +211,8 @@ final class LocalHost: ChildHost {
     /// Cancels the hook of a start that is to stop; a hook that ignores its cancellation is abandoned when the grace is over.
     private func cancelIfStopped(_ beginning: Beginning) {
         guard let hook = beginning.hook, let shutdown = beginning.shutdown, let node = coordinator else { return }
-        hook.task.cancel()
-        guard let grace = shutdown.grace else { return }
-        let time = node.runtime.time
-        _ = time.schedule(at: time.now + grace) { self.conclude(.failure(CoordinatorError.hasStopped(node.path)), node) }
+        hook.cancel()
+        if let grace = shutdown.grace { limitStart(of: node, to: grace) { CoordinatorError.hasStopped(node.path) } }
     }
 
     func stop(_ shutdown: Shutdown) {

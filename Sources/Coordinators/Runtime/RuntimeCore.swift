@@ -150,6 +150,7 @@ final class RuntimeCore: Sendable {
         _ definition: ChildDefinition,
         parent: Node,
         inheritance: ChildInheritance,
+        processes: PreparedProcesses,
         events: consuming HostEvents
     ) -> any ChildHost {
         let path = parent.path.appending(definition.key)
@@ -187,9 +188,9 @@ final class RuntimeCore: Sendable {
                     events: events,
                     inheritance: inheritance
                 )
-                if let successor = inheritance.successor, successor.assign(assignment) { return successor }
+                if let successor = processes.successor, successor.assign(assignment) { return successor }
                 let host =
-                    inheritance.spares?.take()
+                    processes.spares?.take()
                     ?? WorkerHost(program, plan, path: path, parent: parent, orphan: takePromised(at: path))
                 host.assign(assignment)
                 return host

@@ -41,6 +41,16 @@ package struct ChildSpecification: Sendable, Hashable {
         set { rules.restartLimits = newValue }
     }
 
+    /// The child's place in the order in which its supervisor stops its children when it ends; of the policy's ``SupervisionPolicy/StopOrder``
+    /// depends whether it counts.
+    package var stopPlace: StopPlace {
+        get { rules.stopPlace }
+        set {
+            // Most children's starts set this, and need no comparison of all rules.
+            if case .standard = storedRules, newValue == .unordered { storedRules = .standardOutside } else { rules.stopPlace = newValue }
+        }
+    }
+
     private var rules: ChildRules {
         get { storedRules.rules }
         set { storedRules = ChildRules.Storage(newValue) }
@@ -55,7 +65,8 @@ package struct ChildSpecification: Sendable, Hashable {
         shutdown: Shutdown = .timeout(.seconds(5)),
         isSignificant: Bool = false,
         isRetriedAtFirstStart: Bool = false,
-        restartLimits: RestartLimits? = nil
+        restartLimits: RestartLimits? = nil,
+        stopPlace: StopPlace = .chained
     ) {
         self.id = id
         let rules = ChildRules(
@@ -63,7 +74,8 @@ package struct ChildSpecification: Sendable, Hashable {
             shutdown: shutdown,
             isSignificant: isSignificant,
             isRetriedAtFirstStart: isRetriedAtFirstStart,
-            restartLimits: restartLimits
+            restartLimits: restartLimits,
+            stopPlace: stopPlace
         )
         storedRules = ChildRules.Storage(rules)
     }
@@ -74,13 +86,18 @@ private struct ChildRules: Sendable, Hashable {
     /// The rules in a box, which most children don't need, because theirs are the standard ones: their specifications take little room.
     indirect enum Storage: Sendable, Hashable {
         case standard
+        /// Those of a child outside of the chain that are standard otherwise.
+        case standardOutside
         case own(ChildRules)
 
-        init(_ rules: ChildRules) { self = rules == ChildRules() ? .standard : .own(rules) }
+        init(_ rules: ChildRules) {
+            self = rules == ChildRules() ? .standard : rules == ChildRules(stopPlace: .unordered) ? .standardOutside : .own(rules)
+        }
 
         var rules: ChildRules {
             switch self {
             case .standard: ChildRules()
+            case .standardOutside: ChildRules(stopPlace: .unordered)
             case .own(let rules): rules
             }
         }
@@ -91,6 +108,7 @@ private struct ChildRules: Sendable, Hashable {
     var isSignificant = false
     var isRetriedAtFirstStart = false
     var restartLimits: RestartLimits?
+    var stopPlace = StopPlace.chained
 }
 
 extension ChildSpecification {

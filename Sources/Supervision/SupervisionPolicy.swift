@@ -13,6 +13,8 @@ public struct SupervisionPolicy: Sendable, Hashable, Codable {
     public var backoff: Backoff
     /// The rule for when the supervisor ends because its significant children have ended.
     public var autoShutdown: AutoShutdown
+    /// The rule for which children wait for which when the supervisor ends.
+    public var stopOrder: StopOrder
 
     /// Creates a policy.
     ///
@@ -22,13 +24,15 @@ public struct SupervisionPolicy: Sendable, Hashable, Codable {
         intensity: Int = 5,
         period: Duration = .seconds(60),
         backoff: Backoff = Backoff(),
-        autoShutdown: AutoShutdown = .never
+        autoShutdown: AutoShutdown = .never,
+        stopOrder: StopOrder = .chainOfStart
     ) {
         self.strategy = strategy
         self.intensity = intensity
         self.period = period
         self.backoff = backoff
         self.autoShutdown = autoShutdown
+        self.stopOrder = stopOrder
     }
 
     /// Checks that the numbers make sense together.

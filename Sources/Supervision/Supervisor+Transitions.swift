@@ -11,6 +11,7 @@ extension Supervisor {
     mutating func observe(_ id: String, _ incarnation: Incarnation, _ occurrence: Occurrence) {
         guard let child = table[id], child.state.incarnation == incarnation else { return }
         transition(child, occurrence)
+        stopFollowers(of: id)
     }
 
     /// Handles a request.

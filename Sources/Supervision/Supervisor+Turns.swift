@@ -1,6 +1,6 @@
-/// Actions on several children, one after the other.
+/// Actions on several children, in their order.
 extension Supervisor {
-    /// Stops all children, the latest first, and then ends the supervisor.
+    /// Stops all children by their partial order, and then ends the supervisor.
     ///
     /// Children that are still starting are asked to stop at once: they would be ready one after the other before their turns came.
     ///
@@ -8,17 +8,23 @@ extension Supervisor {
     /// under way into a requested end.
     mutating func end(_ ending: Ending) {
         switch (course, ending) {
-        case (.ended, _), (.ending, .escalated), (.ending, .automatic), (.ending(_, .terminated), .terminated):
+        case (.ended, _), (.ending, .escalated), (.ending, .automatic), (.ending(.terminated), .terminated):
             break
-        case (.ending(let turns, .escalated), .terminated), (.ending(let turns, .automatic), .terminated):
-            course = .ending(turns, ending)
+        case (.ending(.escalated), .terminated), (.ending(.automatic), .terminated):
+            course = .ending(ending)
         case (.steady, _), (.stoppingSiblings, _), (.startingSiblings, _):
-            let all = ids
-            course = .ending(Turns(all.reversed()), ending)
-            for id in all.reversed() {
-                cancelStarts(of: id)
-            }
+            let all = Array(table.inOrder).reversed() as [Child]
+            course = .ending(ending)
+            stops = Stops(all, isChain: policy.stopOrder == .chain)
+            for child in all { cancelStarts(of: child.id) }
+            for child in all where stops.mayStop(child.id) { _ = hasEnded(child.id, elseStopThen: .stop) }
         }
+    }
+
+    /// Stops the children that have waited for one that has ended, if the supervisor ends.
+    mutating func stopFollowers(of id: String) {
+        guard case .ending = course, table[id]?.state.incarnation == nil else { return }
+        for follower in stops.noteEnd(of: id) { _ = hasEnded(follower, elseStopThen: .stop) }
     }
 
     /// Stops a child that is starting, and cancels its waiting restarts.
@@ -133,8 +139,13 @@ extension Supervisor {
             case .steady, .ended:
                 return
 
-            case .ending(var turns, let ending):
-                guard let id = turns.current else {
+            case .ending(let ending):
+                guard stops.outside.isEmpty else {
+                    // Edges that form a circle hold nothing back.
+                    if count(in: .stopping) == 0 { for id in stops.takeWaiting() { _ = hasEnded(id, elseStopThen: .stop) } }
+                    return
+                }
+                guard let id = stops.chain.current else {
                     course = .ended
                     switch ending {
                     case .escalated(let reason): directives.append(.escalate(reason))
@@ -144,8 +155,7 @@ extension Supervisor {
                     return
                 }
                 guard hasEnded(id, elseStopThen: .stop) else { return }
-                turns.advance()
-                course = .ending(turns, ending)
+                stops.chain.advance()
 
             case .stoppingSiblings(var turns, let siblings):
                 guard let id = turns.current else {

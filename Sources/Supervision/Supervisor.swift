@@ -8,9 +8,10 @@
 /// that is over are ignored, and so are requests about unknown ids.
 ///
 /// - Guarantees: At most one incarnation per id is alive at any time. When the supervisor ends, children that are still starting are
-///   stopped at once, since no order is guaranteed for a child that was never ready, and the others one at a time in reverse start order. A
-///   request to stop wins over a start, a backoff and a restart that is under way. The supervisor ends once, and gives no directives after
-///   that.
+///   stopped at once, since no order is guaranteed for a child that was never ready, and the others by a partial order, ``StopPlace``: those
+///   outside of the chain together, then those of the chain one at a time in reverse start order. A restart of siblings stops them one at a
+///   time in reverse start order, whatever their places. A request to stop wins over a start, a backoff and a restart that is under way. The
+///   supervisor ends once, and gives no directives after that.
 /// - Cost: An event costs O(log n) at most, except those that concern all children: the supervisor's end, and a restart of siblings.
 /// - Memory: A supervisor keeps the incarnations of its children and of at most 1,024 removed ids; beyond that new ids begin above 1.
 ///
@@ -25,26 +26,9 @@ package struct Supervisor: Sendable {
         /// The same children are being started again. Can transition to: steady, stoppingSiblings, ending.
         case startingSiblings(Turns, at: Duration)
         /// All children are being stopped. Can transition to: ended.
-        case ending(Turns, Ending)
+        case ending(Ending)
         /// No child lives, and no event has an effect any more. Can transition to: nothing.
         case ended
-    }
-
-    /// Children whose turns come one after the other.
-    struct Turns: Sendable {
-        private let ids: [String]
-        private var position = 0
-
-        init(_ ids: [String]) {
-            self.ids = ids
-        }
-
-        var current: String? { position < ids.count ? ids[position] : nil }
-        var remaining: ArraySlice<String> { ids[position...] }
-
-        mutating func advance() {
-            position += 1
-        }
     }
 
     /// The children that are restarted together, and when.
@@ -71,6 +55,8 @@ package struct Supervisor: Sendable {
     let isolatesFailures: Bool
     var table = Children()
     var course = Course.steady
+    /// The stops of the supervisor's end; empty before.
+    var stops = Stops()
     /// The restarts that are counted together.
     var window = RestartWindow()
     /// The restarts of children that are counted separately.

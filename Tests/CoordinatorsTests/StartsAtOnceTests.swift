@@ -102,7 +102,7 @@ struct StartsAtOnceTests {
             try await context.restart("known")
             #expect(context.child("known")?.state == .paused)
             let node = try #require((try context.node.children.host(of: "known") as? LocalHost)?.coordinator)
-            #expect(node.isPaused && node.state.withLock { $0.mailbox.isPaused })
+            #expect(node.situation.isPaused && node.state.withLock { $0.mailbox.isPaused })
         }
     }
 

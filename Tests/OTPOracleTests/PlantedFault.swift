@@ -16,6 +16,7 @@ enum PlantedFault: String, CaseIterable {
     case forgetsStoppedChildren
     case retriesFirstStarts
     case stopsInStartOrder
+    case endsTheChainFirst
     case neverGivesUp
     case countsItsEndAsAFailure
 
@@ -30,6 +31,7 @@ enum PlantedFault: String, CaseIterable {
         case .endsAfterAnySignificantChild: policy { if $0.autoShutdown == .allSignificant { $0.autoShutdown = .anySignificant } }
         case .ignoresSignificance: specification { $0.isSignificant = false }
         case .keepsTemporaryChildren: specification { if $0.restart == .temporary { $0.restart = .transient } }
+        case .endsTheChainFirst: specification { $0.stopPlace = $0.stopPlace == .chained ? .unordered : .chained }
         case .retriesFirstStarts: specification { $0.isRetriedAtFirstStart = true }
         case .restartsTransientChildrenAlways: end { $0 == .normal ? .failed("x") : $0 }
         case .leavesTransientChildrenAlways: end { $0 == .failed("x") ? .normal : $0 }

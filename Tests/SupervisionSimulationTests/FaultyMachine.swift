@@ -11,6 +11,8 @@ enum FaultyMachine: String, CaseIterable {
     case countsARestartTooLittle
     /// At the end children are stopped in start order.
     case stopsInStartOrder
+    /// At the end the chain is stopped together with what is outside of it.
+    case knowsNoChain
     /// A start has the number of an earlier life.
     case repeatsAnIncarnation
     /// It gives up and tells nobody.
@@ -76,6 +78,12 @@ enum FaultyMachine: String, CaseIterable {
                     }
                     return directive
                 }
+            }
+        case .knowsNoChain:
+            return { supervisor, event, now in
+                guard case .startRequested(var specification) = event else { return supervisor.handle(event, now: now) }
+                specification.stopPlace = .unordered
+                return supervisor.handle(.startRequested(specification), now: now)
             }
         case .repeatsAnIncarnation:
             return { supervisor, event, now in

@@ -74,7 +74,7 @@ extension ConfiguredSupervisor {
     }
 
     /// Takes over another policy of supervision.
-    nonisolated func take(_ supervision: SupervisionPolicy) throws { try context.supervise(by: supervision) }
+    nonisolated func take(_ supervision: SupervisionPolicy) throws { try context.supervise(by: supervision.ofFile) }
 
     /// Stops a child, and forgets it.
     nonisolated func remove(_ key: String) async throws { try await context.remove(key) }
@@ -187,5 +187,14 @@ extension ConfiguredSupervisor {
             )
             try? await context.stop(other)
         }
+    }
+}
+
+extension SupervisionPolicy {
+    /// The policy for children of a file: all of them end in the reverse of the file's order, whenever they were started.
+    var ofFile: SupervisionPolicy {
+        var policy = self
+        policy.stopOrder = .chain
+        return policy
     }
 }

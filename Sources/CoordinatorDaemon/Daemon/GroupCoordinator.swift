@@ -19,7 +19,7 @@ actor GroupCoordinator: ConfiguredSupervisor {
     }
 
     func start() async throws {
-        try context.supervise(by: children.supervision)
+        try take(children.supervision)
         beginChildren()
     }
 

@@ -34,7 +34,9 @@ extension ChildSupervisor {
         mutateAndPerform { state in
             guard state.phase == .open, state.machine.state(of: definition.key) != nil else { return false }
             state.slots.with(definition.key) { $0.tenancy.definition = definition }
-            state.feed(.specificationChanged(definition.specification))
+            var specification = definition.specification
+            specification.stopPlace = state.machine.specification(of: definition.key)?.stopPlace ?? .unordered
+            state.feed(.specificationChanged(specification))
             return true
         }
     }

@@ -62,8 +62,8 @@ extension ChildSupervisor {
         var agreed: ChildDefinition?
         while true {
             let finding = mutateAndPerform { state in
-                // The pause is read under this lock, so that a later pause finds the child among those to be paused.
-                state.request(definition, purpose, agreed, isPaused: node.isPaused, of: self)
+                // The situation is read under this lock, so that a later pause finds the child among those to be paused.
+                state.request(definition, purpose, agreed, under: node.situation, of: self)
             }
             switch finding {
             case .refused(let error): throw error
@@ -242,7 +242,7 @@ extension ChildSupervisor.State {
         _ definition: ChildDefinition,
         _ purpose: ChildSupervisor.Purpose,
         _ agreed: ChildDefinition?,
-        isPaused: Bool,
+        under parent: Node.Situation,
         of supervisor: ChildSupervisor
     ) -> ChildSupervisor.Finding {
         let key = definition.key
@@ -258,7 +258,7 @@ extension ChildSupervisor.State {
         let (slot, former) = living.map { ($0, nil) } ?? slots.begin(definition, in: known)
         if living == nil {
             let inherited = supervisor.node.runtime.inheritance?.takePause(of: supervisor.node.path.appending(key)) ?? []
-            slot.value.renew(pausedFor: inherited.union(isPaused ? .cascade : []), by: purpose.initiator)
+            slot.value.renew(pausedFor: inherited.union(parent.isPaused ? .cascade : []), by: purpose.initiator)
             handOverEarlyMessages(to: slot)
         }
         if case .run(let end, _, _) = purpose {
@@ -271,7 +271,9 @@ extension ChildSupervisor.State {
             let path = supervisor.node.path.appending(key)
             machine.continueNumbering(of: key, after: supervisor.node.runtime.begin(definition, at: path))
         }
-        let decided = machine.handle(.startRequested(definition.specification), now: time.now.sinceOrigin)
+        var specification = definition.specification
+        specification.stopPlace = stopPlace(of: key, present, under: parent)
+        let decided = machine.handle(.startRequested(specification), now: time.now.sinceOrigin)
         // The usual decision is carried out by this thread: the children of a burst of starts don't wait for one another. It must not
         // overtake others, which may concern the former life of the key.
         if outbox.isIdle, definition.isInProcess, decided.count == 1, case .start(_, let incarnation, let attempt) = decided[0] {
@@ -280,6 +282,17 @@ extension ChildSupervisor.State {
         outbox.add(decided)
         guard case .start = purpose else { return .requested(tenancy: tenancy, nil, former: former) }
         return .requested(tenancy: tenancy, slot.value.awaitStart(), former: former)
+    }
+
+    /// Returns the place of a child in the order of stops: one that was stopped, and not removed, keeps its own; the members of a pool have
+    /// no order.
+    private func stopPlace(of key: String, _ present: ChildState?, under parent: Node.Situation) -> StopPlace {
+        switch present {
+        case .starting, .running, .waiting, .stopped, .stopping(_, then: .stop), .stopping(_, then: .start),
+            .stopping(_, then: .restartWithSiblings):
+            machine.specification(of: key)?.stopPlace ?? .unordered
+        case .stopping(_, then: .remove), nil: parent.isStarting ? .chained : .unordered
+        }
     }
 
     /// Returns what is in the way of a request; `nil` if nothing is.

@@ -76,7 +76,7 @@ final class ChildSupervisor: Sendable {
         try state.withLock { try $0.slots.with(key, body) }
     }
 
-    /// Ends all children in reverse start order, and returns when nothing is left of them.
+    /// Ends all children in the order of the policy, and returns when nothing is left of them.
     ///
     /// - Parameter stop: The end of the coordinator itself.
     func shutDown(within stop: Node.Stop) async {
@@ -104,7 +104,7 @@ final class ChildSupervisor: Sendable {
     func hasten(_ shutdown: Shutdown) {
         let hosts = state.withLock { state -> [any ChildHost] in
             state.haste = state.hastened(shutdown)
-            // The other children are stopped in their turn, unless there is no time for turns.
+            // The others of the chain are stopped in their turn, unless there is no time for turns.
             let ending = state.machine.ids.filter { shutdown.grace == .zero || state.isEnding($0) }.compactMap { state.host(of: $0) }
             return ending + state.leaving
         }

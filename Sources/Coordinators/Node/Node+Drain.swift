@@ -4,7 +4,7 @@ extension Node {
     /// Finishes what the coordinator and those below it have taken, if the stop says so, until the time for that is over.
     ///
     /// First the messages from outside of the subtree end, because their handlers may need the children; then the children drain and
-    /// stop, in reverse start order, and may ask this coordinator meanwhile; then the messages end that they have sent.
+    /// stop, in the order of their stops, and may ask this coordinator meanwhile; then the messages end that they have sent.
     func drain(for stop: Stop) async {
         guard let time = stop.drain, beginDrain(stop) else { return }
         stop.grace.begin()

@@ -91,7 +91,7 @@ extension Node {
         if mustCancel { task.cancel() }
     }
 
-    /// Ends the subtree: what was taken, if the stop drains, children in reverse start order, then the handlers, then the `stopped` hook if
+    /// Ends the subtree: what was taken, if the stop drains, children in the order of the policy, then the handlers, then the `stopped` hook if
     /// `start` has succeeded.
     ///
     /// The cancelled handlers and the hook after them share the grace, and with the drain and the children if there is a drain.

@@ -1,8 +1,22 @@
 import ConcurrencySupport
 
 extension Node {
-    /// Whether the coordinator is paused, for any reason.
-    var isPaused: Bool { state.withLock { $0.life.phase == .active && !$0.pauseReasons.isEmpty } }
+    /// The situation of a parent when it starts a child.
+    struct Situation {
+        /// Whether the parent is paused, for any reason.
+        let isPaused: Bool
+        /// Whether its `start` hook runs, whose children end in reverse start order; those of a pool have no order.
+        let isStarting: Bool
+    }
+
+    var situation: Situation {
+        state.withLock { state in
+            Situation(
+                isPaused: state.life.phase == .active && !state.pauseReasons.isEmpty,
+                isStarting: state.life.phase == .starting && !type.table.isPool
+            )
+        }
+    }
 
     /// Replaces the reasons for which the coordinator is paused; returns when it and the coordinators below it have followed.
     ///

@@ -116,7 +116,7 @@ public final class CoordinatorRuntime: Service {
         }
     }
 
-    /// Ends the tree in reverse start order, and returns when nothing is left of it, even if another call has begun to end it.
+    /// Ends the tree, and returns when nothing is left of it, even if another call has begun to end it.
     ///
     /// Until then the tree can be described, its coordinators killed one by one, and its end hastened.
     public func stop() async {

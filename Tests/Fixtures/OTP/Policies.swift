@@ -2,7 +2,7 @@ public import Coordinators
 
 /// The policies that the tests need, as values that cross processes and as types.
 ///
-/// Intensity and backoff are out of the way unless the name says otherwise.
+/// Intensity and backoff are out of the way unless the name says otherwise. All children are a chain, as OTP's are, whenever they're started.
 public enum Policies: String, Codable, Sendable, Hashable, CaseIterable {
     case oneForOne, oneForAll, restForOne
     /// With OTP's intensity, 1: the second restart in the period is one too many.
@@ -58,17 +58,17 @@ public enum Policies: String, Codable, Sendable, Hashable, CaseIterable {
     private static func roomy(_ strategy: SupervisionPolicy.Strategy, _ autoShutdown: SupervisionPolicy.AutoShutdown = .never)
         -> SupervisionPolicy
     {
-        SupervisionPolicy(strategy, intensity: 1_000, period: .seconds(60), backoff: .none, autoShutdown: autoShutdown)
+        SupervisionPolicy(strategy, intensity: 1_000, period: .seconds(60), backoff: .none, autoShutdown: autoShutdown, stopOrder: .chain)
     }
 
     /// The period is longer than any test, however busy the machine.
     private static func tight(_ strategy: SupervisionPolicy.Strategy) -> SupervisionPolicy {
-        SupervisionPolicy(strategy, intensity: 1, period: .seconds(600), backoff: .none)
+        SupervisionPolicy(strategy, intensity: 1, period: .seconds(600), backoff: .none, stopOrder: .chain)
     }
 
     private static func looping(_ strategy: SupervisionPolicy.Strategy) -> SupervisionPolicy {
         let backoff = Backoff(minimum: .milliseconds(50), maximum: .milliseconds(50), factor: 1, jitter: 0)
-        return SupervisionPolicy(strategy, intensity: 1_000_000, period: .seconds(60), backoff: backoff)
+        return SupervisionPolicy(strategy, intensity: 1_000_000, period: .seconds(60), backoff: backoff, stopOrder: .chain)
     }
 }
 

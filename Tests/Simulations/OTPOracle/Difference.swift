@@ -38,4 +38,7 @@ package enum Difference: String, Sendable, Hashable, CaseIterable {
     /// Children may stay significant under a policy whose automatic shutdown was turned off; OTP starts them all the same, and refuses
     /// further changes.
     case significanceKept = "Significance that is left over"
+    /// Children outside of the chain end together, before the chain; OTP's end one after the other, in reverse start order. The comparison
+    /// tells ours in OTP's order if none of them outlives a child of the chain: the chain's own order, and the set of all, are compared.
+    case laterChildren = "Later children"
 }

@@ -33,6 +33,10 @@ extension OurTree {
         var answers: [Supervisor.Event] = []
         /// The child whose start was requested, and whose failure is the answer.
         var requested: String?
+        /// The children in start order when the end began.
+        var order: [String] = []
+        /// The ends of children since then, each with what was told of it.
+        var ends: [(id: String, tokens: [String])] = []
         var hasGivenUp = false
         var isFailing = false
         var isBeingStopped = false
@@ -55,7 +59,8 @@ extension OurTree {
 
         /// Hands an event to the machine, for which no time ever passes.
         func handle(_ event: Supervisor.Event) -> [Supervisor.Directive] {
-            mutation?(&machine, event, .zero) ?? machine.handle(event, now: .zero)
+            if !machine.isEnding { order = machine.ids }
+            return mutation?(&machine, event, .zero) ?? machine.handle(event, now: .zero)
         }
 
         /// The children in start order, as OTP's `which_children` and `count_children` show them.

@@ -98,7 +98,11 @@ final class OurTree {
     private func perform(_ directive: Supervisor.Directive, _ node: Node) {
         switch directive {
         case .start(let id, let incarnation, _): start(id, incarnation, node)
-        case .stop(let id, let incarnation, let shutdown): stop(id, incarnation, shutdown, node)
+        case .stop(let id, let incarnation, let shutdown):
+            let count = tokens.count
+            stop(id, incarnation, shutdown, node)
+            // Without those that were starting, which end at once, and of which nothing is told.
+            if node.machine.isEnding, count < tokens.count { node.ends.append((id, Array(tokens[count...]))) }
         case .report(let id, _, .gaveUp):
             node.hasGivenUp = true
             tokens.append("g\(node.group)\(id)")
@@ -118,7 +122,24 @@ final class OurTree {
         return listed.contains(difference)
     }
 
+    /// Tells the ends of children in OTP's order, if they have kept to their partial order.
+    private func arrangeEnds(of node: Node) {
+        guard node.machine.policy.stopOrder != .chain else { return }
+        let isOutside = node.ends.map { end in Place.slot(of: end.id).map { trial.outside.contains(Place(group: node.group, slot: $0)) } }
+        let first = isOutside.firstIndex(of: false) ?? node.ends.count
+        guard !isOutside[first...].contains(true) else { return }
+        var chain = node.ends[first...]
+        var arranged: [String] = []
+        for id in node.order.reversed() {
+            if let end = node.ends[..<first].first(where: { $0.id == id }) { arranged += end.tokens }
+            if node.ends[first...].contains(where: { $0.id == id }) { arranged += chain.removeFirst().tokens }
+        }
+        let told = node.ends.flatMap(\.tokens)
+        if arranged != told, meets(.laterChildren) { tokens.replaceSubrange((tokens.count - told.count)..., with: arranged) }
+    }
+
     private func hasEnded(_ node: Node, _ reason: ExitReason) {
+        arrangeEnds(of: node)
         node.hasEnded = true
         guard nodes[node.group] === node else { return }
         nodes[node.group] = nil

@@ -33,11 +33,18 @@ struct Trial: Sendable {
     var bursts: [Burst] = []
     /// The places whose lives take no notice of a request to stop.
     private(set) var hung: Set<Place> = []
+    /// The places outside of the chain.
+    let outside: Set<Place>
     private let listed: Set<Difference>
 
     /// - Parameter listed: The differences without which the scenario is carried out.
     init(_ scenario: Scenario, listed: Set<Difference>) {
         self.listed = listed
+        outside = Set(
+            scenario.groups.enumerated().flatMap { number, group in
+                group.stopPlaces.indices.filter { group.stopPlaces[$0] != .chained }.map { Place(group: number, slot: $0) }
+            }
+        )
         groups = scenario.groups.map { Group(policy: $0.policy, hosted: $0.hosted) }
         for number in groups.indices { groups[number].policy = plain(groups[number].policy) }
         groups[0].isolatesFailures = scenario.isolatesFailuresAtRoot && !listed.contains(.isolatedRoot)
@@ -90,6 +97,8 @@ struct Trial: Sendable {
 
     private func plain(_ specification: ChildSpecification, at place: Place, mayBeInvalid: Bool = true) -> ChildSpecification {
         var specification = specification
+        // OTP knows no edges.
+        if outside.contains(place) { specification.stopPlace = .unordered }
         if listed.contains(.ownLimits) { specification.restartLimits = nil }
         specification.restartLimits?.period = nil
         if listed.contains(.backoff) { specification.restartLimits?.backoff = nil }

@@ -2,8 +2,15 @@ import Supervision
 
 /// The checks of a supervisor's end, and of its table at any time.
 extension InvariantChecker {
+    /// Returns a child that lives and has to end before another is stopped, where no edge between them says so.
     func laterLife(than slot: Int) -> Int? {
-        order.reversed().prefix { $0 != slot }.first { lines[$0].life != nil }
+        if isOutside(slot) { return nil }
+        return order.first { $0 != slot && lines[$0].life != nil && isOutside($0) }
+            ?? order.reversed().prefix { $0 != slot }.first { lines[$0].life != nil }
+    }
+
+    private func isOutside(_ slot: Int) -> Bool {
+        if stopOrder != .chain, case .outside = lines[slot].stopPlace { true } else { false }
     }
 
     mutating func noteOver() throws(Violation) {
@@ -22,7 +29,9 @@ extension InvariantChecker {
         guard let last = order.last(where: { lines[$0].life != nil }) else {
             throw Violation(hasGivenUp ? .escalation : .quiescence, "no child lives, and the supervisor has not ended")
         }
-        guard lines[last].life?.isToldToStop == true else {
+        // Others are told when those have ended that come before them; which these are is the model's business where there are edges.
+        let outside = order.filter { lines[$0].life != nil && isOutside($0) }
+        guard outside.isEmpty ? lines[last].life?.isToldToStop == true : lines.contains(where: { $0.life?.isToldToStop == true }) else {
             throw Violation(.stopOrder, "\(Place.ids[last]) is the latest of an ending supervisor's children and was not stopped")
         }
     }

@@ -10,6 +10,7 @@ extension InvariantChecker {
             lines[slot].isKnown = true
             lines[slot].isWanted = true
             lines[slot].limits = specification.restartLimits
+            lines[slot].stopPlace = specification.stopPlace
             if lines[slot].life == nil || lines[slot].life?.isToldToStop == true {
                 // One that waits keeps the specification that it has; one that is started now has this.
                 if lines[slot].life != nil { lines[slot].specification = specification }

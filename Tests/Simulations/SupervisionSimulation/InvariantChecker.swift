@@ -36,6 +36,8 @@ struct InvariantChecker: Hashable {
         var specification: ChildSpecification?
         /// The restart limits, which are the same in all specifications of the id here.
         var limits: RestartLimits?
+        /// The place in the order of stops, which is the same in all specifications of the id here.
+        var stopPlace = StopPlace.chained
         /// The child's restarts, if they are counted by themselves.
         var restarts: [Duration] = []
         var highest: Incarnation = 0
@@ -47,6 +49,8 @@ struct InvariantChecker: Hashable {
     /// The known children in start order.
     var order: [Int] = []
     var policy: SupervisionPolicy
+    /// The order of the stops, by the policy with which the end began.
+    var stopOrder: SupervisionPolicy.StopOrder
     let isolatesFailures: Bool
     /// The restarts of the children that are counted together.
     var restarts: [Duration] = []
@@ -64,6 +68,7 @@ struct InvariantChecker: Hashable {
 
     init(_ policy: SupervisionPolicy, isolatesFailures: Bool) {
         self.policy = policy
+        stopOrder = policy.stopOrder
         self.isolatesFailures = isolatesFailures
     }
 
@@ -85,6 +90,7 @@ struct InvariantChecker: Hashable {
             return
         }
         mayComplete = false
+        if !isEnding { stopOrder = policy.stopOrder }
         var stopped: Int?
         var cause = event
         if case .refused = answer.first {

@@ -111,13 +111,13 @@ extension Model {
 
     mutating func end(_ ending: Ending) {
         switch (course, ending) {
-        case (.ended, _), (.ending(_, .terminated), _), (.ending, .escalated), (.ending, .automatic):
+        case (.ended, _), (.ending(_, _, .terminated), _), (.ending, .escalated), (.ending, .automatic):
             return
-        case (.ending(let turns, _), .terminated):
-            course = .ending(turns: turns, ending)
+        case (.ending(let turns, let isChain, _), .terminated):
+            course = .ending(turns: turns, isChain: isChain, ending)
         case (.steady, _), (.stoppingSiblings, _), (.startingSiblings, _):
             let all = children.map(\.id)
-            course = .ending(turns: all.reversed(), ending)
+            course = .ending(turns: all.reversed(), isChain: policy.stopOrder == .chain, ending)
             for id in all.reversed() {
                 guard let index = index(id) else { continue }
                 switch children[index].state {
@@ -127,6 +127,7 @@ extension Model {
                 case .ready, .stopping, .stopped: break
                 }
             }
+            tellNext(all.reversed(), isChain: policy.stopOrder == .chain, breaksCircles: false)
         }
     }
 }

@@ -41,13 +41,11 @@ extension Model {
             switch course {
             case .steady, .ended:
                 return
-            case .ending(let turns, let ending):
-                guard let id = turns.first else {
-                    course = .ended
-                    return expectedDirectives.append(.ended(ending))
-                }
-                guard isGone(id, elseStopThen: .stop) else { return }
-                course = .ending(turns: Array(turns.dropFirst()), ending)
+            case .ending(let turns, let isChain, let ending):
+                tellNext(turns.sorted(), isChain: isChain)
+                guard !turns.contains(where: isAlive) else { return }
+                course = .ended
+                return expectedDirectives.append(.ended(ending))
             case .stoppingSiblings(let turns, let members, let inOrder, let at):
                 guard let id = turns.first else {
                     course = .startingSiblings(turns: inOrder, at: at)
@@ -66,6 +64,27 @@ extension Model {
                 course = .startingSiblings(turns: Array(turns.dropFirst()), at: at)
             }
         }
+    }
+
+    /// Tells the children to stop, in this order, that no other child has to end before.
+    mutating func tellNext(_ ids: [String], isChain: Bool, breaksCircles: Bool = true) {
+        let alive = children.filter(\.isAlive)
+        func others(_ child: Child) -> [String]? {
+            if !isChain, case .outside(let others) = child.specification.stopPlace { others } else { nil }
+        }
+        let outside = alive.filter { others($0) != nil }
+        var next = outside.filter { child in !outside.contains { $0.id != child.id && others($0)?.contains(child.id) == true } }.map(\.id)
+        // Those that wait for one another wait for nothing else.
+        if breaksCircles, !alive.contains(where: \.isStopping), !next.contains(where: isReady) { next = outside.map(\.id) }
+        if outside.isEmpty { next = alive.suffix(1).map(\.id) }
+        for id in ids where next.contains(id) && isReady(id) { if let index = index(id) { tellToStop(index, .stop) } }
+    }
+
+    private func isAlive(_ id: String) -> Bool { index(id).map { children[$0].isAlive } ?? false }
+
+    private func isReady(_ id: String) -> Bool {
+        guard let index = index(id), case .ready = children[index].state else { return false }
+        return true
     }
 
     private mutating func isGone(_ id: String, elseStopThen follow: Follow) -> Bool {

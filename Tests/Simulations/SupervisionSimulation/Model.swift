@@ -31,6 +31,7 @@ struct Model: Hashable {
             case .stopped, .waiting: false
             }
         }
+        var isStopping: Bool { if case .stopping = state { true } else { false } }
         var isActive: Bool {
             switch state {
             case .starting, .ready, .waiting, .stopping(.start), .stopping(.siblings): true
@@ -45,7 +46,8 @@ struct Model: Hashable {
         case steady
         case stoppingSiblings(turns: [String], members: [String], inOrder: [String], at: Duration)
         case startingSiblings(turns: [String], at: Duration)
-        case ending(turns: [String], Ending)
+        /// `turns`: the children that lived when the end began, in reverse start order. `isChain`: whether all of them are a chain.
+        case ending(turns: [String], isChain: Bool, Ending)
         case ended
     }
 
@@ -126,7 +128,7 @@ struct Model: Hashable {
 
     private func invariant(for directive: ExpectedDirective) -> Invariant {
         if case .ended(.automatic) = directive { return .autoShutdown }
-        if case .ending(_, .automatic) = course { return .autoShutdown }
+        if case .ending(_, _, .automatic) = course { return .autoShutdown }
         return .model
     }
 

@@ -26,6 +26,7 @@ extension Scenario {
         }
         for number in groups.indices {
             groups[number].limits = groups[number].hosted.map { _ in Self.limits(&dice) }
+            groups[number].stopPlaces = groups[number].hosted.map { _ in Self.stopPlace(&dice) }
         }
         self.seed = seed
         self.groups = groups
@@ -58,6 +59,11 @@ extension Scenario {
         )
     }
 
+    private static func stopPlace(_ dice: inout SplitMix64) -> StopPlace {
+        if dice.oneIn(2) { return .chained }
+        return .outside(before: dice.oneIn(2) ? [] : [dice.one(of: Place.ids), dice.one(of: Place.ids)])
+    }
+
     private static func backoff(_ dice: inout SplitMix64) -> Backoff {
         let minimum = Int.random(in: 0...500, using: &dice)
         return dice.oneIn(3)
@@ -78,7 +84,8 @@ extension Scenario {
             intensity: dice.one(of: [0, 1, 2, 3, 5, 10, 50]),
             period: .milliseconds(Int.random(in: 1...20_000, using: &dice)),
             backoff: backoff,
-            autoShutdown: dice.one(of: SupervisionPolicy.AutoShutdown.allCases)
+            autoShutdown: dice.one(of: SupervisionPolicy.AutoShutdown.allCases),
+            stopOrder: dice.oneIn(5) ? .chain : .chainOfStart
         )
     }
 
@@ -93,7 +100,8 @@ extension Scenario {
             shutdown: dice.one(of: shutdowns),
             isSignificant: mayBeSignificant && dice.oneIn(2),
             isRetriedAtFirstStart: dice.oneIn(3),
-            restartLimits: groups[place.group].limits[place.slot]
+            restartLimits: groups[place.group].limits[place.slot],
+            stopPlace: groups[place.group].stopPlaces[place.slot]
         )
     }
 

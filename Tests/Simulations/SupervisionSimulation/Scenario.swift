@@ -14,6 +14,8 @@ package struct Scenario: Sendable {
         package var hosted: [Int?]
         /// The restart limits of the supervisor's children, by slot.
         package var limits: [RestartLimits?] = []
+        /// The places of the supervisor's children in the order of its stops, by slot.
+        package var stopPlaces: [StopPlace] = []
     }
 
     /// An action on the world at a given time.
@@ -139,6 +141,14 @@ extension Scenario {
             + (specification.isSignificant ? ", significant" : "")
             + (specification.isRetriedAtFirstStart ? ", retried at first start" : "")
             + (specification.restartLimits.map { ", \(Self.describe($0))" } ?? "")
+            + Self.describe(specification.stopPlace)
+    }
+
+    private static func describe(_ place: StopPlace) -> String {
+        switch place {
+        case .chained: ""
+        case .outside(let others): ", outside of the chain" + (others.isEmpty ? "" : " before \(others.joined(separator: ", "))")
+        }
     }
 
     private static func describe(_ limits: RestartLimits) -> String {
@@ -155,8 +165,8 @@ extension Scenario {
 
     /// Returns the policy in words.
     static func describe(_ policy: SupervisionPolicy) -> String {
-        "\(policy.strategy), \(policy.intensity) in \(policy.period), auto shutdown \(policy.autoShutdown), backoff "
-            + describe(policy.backoff)
+        "\(policy.strategy), \(policy.intensity) in \(policy.period), auto shutdown \(policy.autoShutdown), "
+            + "stops in \(policy.stopOrder), backoff " + describe(policy.backoff)
     }
 
     private static func describe(_ backoff: Backoff) -> String {

@@ -1,0 +1,73 @@
+/// The stops of a supervisor's end that are still to come, in their partial order.
+struct Stops: Sendable {
+    /// The children of the chain, whose turns come when nothing outside of it lives.
+    var chain = Turns([])
+    /// The living children outside of the chain.
+    private(set) var outside: Set<String> = []
+    /// The number of living siblings for which a child outside of the chain has to wait, if it has to.
+    private var awaited: [String: Int] = [:]
+    /// The children that wait for a sibling, by the sibling.
+    private var waiting: [String: [String]] = [:]
+
+    /// - Parameters:
+    ///   - children: The children in reverse start order.
+    ///   - isChain: Whether all of them are a chain, whatever their own places.
+    init(_ children: [Child] = [], isChain: Bool = false) {
+        var edges: [(String, [String])] = []
+        chain = Turns(
+            children.compactMap { child in
+                guard !isChain, case .outside(let others) = child.specification.stopPlace else { return child.id }
+                guard child.state.incarnation != nil else { return nil }
+                outside.insert(child.id)
+                if !others.isEmpty { edges.append((child.id, others)) }
+                return nil
+            }
+        )
+        for (id, others) in edges {
+            for other in Set(others) where other != id && outside.contains(other) {
+                awaited[other, default: 0] += 1
+                waiting[id, default: []].append(other)
+            }
+        }
+    }
+
+    /// Whether a child outside of the chain waits for no sibling.
+    func mayStop(_ id: String) -> Bool { outside.contains(id) && awaited[id] == nil }
+
+    /// Takes note of a child's end.
+    ///
+    /// - Returns: The children whose turn has come by it.
+    mutating func noteEnd(of id: String) -> [String] {
+        guard outside.remove(id) != nil, let followers = waiting.removeValue(forKey: id) else { return [] }
+        return followers.sorted().filter { other in
+            guard let count = awaited[other] else { return false }
+            awaited[other] = count > 1 ? count - 1 : nil
+            return count == 1
+        }
+    }
+
+    /// Forgets the edges, which form a circle if no child's stop is under way: nothing would end by them.
+    ///
+    /// - Returns: The children that have waited.
+    mutating func takeWaiting() -> [String] {
+        defer { (awaited, waiting) = ([:], [:]) }
+        return awaited.keys.sorted()
+    }
+}
+
+/// Children whose turns come one after the other.
+struct Turns: Sendable {
+    private let ids: [String]
+    private var position = 0
+
+    init(_ ids: [String]) {
+        self.ids = ids
+    }
+
+    var current: String? { position < ids.count ? ids[position] : nil }
+    var remaining: ArraySlice<String> { ids[position...] }
+
+    mutating func advance() {
+        position += 1
+    }
+}

@@ -32,6 +32,11 @@ extension ConfiguredSupervisor {
             // reverse, is the file's. Each ends with the tree at the latest and isn't cancelled.
             Task.immediate { await self.start(child, start) }
         }
+        // The end of the hook is no end of the supervisor, which drains or is cancelled then.
+        _ = try? await context.cancelWhenDraining { await self.attend(starts) }
+    }
+
+    private nonisolated func attend(_ starts: [Task<Void, Never>]) async {
         await withTaskCancellationHandler {
             await children.waitForRequests()
             children.areRequested.settle()

@@ -88,6 +88,9 @@ public protocol Coordinator: Actor {
     /// Runs from the time when the coordinator is ready until it stops, when the hook is cancelled; optional.
     ///
     /// Returning is the exit `normal`, throwing an abnormal one; the restart type decides what follows. The default waits for the stop.
+    ///
+    /// A stop with ``Shutdown/draining(_:)`` waits for the hook's end first, within its time, if that is the coordinator's own `shutdown` or the
+    /// hook looks at ``CoordinatorContext/draining``.
     func run() async throws
 
     /// Runs once when the coordinator ends, after its children have ended and its handlers have been cancelled.

@@ -28,6 +28,12 @@ protocol ChildHost: AnyObject, Sendable {
     /// Takes over the changed dependencies of the coordinators above.
     func inherit(_ dependencies: Dependencies)
 
+    /// Has the child's code know that its parent drains, which waits for the child's own end.
+    func noteDrain()
+
+    /// Has the drain of the child wait for its `run` hook.
+    func awaitRun()
+
     /// Begins to receive the child's events, because an observer needs them from now on.
     func observeEvents()
 
@@ -58,6 +64,9 @@ extension ChildHost {
     var executorSilence: Duration? { nil }
     var isStuck: Bool { false }
     var condition: CoordinatorSnapshot.Condition { CoordinatorSnapshot.Condition() }
+    // A plain program decides by itself what it does when it's to stop.
+    func noteDrain() {}
+    func awaitRun() {}
 }
 
 /// The values that a child is created with, besides its definition.
@@ -67,6 +76,8 @@ struct ChildInheritance: Sendable {
     /// Whether the life is a restart; the rate of restarts in a process is limited.
     var isRestart = false
     var areEventsWanted = true
+    /// Whether the child is run to its end by a parent that drains.
+    var isDraining = false
     /// Whether the child stands for a worker, and gets only the dependencies that a worker would get.
     var isBehindBorder = false
 

@@ -281,6 +281,9 @@ extension ChildSlot {
         _modify { yield &storedRecord.value }
     }
 
+    /// Whether the child was started by a call that waits for its end.
+    var isRun: Bool { storedRecord.isEmpty ? false : record.isRun }
+
     /// The planned handover to the next life.
     var handover: Handover? { storedRecord.isEmpty ? nil : record.handover }
 

@@ -16,6 +16,7 @@ extension ChildSupervisor {
                 state.noteStop(of: key, incarnation)
                 return (state.host(of: key), limited, state.leave(key, incarnation))
             }
+            if shutdown.drains { host?.awaitRun() }
             host?.stop(limited)
             if let leaving {
                 tasks.add { await self.waitForEnd(of: leaving) }
@@ -55,7 +56,8 @@ extension ChildSupervisor {
         let inheritance = ChildInheritance(
             pauseReasons: slot.value.pauseReasons,
             isRestart: attempt > 0,
-            areEventsWanted: areEventsWanted(of: slot.value)
+            areEventsWanted: areEventsWanted(of: slot.value),
+            isDraining: slot.value.isRun && node.state.withLock { $0.isDrainNoted }
         )
         let processes = PreparedProcesses(
             spares: mayHaveSpares ? slot.value.record.spares : nil,

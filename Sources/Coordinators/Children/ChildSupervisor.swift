@@ -111,6 +111,13 @@ final class ChildSupervisor: Sendable {
         for host in hosts { host.stop(shutdown) }
     }
 
+    /// The hosts of the children that are run to their ends.
+    var hostsOfRuns: [any ChildHost] {
+        state.withLock { state in
+            state.machine.ids.compactMap { id in state.slots.with(id) { $0.isRun ? $0.host : nil } ?? nil }
+        }
+    }
+
     /// The hosts of the children's lives, in start order.
     var hosts: [any ChildHost] { state.withLock { state in state.machine.ids.compactMap { state.host(of: $0) } } }
 }

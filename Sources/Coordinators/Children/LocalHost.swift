@@ -283,6 +283,10 @@ final class LocalHost: ChildHost {
 
     func inherit(_ dependencies: Dependencies) { changeInheritance { $0.renew(dependencies) }?.inherit(dependencies) }
 
+    func noteDrain() { changeInheritance { $0.isDraining = true }?.noteDrain() }
+
+    func awaitRun() { coordinator?.awaitRun() }
+
     /// Changes the values that the coordinator will be created with.
     ///
     /// - Returns: The coordinator, if it has been created already.

@@ -3,14 +3,17 @@ import ConcurrencySupport
 extension Node {
     /// Finishes what the coordinator and those below it have taken, if the stop says so, until the time for that is over.
     ///
-    /// First the messages from outside of the subtree end, because their handlers may need the children; then the children drain and
-    /// stop, in the order of their stops, and may ask this coordinator meanwhile; then the messages end that they have sent.
+    /// First the `run` hook ends, if it's to be waited for, and the messages from outside of the subtree, because these may need the children;
+    /// then the children drain and stop, in the order of their stops, and may ask this coordinator meanwhile; then the messages end that they
+    /// have sent.
     func drain(for stop: Stop) async {
         guard let time = stop.drain, beginDrain(stop) else { return }
         stop.grace.begin()
         time.begin()
+        noteDrain()
         // What a pause holds back would never begin.
         endPause(stop.hasFailed)
+        if let run = awaitedRun { _ = await time.within { await run.value } }
         _ = await time.within { await self.waitForMessages(.fromOutside) }
         if let children = existingChildren {
             _ = await time.within { await children.waitUntilNoneIsParked() }
@@ -30,6 +33,18 @@ extension Node {
         }
     }
 
+    /// Has the drain wait for the `run` hook.
+    func awaitRun() { state.withLock { $0.life.awaitsRun = true } }
+
+    /// The task of the `run` hook, if a drain waits for it.
+    ///
+    /// It does if the coordinator's own `shutdown` drains, or its code looks for a drain, and so ends with one. Others may go on for ever.
+    private var awaitedRun: Task<Void, Never>? {
+        state.withLock { state in
+            state.life.awaitsRun || state.hasExtras && state.extras.drainNotice?.isAwaited == true ? state.runTask : nil
+        }
+    }
+
     private func waitForMessages(_ awaited: DrainWait.Messages) async {
         let wait = DrainWait(awaited)
         let ended = state.withLock { state -> [DrainWait] in
@@ -44,6 +59,48 @@ extension Node {
     func endDrainWaits() {
         for wait in state.withLock({ $0.takeEndedDrainWaits(at: path) }) { wait.end.settle(()) }
     }
+}
+
+extension Node {
+    /// Tells the code of this coordinator, and that of the children that are run to their ends, that a drain has begun.
+    ///
+    /// The drain waits for what these children do, as it does for the handlers that await them. Other children learn of it when their turn to
+    /// drain has come.
+    func noteDrain() {
+        let (beginning, children) = state.withLock { state in
+            let notice = state.extras.drainNotice ?? DrainNotice()
+            state.extras.drainNotice = notice
+            return (notice.beginning, state.children)
+        }
+        guard beginning.settle(true) else { return }
+        for host in children?.hostsOfRuns ?? [] { host.noteDrain() }
+    }
+
+    /// Returns the signal of a drain for the coordinator's code, which from now on counts as looking for it.
+    func awaitDrain() -> OneShot<Bool> {
+        state.withLock { state in
+            var notice = state.extras.drainNotice ?? DrainNotice()
+            notice.isAwaited = true
+            state.extras.drainNotice = notice
+            return notice.beginning
+        }
+    }
+}
+
+extension Node.State {
+    /// Whether the coordinator's code has been told of a drain.
+    var isDrainNoted: Bool { hasExtras && extras.drainNotice?.beginning.outcome == true }
+}
+
+/// What the code of a coordinator learns of a drain.
+struct DrainNotice: Sendable {
+    /// The name of the subscription by which a parent tells a worker that a drain has begun.
+    static let notification = "coordinators.drain"
+
+    /// Settled with true when a drain begins, and with false when the coordinator has ended without one.
+    let beginning = OneShot<Bool>()
+    /// Whether the coordinator's code looks for it.
+    var isAwaited = false
 }
 
 /// A wait of a drain for the ends of messages.

@@ -85,8 +85,11 @@ extension Node {
         }
         let mustCancel = state.withLock { state -> Bool in
             if state.life.hasRun { return false }
-            if state.life.phase == .active { state.runTask = task }
-            return state.life.phase != .active
+            switch state.life.phase {
+            case .active, .draining: state.runTask = task
+            case .starting, .stopping, .stopped: return true
+            }
+            return false
         }
         if mustCancel { task.cancel() }
     }
@@ -198,7 +201,7 @@ extension Node {
             // The objects that are dropped here are released outside the lock.
             let former = (
                 life: state.life, run: state.runTask, handlers: state.handlers, children: state.children,
-                drainWaits: state.extras.drainWaits
+                drainWaits: state.extras.drainWaits, drainNotice: state.extras.drainNotice
             )
             (state.extras.drainWaits, state.handlers.batch) = ([], [])
             (state.life.phase, state.life.instance, state.life.host) = (.stopped, nil, nil)
@@ -217,6 +220,7 @@ extension Node {
             envelope?.end(.failure(endError(hasFailed, maybeExecuted: true)))
         }
         for wait in former.drainWaits { wait.end.settle(()) }
+        former.drainNotice?.beginning.settle(false)
     }
 
     /// Ends a message that waited and never begins: its asker gets an error, and an accepted one-way message becomes a dead letter.

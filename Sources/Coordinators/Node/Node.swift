@@ -54,6 +54,8 @@ final class Node: Sendable {
         var hasRun = false
         /// Whether all handlers are cancelled, those that begin included.
         var cancelsHandlers = false
+        /// Whether a drain waits for the `run` hook, whatever its code does.
+        var awaitsRun = false
     }
 
     final class Stop: Sendable {
@@ -161,6 +163,8 @@ final class Node: Sendable {
         var idleWaiters: [CheckedContinuation<Void, Never>] = []
         /// The waits for the ends of messages.
         var drainWaits: [DrainWait] = []
+        /// What the coordinator's code learns of a drain, once it has asked or there is one.
+        var drainNotice: DrainNotice?
         var timers: [OwnTimer] = []
         /// The acknowledged messages from other processes that the coordinator has taken, once there was one.
         var taking: Taking?
@@ -172,7 +176,7 @@ final class Node: Sendable {
         var isEmpty: Bool {
             navigation.isEmpty && configuration == nil && waitingForChildren.isEmpty && timers.isEmpty && idleWatch == nil
                 && sharedAsks == nil && taking == nil && transitions == nil
-                && selections == nil && idleWaiters.isEmpty && drainWaits.isEmpty && stuck.isEmpty
+                && selections == nil && idleWaiters.isEmpty && drainWaits.isEmpty && stuck.isEmpty && drainNotice == nil
         }
     }
 
@@ -252,6 +256,7 @@ final class Node: Sendable {
                 )
             )
         )
+        if inheritance.isDraining { noteDrain() }
         runtime.counts.coordinators.add(1, ordering: .relaxed)
     }
 
@@ -340,13 +345,13 @@ final class Node: Sendable {
 
     /// Ends the coordinator, which has finished or failed by itself; only the first call counts.
     func end(_ end: End) {
-        let isFirst = state.withLock { state -> Bool in
+        let (isFirst, isDraining) = state.withLock { state -> (Bool, Bool) in
             switch state.life.phase {
             case .starting, .active, .draining: break
-            case .stopping, .stopped: return false
+            case .stopping, .stopped: return (false, false)
             }
             defer { state.life.hasEnded = true }
-            return !state.life.hasEnded
+            return (!state.life.hasEnded, state.life.phase == .draining)
         }
         guard isFirst, let host else { return }
         switch end {
@@ -355,7 +360,8 @@ final class Node: Sendable {
                 return host.endByItself(.failed("its output can't cross to its parent's process"))
             }
             host.events.send(.finished(output))
-        case .returned: host.endByItself(.normal)
+        // The stop that goes with a drain is under way.
+        case .returned: if !isDraining { host.endByItself(.normal) }
         case .failed(let reason): host.endByItself(reason)
         }
     }

@@ -219,10 +219,10 @@ extension Peer {
     }
 
     /// Tells the other side to stop when it has handled everything that was sent before.
-    func drain(_ stop: Stop) {
+    func drain(_ stop: Stop, _ flags: Flags) {
         state.withLock { state in
             state.phase.drain()
-            try? link.append { _ in Frame(.stop(stop), flags: .drain) }
+            try? link.append { _ in Frame(.stop(stop), flags: flags) }
         }
         link.flush()
     }

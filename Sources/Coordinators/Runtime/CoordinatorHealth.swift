@@ -1,4 +1,5 @@
 import ConcurrencySupport
+public import ServiceLifecycle
 public import Supervision
 
 /// The health of a tree, for the probes of an orchestrator or a load balancer.
@@ -128,6 +129,27 @@ extension CoordinatorRuntime {
         } catch {
             let finding = CoordinatorHealth.Finding(path: path, state: .inactive, isUnresponsive: false, problem: "\(error)")
             return CoordinatorHealth(isLive: true, isReady: false, findings: [finding])
+        }
+    }
+}
+
+extension CoordinatorRuntime {
+    /// A service that makes the tree unready when its group shuts down gracefully, and then waits for ``Options/unreadyDelay``.
+    ///
+    /// A group shuts its services down in reverse: listed last, this one comes before the server, which goes on serving until load balancers have
+    /// noticed.
+    ///
+    ///     let services: [any Service] = [runtime, server, runtime.readiness]
+    ///
+    /// Without it, the runtime does the same when its own turn comes.
+    public var readiness: some Service { Readiness(runtime: self) }
+
+    private struct Readiness: Service {
+        let runtime: CoordinatorRuntime
+
+        func run() async throws {
+            try? await gracefulShutdown()
+            await runtime.becomeUnready()
         }
     }
 }

@@ -32,6 +32,12 @@ extension CoordinatorRuntime {
         public var startTimeout: Duration = .seconds(30)
         /// The time that the root is given to end; with `draining` the whole tree finishes what it has taken first.
         public var shutdown = Shutdown.timeout(.seconds(5))
+        /// The time for which the tree still takes messages after a graceful shutdown was asked for, such as by SIGTERM, while its health
+        /// says already that it isn't ready.
+        ///
+        /// Give it the time that load balancers need to notice. If an HTTP server is in the same `ServiceGroup`, it has to serve during this time
+        /// too: list ``CoordinatorRuntime/readiness`` as the last service.
+        public var unreadyDelay: Duration = .zero
         /// The time after which a worker that hasn't answered a ping, one of which is sent each second, is killed and restarted as its type
         /// says.
         public var heartbeatTimeout: Duration = .seconds(10)

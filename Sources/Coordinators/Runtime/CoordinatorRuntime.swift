@@ -30,6 +30,8 @@ public final class CoordinatorRuntime: Service {
     private let exit = OneShot<ExitReason>()
     /// The time at which the start has succeeded, or the error with which it has failed.
     let begin = OneShot<Result<MonotonicTime, any Error>>()
+    /// Settled when the tree's owner has asked for its end, and the tree isn't ready any more, though it takes messages for a while.
+    private let leaving = OneShot<Void>()
     /// The end of the tree, settled when nothing is left of it.
     private let end = OneShot<Void>()
 
@@ -54,16 +56,31 @@ public final class CoordinatorRuntime: Service {
 
     /// Starts the tree, and returns after it has ended: by graceful shutdown or cancellation, or because the root ended by itself.
     ///
+    /// A graceful shutdown makes the tree unready, waits for ``Options/unreadyDelay``, and then ends the tree.
+    ///
     /// - Throws: The error that the root's start threw; `failed` when the root failed. The tree has then ended.
     public func run() async throws {
-        try await withTaskCancellationOrGracefulShutdownHandler {
-            try await start()
-            let reason = await exit.value
-            await stop()
-            if !reason.isNormal { throw CoordinatorError(.failed, "the root coordinator has ended: \(reason)") }
-        } onCancelOrGracefulShutdown: {
+        let isAsked = OneShot<Void>()
+        try await withGracefulShutdownHandler {
+            try await withTaskCancellationHandler {
+                try await start()
+                let reason = await exit.value
+                if isAsked.isSettled { await becomeUnready() }
+                await stop()
+                if !reason.isNormal { throw CoordinatorError(.failed, "the root coordinator has ended: \(reason)") }
+            } onCancel: {
+                exit.settle(.shutdown)
+            }
+        } onGracefulShutdown: {
+            isAsked.settle()
             self.exit.settle(.shutdown)
         }
+    }
+
+    /// Makes the tree unready for good, and waits for the delay of the options the first time; a cancellation ends the wait.
+    func becomeUnready() async {
+        guard leaving.settle(), progress == .running else { return }
+        try? await core.time.sleep(until: core.time.now + core.options.unreadyDelay)
     }
 
     /// Starts the root and returns when it's ready.
@@ -167,6 +184,7 @@ public final class CoordinatorRuntime: Service {
     }
 
     private static func end(_ root: Node, _ core: RuntimeCore, _ reason: ExitReason) async {
+        if core.options.shutdown.drains { root.awaitRun() }
         _ = await root.stop(Node.Stop(core.options.shutdown, core.time))
         // No supervisor is above the root that could restart it.
         core.instruments.changed(.root, reason.isNormal ? .stopped(reason) : .gaveUp(reason))
@@ -205,9 +223,9 @@ public final class CoordinatorRuntime: Service {
         }
     }
 
-    /// Whether the tree is ending.
+    /// Whether the tree is ending, or about to.
     var isStopping: Bool {
-        if case .stopping = state.withLock({ $0 }) { true } else { false }
+        if case .stopping = state.withLock({ $0 }) { true } else { leaving.isSettled }
     }
 }
 

@@ -137,7 +137,9 @@ extension Worker {
 
     private func run(_ host: LocalHost) async {
         // The dependencies that arrived after the parameters were made are passed on.
-        host.inherit(state.withLock { $0.inheritance.dependencies })
+        let inheritance = state.withLock { $0.inheritance }
+        host.inherit(inheritance.dependencies)
+        if inheritance.isDraining { host.noteDrain() }
         await followPauses()
         do {
             try await host.start()
@@ -198,6 +200,7 @@ extension Worker: UplinkOwner {
         case .start(let start): receive(start, frame)
         case .stop(let stop):
             let grace: Duration? = stop.graceMilliseconds == .max ? nil : .milliseconds(Int64(stop.graceMilliseconds))
+            if frame.flags.contains(.run) { state.withLock { $0.host }?.awaitRun() }
             end(within: grace, drains: frame.flags.contains(.drain), .shutdown)
         case .goodbye: handle(.dismissed)
         case .pause(let pause): changePause(frame, on: link) { $0.insert(PauseReasons(wire: pause.reason)) }
@@ -208,6 +211,7 @@ extension Worker: UplinkOwner {
             switch link.text(of: subscribe.name) {
             case TreeEvent.notification: runtime.tap.setWantedAbove(subscribe.isActive)
             case MessageTraces.Report.notification: runtime.traces.setWantedAbove(subscribe.isActive)
+            case DrainNotice.notification: if subscribe.isActive { noteDrain() }
             case "": state.withLock { $0.inheritance.areEventsWanted = subscribe.isActive }
             // A parent of another build may have more to subscribe to.
             case let name?:
@@ -217,6 +221,14 @@ extension Worker: UplinkOwner {
             }
         default: break  // A parent sends nothing else that isn't about a message.
         }
+    }
+
+    private func noteDrain() {
+        let host = state.withLock { state in
+            state.inheritance.isDraining = true
+            return state.host
+        }
+        host?.noteDrain()
     }
 
     private func receive(_ start: Start, _ frame: Frame) {

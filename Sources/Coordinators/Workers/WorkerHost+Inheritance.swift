@@ -23,7 +23,7 @@ extension WorkerHost {
         let subscriptions = [
             ("", inheritance.areEventsWanted), (TreeEvent.notification, runtime.tap.isActive),
             (MessageTraces.Report.notification, runtime.traces.isActive),
-            (wish.subscription, !wish.isEmpty),
+            (wish.subscription, !wish.isEmpty), (DrainNotice.notification, inheritance.isDraining),
         ]
         for (name, isActive) in subscriptions where isActive || !isNew { peer.queue { Self.subscription($0(name), isActive) } }
         if tapSwitch.outcome == nil { listenToTap() }
@@ -91,6 +91,15 @@ extension WorkerHost {
             tell(dependencies, to: peer)
             told = dependencies.version
         }
+    }
+
+    func noteDrain() {
+        let peer = state.withLock { state in
+            state.assignment?.inheritance.isDraining = true
+            return state.linkedPeer
+        }
+        // Without a link, the worker learns it on the next one.
+        if let peer { subscribe(DrainNotice.notification, true, at: peer) }
     }
 
     func observeEvents() {

@@ -218,7 +218,8 @@ extension WorkerHost {
     /// Tells the worker to stop; a worker that is only to be replaced handles the messages that it has first.
     func tell(_ stop: WorkerMachine.Stop, to peer: Peer) {
         let content = Stop(target: 0, graceMilliseconds: stop.grace?.millisecondsClamped ?? .max)
-        if stop.drains { peer.drain(content) } else { peer.send(Frame(.stop(content))) }
+        guard stop.drains else { return _ = peer.send(Frame(.stop(content))) }
+        peer.drain(content, state.withLock { $0.awaitsRun } ? [.drain, .run] : .drain)
     }
 
     func bidFarewell(to peer: Peer, _ reason: ExitReason) {

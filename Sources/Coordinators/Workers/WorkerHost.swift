@@ -30,6 +30,8 @@ final class WorkerHost: ChildHost {
         var isStartRequested = false
         /// Whether the process was told to stop, or isn't needed.
         var isUnwanted = false
+        /// Whether a drain waits for the coordinator's `run` hook.
+        var awaitsRun = false
         /// The time since which the spawn hangs.
         var hangsSince: WallTime?
         /// The processes below the worker, as it has reported them.
@@ -206,6 +208,8 @@ final class WorkerHost: ChildHost {
         handle(.stopRequested(shutdown)) { $0.isUnwanted = true }
         giveUpSpawn()
     }
+
+    func awaitRun() { state.withLock { $0.awaitsRun = true } }
 
     /// Ends a process that isn't needed.
     func discard() {

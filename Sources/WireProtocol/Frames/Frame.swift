@@ -79,6 +79,8 @@ public struct Flags: OptionSet, Sendable, Hashable {
     public static let ahead = Flags(rawValue: 1 << 5)
     /// An ask that is answered when its handler has ended, though it was cancelled or its deadline has passed.
     public static let lingering = Flags(rawValue: 1 << 6)
+    /// A stop with ``drain`` that also waits for the end of the coordinator's `run` hook.
+    public static let run = Flags(rawValue: 1 << 7)
 }
 
 /// The encoding of a frame's payload.

@@ -22,7 +22,7 @@ extension Fixture {
         QuoteCoordinator.self, QuoteReader.self, SwitchboardCoordinator.self, DeskCoordinator.self, CallerCoordinator.self,
         FormCoordinator.self, TickerCoordinator.self, RestingCoordinator.self, WakingCoordinator.self,
         PressCoordinator.self, PressHall.self, CrashCoordinator.self, DeedCoordinator.self, DeedAsker.self,
-        StubbornCoordinator.self, JobCoordinator.self,
+        StubbornCoordinator.self, JobCoordinator.self, NewsCoordinator.self, NewsHall.self,
     ]
 
     private static let regressions: [any Coordinator.Type] = [

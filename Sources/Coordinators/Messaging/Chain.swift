@@ -96,10 +96,13 @@ struct Onward: Sendable {
         defer { delivery?.settle() }
         let last = LastReply()
         let flow = envelope.flow.map { flow in
-            ReplyFlow { answer in
-                last.reply = answer
-                try flow.pass(answer)
-            }
+            ReplyFlow(
+                { answer in
+                    last.reply = answer
+                    try flow.pass(answer)
+                },
+                accepted: { flow.accept() }
+            )
         }
         let onward = Envelope(
             body,

@@ -8,6 +8,7 @@ extension Node {
     /// have sent.
     func drain(for stop: Stop) async {
         guard let time = stop.drain, beginDrain(stop) else { return }
+        finishBroadcasts()
         stop.grace.begin()
         time.begin()
         noteDrain()

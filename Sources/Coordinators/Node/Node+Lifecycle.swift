@@ -107,6 +107,8 @@ extension Node {
             if let grace = stop.grace.limit { hasten(.timeout(grace)) }
             return await state.withLock { $0.life.stop }?.end.value ?? true
         }
+        // The readers of a coordinator that has failed get the error that ends their handlers.
+        if !stop.hasFailed { finishBroadcasts() }
         let limit = stop.grace
         if stop.hasFailed, type.table.isPool { begun.children?.withdrawAll() }
         existingOpenAsks?.end(with: .hasStopped(path), forGood: false)

@@ -172,11 +172,14 @@ final class Node: Sendable {
         var idleWatch: IdleWatch?
         /// The handlers that run on though their messages were cancelled long ago.
         var stuck: [StuckHandler] = []
+        /// The coordinator's broadcasts, which end with it.
+        var broadcasts: [ObjectIdentifier: BroadcastReference] = [:]
 
         var isEmpty: Bool {
             navigation.isEmpty && configuration == nil && waitingForChildren.isEmpty && timers.isEmpty && idleWatch == nil
                 && sharedAsks == nil && taking == nil && transitions == nil
                 && selections == nil && idleWaiters.isEmpty && drainWaits.isEmpty && stuck.isEmpty && drainNotice == nil
+                && broadcasts.isEmpty
         }
     }
 

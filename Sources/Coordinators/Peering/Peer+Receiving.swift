@@ -83,6 +83,7 @@ extension Peer {
         switch frame.content {
         case .reply(let reply): accept(reply, to: frame)
         case .streamItem(let bytes): acceptItem(bytes, of: frame)
+        case .ack: noteAcceptance(frame.correlation)
         case .streamEnd(let failure): accept(failure.map { .failure($0) }, to: frame)
         case .cancel: state.withLock { $0.takeCancelled(frame.correlation, isAhead: frame.flags.contains(.ahead)) }?.cancel()
         case .credit(let credit): receive(credit, for: frame.correlation)
@@ -224,14 +225,21 @@ extension Peer {
 
     /// Returns the way of replies to a stream that the other side reads.
     private func flow(to frame: Arrival) -> ReplyFlow {
-        ReplyFlow { [self] answer in
-            let (codec, bytes) = try answer.wire(for: frame.codec)
-            do throws(LinkError) {
-                try link.send(Frame(.streamItem(bytes), correlation: frame.correlation, codec: codec))
-            } catch {
-                throw error.code == .frameTooLarge ? CoordinatorError(.messageTooLarge, "a reply: \(error.message)") : CancellationError()
+        ReplyFlow(
+            { [self] answer in
+                let (codec, bytes) = try answer.wire(for: frame.codec)
+                do throws(LinkError) {
+                    try link.send(Frame(.streamItem(bytes), correlation: frame.correlation, codec: codec))
+                } catch {
+                    throw error.code == .frameTooLarge
+                        ? CoordinatorError(.messageTooLarge, "a reply: \(error.message)") : CancellationError()
+                }
+            },
+            accepted: { [self] in
+                // In order with the replies; if the link has closed, the next reply finds that out.
+                send(Frame(.ack, correlation: frame.correlation), lane: .bulk)
             }
-        }
+        )
     }
 
     private func endStream(_ result: Result<Answer, any Error>, of frame: Arrival) {
@@ -296,6 +304,11 @@ extension Peer {
         } catch {
             message.envelope.end(.failure(error))
         }
+    }
+
+    private func noteAcceptance(_ correlation: UInt64) {
+        guard case .message(let message) = state.withLock({ $0.outgoing[correlation] }) else { return }
+        message.envelope.flow?.accept()
     }
 
     /// Takes the end of an ask of this side.

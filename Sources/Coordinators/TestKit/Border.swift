@@ -60,7 +60,9 @@ final class Border: Sendable {
     private func encoded(_ envelope: Envelope) throws(CoordinatorError) -> Envelope {
         let body = try crossed(envelope.body)
         let name = envelope.body.name
-        let flow = envelope.flow.map { flow in ReplyFlow { try flow.pass(self.crossed($0, of: "a reply to \(name)")) } }
+        let flow = envelope.flow.map { flow in
+            ReplyFlow({ try flow.pass(self.crossed($0, of: "a reply to \(name)")) }, accepted: { flow.accept() })
+        }
         let inner = Envelope(
             body,
             asker: .function { envelope.complete(self.crossed($0, of: "the reply to \(name)")) },

@@ -14,7 +14,7 @@ public enum Content: Sendable, Hashable {
     case streamEnd(Failure?)
     /// A message whose handling is not waited for; with a correlation, the reply says whether the message was taken.
     case send(Send)
-    /// A content that is empty: not sent, and ignored.
+    /// The acceptance of an ``ask(_:)`` that is answered more than once, before the first answer.
     case ack
     /// The cancellation of the ask with the same correlation.
     case cancel

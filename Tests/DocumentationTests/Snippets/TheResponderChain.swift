@@ -28,6 +28,8 @@ struct Opening: ResponderMessage, Hashable {
 // end
 
 extension Prices {
+    struct Watch: ResponderMessage { typealias Reply = Int }
+
     struct Latest: ResponderMessage {
         typealias Reply = Int
         var symbol: String
@@ -175,3 +177,17 @@ actor TraderCoordinator: Coordinator {
     }
     // end
 }
+
+// snippet: broadcast
+actor BoardCoordinator: Coordinator {
+    let context: Context
+    private let changes: Broadcast<Int>
+    private var price = 0 { didSet { changes.send(price) } }
+
+    init(_ context: Context) { (self.context, changes) = (context, context.broadcast(latest: 0)) }
+
+    static let responders: Responders = [
+        .broadcast(Prices.Watch.self) { me, _ in me.changes }
+    ]
+}
+// end

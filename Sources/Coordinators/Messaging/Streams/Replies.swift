@@ -8,6 +8,11 @@ public struct Replies<M: ResponderMessage>: Sendable {
     /// The sender, remaining time and trace of the message.
     public var context: MessageContext { MessageContext(envelope, time) }
 
+    /// Accepts the request before there is a reply: an asker that waits for that, by ``ReplyStream/accepted(within:)``, goes on.
+    ///
+    /// The first reply and the regular end accept as well. What the body throws before is thrown where the asker waits.
+    public func accept() { envelope.flow?.accept() }
+
     /// Sends one reply, and waits while the asker has 64 unread.
     ///
     /// - Throws: `CancellationError` when the asker reads no more; the body needn't catch it.

@@ -15,6 +15,7 @@ final class ReplyFlow: Sendable {
         var unread = 0
         var waiters: Deque<OneShot<Void>> = []
         var hasPassed = false
+        var isAccepted = false
         /// The function that passes grants on, where the handler is in another process or further up.
         var relay: (@Sendable (Int) -> Void)?
         /// The grants that came before `relay` was set.
@@ -22,31 +23,56 @@ final class ReplyFlow: Sendable {
     }
 
     private let deliver: @Sendable (Answer) throws -> Void
+    private let accepted: @Sendable () -> Void
     private let state = Lock(State())
 
-    /// - Parameter deliver: A function that hands a reply on towards the asker; it never waits.
-    init(_ deliver: @escaping @Sendable (Answer) throws -> Void) {
+    /// - Parameters:
+    ///   - deliver: A function that hands a reply on towards the asker; it never waits.
+    ///   - accepted: A function that tells the asker that its request is accepted, before there is a reply; called once at most.
+    init(_ deliver: @escaping @Sendable (Answer) throws -> Void, accepted: @escaping @Sendable () -> Void = {}) {
         self.deliver = deliver
+        self.accepted = accepted
     }
 
     /// Whether a reply has been handed on.
     var hasPassed: Bool { state.withLock { $0.hasPassed } }
 
+    /// Tells the asker that its request is accepted, unless it knows.
+    func accept() {
+        let isFirst = state.withLock { state -> Bool in
+            defer { state.isAccepted = true }
+            return !state.isAccepted && !state.hasPassed
+        }
+        if isFirst { accepted() }
+    }
+
     /// Sends a reply, after waiting for the asker to have room for it.
     ///
     /// - Throws: `CancellationError` when the asker reads no more.
     func send(_ answer: Answer) async throws {
+        try await wait { state in
+            guard state.permits > 0 else { return false }
+            state.permits -= 1
+            return true
+        }
+        try pass(answer)
+    }
+
+    /// Waits until the asker has read all replies.
+    ///
+    /// - Throws: `CancellationError` when the asker reads no more.
+    func waitUntilRead() async throws { try await wait { $0.permits == Self.window } }
+
+    /// Waits for grants until a condition is met.
+    private func wait(until isMet: (inout State) -> Bool) async throws {
         while true {
             let turn = OneShot<Void>()
-            let isFree = state.withLock { state -> Bool in
-                if state.permits > 0 {
-                    state.permits -= 1
-                    return true
-                }
+            let goesOn = state.withLock { state -> Bool in
+                if isMet(&state) { return true }
                 state.waiters.append(turn)
                 return false
             }
-            if isFree { break }
+            if goesOn { return }
             await withTaskCancellationHandler {
                 await turn.value
             } onCancel: {
@@ -54,7 +80,6 @@ final class ReplyFlow: Sendable {
             }
             try Task.checkCancellation()
         }
-        try pass(answer)
     }
 
     /// Hands on a reply that a flow nearer to the handler has let through.

@@ -14,6 +14,21 @@ public struct ReplyStream<Reply: Codable & Sendable>: AsyncSequence, Sendable {
 
     let buffer: ReplyBuffer
 
+    /// Waits until the request is accepted, and returns the stream: an HTTP handler knows then which status its response has.
+    ///
+    ///     let changes = try await cart.stream(Cart.Watch()).accepted()
+    ///
+    /// A row accepts by ``Replies/accept()``, by its first reply, and by its regular end; a `.broadcast` row accepts when its body has returned.
+    /// No reply is taken from the stream.
+    ///
+    /// - Parameter timeout: The time that the acceptance may take; five seconds by default. `nil`: as long as the stream may.
+    /// - Throws: What reading the stream would throw: `unhandled` and the refusals of `ask`, the row's error; `timedOut`, and the row is
+    ///   cancelled. `CancellationError` when the task is cancelled, and the row with it.
+    public func accepted(within timeout: Duration? = .seconds(5)) async throws -> Self {
+        try await buffer.waitUntilAccepted(within: timeout)
+        return self
+    }
+
     /// Creates the iterator that reads the replies.
     public func makeAsyncIterator() -> Iterator { Iterator(buffer: buffer) }
 
@@ -72,22 +87,34 @@ final class ReplyBuffer: Sendable {
     private struct State {
         var unread: Deque<Answer> = []
         var end: Result<Void, any Error>?
-        var reader: CheckedContinuation<Void, Never>?
+        /// Whether the request was accepted or refused.
+        var isDecided = false
+        var wasRefused = false
+        /// The tasks that wait for a change.
+        var waiters: [CheckedContinuation<Void, Never>] = []
         var envelope: Envelope?
     }
 
     private let content: Content
+    private let time: TimeSource
 
     /// The storage, apart from the buffer, so that the envelope doesn't keep the buffer alive.
     private final class Content: Sendable {
         let state = Lock(State())
 
-        func append(_ answer: Answer) {
-            state.withLock { state in
-                state.unread.append(answer)
-                defer { state.reader = nil }
-                return state.reader
-            }?.resume()
+        func append(_ answer: Answer) { change { $0.unread.append(answer) } }
+
+        func accept() { change { _ in } }
+
+        /// Changes the state, which is that of a request that was decided about then, and has those that wait for it look again.
+        private func change(_ change: (inout State) -> Void) {
+            let waiters = state.withLock { state in
+                change(&state)
+                state.isDecided = true
+                defer { state.waiters = [] }
+                return state.waiters
+            }
+            for waiter in waiters { waiter.resume() }
         }
 
         /// Removes and returns the envelope, which refers to this storage and must not keep it alive.
@@ -100,16 +127,15 @@ final class ReplyBuffer: Sendable {
 
         func finish(_ result: Result<Answer, any Error>, errors: [any ResponderError.Type]) {
             _ = forgetEnvelope()
-            state.withLock { state in
+            change { state in
                 // A responder that isn't a stream has answered once.
+                if case .failure = result { state.wasRefused = !state.isDecided }
                 if case .success(let answer) = result, case .none = answer {
                 } else if case .success(let answer) = result {
                     state.unread.append(answer)
                 }
                 state.end = result.mapError { Failures.restored($0, declared: errors) }.map { _ in }
-                defer { state.reader = nil }
-                return state.reader
-            }?.resume()
+            }
         }
     }
 
@@ -134,13 +160,14 @@ final class ReplyBuffer: Sendable {
     ) {
         let content = Content()
         self.content = content
+        time = openAsks.time
         let envelope = Envelope(
             body,
             asker: .function { content.finish($0, errors: body.errors + errors) },
             sender: sender,
             deadline: deadline,
             isBuiltin: isBuiltin,
-            flow: ReplyFlow { content.append($0) }
+            flow: ReplyFlow({ content.append($0) }, accepted: { content.accept() })
         )
         content.state.withLock { $0.envelope = envelope }
         envelope.open(in: openAsks)
@@ -164,18 +191,40 @@ final class ReplyBuffer: Sendable {
                 try end.get()
                 return nil
             }
-            await withTaskCancellationHandler {
-                await withCheckedContinuation { continuation in
-                    let mustResume = content.state.withLock { state -> Bool in
-                        guard state.unread.isEmpty, state.end == nil else { return true }
-                        state.reader = continuation
-                        return false
-                    }
-                    if mustResume { continuation.resume() }
-                }
-            } onCancel: {
-                envelope?.cancel()
+            await wait { $0.unread.isEmpty && $0.end == nil }
+        }
+    }
+
+    /// Waits until the request is accepted or has ended; takes no reply.
+    func waitUntilAccepted(within timeout: Duration?) async throws {
+        let waiting = HandlerScope.current?.beginWait()
+        defer { waiting?.end() }
+        let timer = timeout.map { timeout in
+            time.schedule(at: time.now + timeout) { [content] in
+                content.state.withLock { $0.isDecided ? nil : $0.envelope }?.timeOut()
             }
+        }
+        defer { if let timer { time.cancel(timer) } }
+        while !content.state.withLock({ $0.isDecided }) { await wait { !$0.isDecided } }
+        // What was accepted before it failed fails where it's read.
+        let refusal = content.state.withLock { $0.wasRefused ? $0.end : nil }
+        try refusal?.get()
+    }
+
+    /// Waits for a change of the state, if a condition holds; a cancelled task cancels the message.
+    private func wait(while isWaited: (State) -> Bool) async {
+        let envelope = content.state.withLock { $0.envelope }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let mustResume = content.state.withLock { state -> Bool in
+                    guard isWaited(state) else { return true }
+                    state.waiters.append(continuation)
+                    return false
+                }
+                if mustResume { continuation.resume() }
+            }
+        } onCancel: {
+            envelope?.cancel()
         }
     }
 }

@@ -9,6 +9,7 @@ struct HummingbirdShopTests {
             #expect(try await shop.post("/cart/apple?quantity=3").status == 200)
             #expect(try await shop.get("/cart").json == ["quantities": ["apple": 3], "payments": 0] as NSDictionary)
             #expect(try await shop.post("/cart/gold").status == 404)
+            #expect(try await shop.get("/cart/changes?sku=gold").status == 404)
             #expect(try await shop.post("/cart/apple?quantity=98").status == 409)
             let late = try await shop.post("/checkout?milliseconds=30000")
             #expect(late.status == 504)

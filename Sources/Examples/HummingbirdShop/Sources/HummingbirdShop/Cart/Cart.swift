@@ -12,7 +12,12 @@ enum Cart {
     struct Show: ResponderMessage { typealias Reply = Cart.Contents }
 
     /// Answered with the contents now, and after each change.
-    struct Watch: ResponderMessage { typealias Reply = Cart.Contents }
+    struct Watch: ResponderMessage {
+        typealias Reply = Cart.Contents
+        typealias Failure = Cart.UnknownProduct
+        /// The product that the reader is interested in.
+        var sku: String?
+    }
 
     /// Pays; the cart asks the shop for the price of each product.
     struct Checkout: ResponderMessage {

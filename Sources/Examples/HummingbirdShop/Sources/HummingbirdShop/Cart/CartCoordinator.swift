@@ -3,11 +3,10 @@ import Coordinators
 /// The cart, in a process of its own.
 actor CartCoordinator: Coordinator {
     let context: Context
-    private var contents = Cart.Contents() { didSet { for watcher in watchers.values { watcher.yield(contents) } } }
-    private var watchers: [Int: AsyncStream<Cart.Contents>.Continuation] = [:]
-    private var lastWatcher = 0
+    private let changes: Broadcast<Cart.Contents>
+    private var contents = Cart.Contents() { didSet { changes.send(contents) } }
 
-    init(_ context: Context) { self.context = context }
+    init(_ context: Context) { (self.context, changes) = (context, context.broadcast(latest: Cart.Contents())) }
 
     static let responders: Responders = [
         .respond(to: Cart.Add.self) { me, add in try await me.add(add) },
@@ -16,8 +15,9 @@ actor CartCoordinator: Coordinator {
             Cart.Receipt(total: try await me.pay(checkout), trace: context.trace?.traceparent)
         },
         .respond(to: Cart.Clear.self) { me, _ in me.contents.quantities = [:] },
-        .stream(Cart.Watch.self) { me, _, replies in
-            for await contents in me.changes() { try await replies.send(contents) }
+        .broadcast(Cart.Watch.self) { me, watch in
+            if let sku = watch.sku { _ = try await me.context.ask(Stock.Price(sku: sku)) }
+            return me.changes
         },
     ]
 
@@ -37,18 +37,4 @@ actor CartCoordinator: Coordinator {
         for (sku, quantity) in contents.quantities { total += try await context.ask(Stock.Price(sku: sku)) * quantity }
         return total
     }
-
-    /// Returns a stream of the contents: the present ones, then those after each change.
-    private func changes() -> AsyncStream<Cart.Contents> {
-        let (stream, continuation) = AsyncStream.makeStream(of: Cart.Contents.self, bufferingPolicy: .bufferingNewest(1))
-        lastWatcher += 1
-        watchers[lastWatcher] = continuation
-        continuation.onTermination = { [weak self, lastWatcher] _ in
-            Task { await self?.removeWatcher(lastWatcher) }
-        }
-        continuation.yield(contents)
-        return stream
-    }
-
-    private func removeWatcher(_ watcher: Int) { watchers[watcher] = nil }
 }

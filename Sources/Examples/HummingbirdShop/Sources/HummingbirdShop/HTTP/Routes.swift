@@ -23,7 +23,10 @@ func shopRouter(_ runtime: CoordinatorRuntime) -> Router<BasicRequestContext> {
         try await runtime.cart.ask(Cart.Clear())
         return receipt
     }
-    router.get("/cart/changes") { request, _ in eventStream(of: try runtime.cart.stream(Cart.Watch()), for: request) }
+    router.get("/cart/changes") { request, _ in
+        let sku = request.uri.queryParameters.get("sku")
+        return eventStream(of: try await runtime.cart.stream(Cart.Watch(sku: sku)).accepted(), for: request)
+    }
     router.get("/live") { _, _ in await runtime.health().isLive ? HTTPResponse.Status.ok : .serviceUnavailable }
     router.get("/ready") { _, _ in
         let health = await runtime.health()

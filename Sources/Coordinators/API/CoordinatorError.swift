@@ -9,7 +9,7 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
                 unknownType, invalidName, failed
             case invalidSpecification, dismissed, startFailed, startTimedOut, invalidKey, notAWorker, tooManyOpenAsks, mailboxFull,
                 messageTooLarge, coding, spawnFailed,
-                unsupported, poisoned
+                unsupported, poisoned, deadlock
             /// The answer of a node that doesn't own the coordinator, to the node that has sent the message; no user sees it.
             case notHere
         }
@@ -67,6 +67,11 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
         public static let unsupported = Code(kind: .unsupported)
         /// Three members of a pool have died while they handled the idempotent message, the last while it handled nothing else; see <doc:Pools>.
         public static let poisoned = Code(kind: .poisoned)
+
+        /// The message can't begin, because the coordinators that keep it from that wait for one another.
+        ///
+        /// The error names them. Nothing was executed.
+        public static let deadlock = Code(kind: .deadlock)
 
         static let notHere = Code(kind: .notHere)
 

@@ -134,6 +134,10 @@ final class Envelope: Sendable {
     let count: Int
     /// The size that counts against limits, in bytes: that of the payload where it's encoded, else the value's own.
     let size: Int
+    /// The message in whose handler this one was asked, if it's known.
+    ///
+    /// Unsafe: it's set before the message is on its way.
+    nonisolated(unsafe) private(set) var cause: ObjectIdentifier?
     /// The time at which the message was sent in this process, or arrived here.
     let arrived = MonotonicTime.now
 
@@ -214,8 +218,11 @@ final class Envelope: Sendable {
     var hasEnded: Bool { isEnded.load(ordering: .acquiring) }
 
     /// The process that is to answer, if the message is open and has been handed to another one.
-    private var processAsked: Peer? {
-        state.withLock { state in if case .forwarded(let peer, _)? = state.work { peer } else { nil } }
+    private var processAsked: Peer? { way?.peer }
+
+    /// The process that is to answer, and the message's number on the link to it, if it's open and has been handed to another process.
+    var way: (peer: Peer, correlation: UInt64)? {
+        state.withLock { state in if case .forwarded(let peer, let correlation)? = state.work { (peer, correlation) } else { nil } }
     }
 
     /// Whether a handler need not begin: the asker doesn't wait any more, or a one-way message was never accepted.
@@ -432,7 +439,9 @@ extension Envelope {
     func delivered(in asks: OpenAsks, by dispatch: (Envelope) -> Void) async throws -> Answer {
         try Task.checkCancellation()
         // Before the message is on its way: the coordinator that it reaches may ask back at once.
-        let waiting = HandlerScope.current?.beginWait()
+        let scope = HandlerScope.current
+        cause = scope?.handled
+        let waiting = scope?.beginWait()
         defer { waiting?.end() }
         open(in: asks)
         if !hasEnded { dispatch(self) }

@@ -37,6 +37,9 @@ final class OpenAsks: Sendable {
         _ = state.withLock { $0.envelopes.remove(number) }
     }
 
+    /// The asks that are open.
+    var all: [Envelope] { state.withLock { Array($0.envelopes.elements) } }
+
     /// Ends the open asks, and with `forGood` every later one too.
     func end(with error: CoordinatorError, forGood: Bool) {
         let envelopes = state.withLock { state in

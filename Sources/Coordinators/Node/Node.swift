@@ -172,6 +172,8 @@ final class Node: Sendable {
         var idleWatch: IdleWatch?
         /// The handlers that run on though their messages were cancelled long ago.
         var stuck: [StuckHandler] = []
+        /// The number of searches for a cycle that are still to come.
+        var cycleLooks = 0
         /// The coordinator's broadcasts, which end with it.
         var broadcasts: [ObjectIdentifier: BroadcastReference] = [:]
 
@@ -179,7 +181,7 @@ final class Node: Sendable {
             navigation.isEmpty && configuration == nil && waitingForChildren.isEmpty && timers.isEmpty && idleWatch == nil
                 && sharedAsks == nil && taking == nil && transitions == nil
                 && selections == nil && idleWaiters.isEmpty && drainWaits.isEmpty && stuck.isEmpty && drainNotice == nil
-                && broadcasts.isEmpty
+                && broadcasts.isEmpty && cycleLooks == 0
         }
     }
 

@@ -287,12 +287,23 @@ extension Peer {
             let result: Result<Answer, any Error>
             do {
                 let payload = inspect.payload.isEmpty ? .null : try PayloadCoder.decode(JSONValue.self, from: inspect.payload, codec: .json)
-                result = .success(.value(try await owner.inspected(inspect.operation, target, payload)))
+                let answer =
+                    inspect.operation == CycleSearch.operation
+                    ? await goOn(with: payload) : try await owner.inspected(inspect.operation, target, payload)
+                result = .success(.value(answer))
             } catch {
                 result = .failure(error)
             }
             reply(result, to: frame)
         }
+    }
+
+    /// Follows an ask of the other side, which looks for a cycle.
+    private func goOn(with payload: JSONValue) async -> JSONValue {
+        guard let (search, correlation) = CycleSearch.read(payload), let top = owner.top(),
+            let ask = state.withLock({ $0.incoming[correlation] }), let cycle = await search.follow(ask, below: top)
+        else { return .null }
+        return .array(cycle.map { .string($0) })
     }
 
     // MARK: Answers

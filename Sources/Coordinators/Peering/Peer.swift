@@ -31,6 +31,8 @@ final class Peer: Sendable {
         var refusedLate: @Sendable (_ target: String) -> Void = { _ in }
         /// Has the executor run a job on which the coordinators run that the other side probes.
         var executorProbed: @Sendable () async -> Void = {}
+        /// Returns the topmost coordinator of this process.
+        var top: @Sendable () -> Node? = { nil }
         /// Takes note that the link has closed, after the open asks have ended.
         let closed: @Sendable (LinkError) -> Void
     }

@@ -24,9 +24,12 @@ protocol UplinkOwner: AnyObject, Sendable {
     func frameReceived(_ frame: Frame, on link: Link)
     /// Takes note that the parent is lost for good.
     func parentLost(_ loss: Uplink.Loss)
+    /// The topmost coordinator of the process.
+    var top: Node? { get }
 }
 
 extension UplinkOwner {
+    var top: Node? { nil }
     func executorProbed() async {}
 }
 
@@ -288,6 +291,7 @@ extension Uplink {
                     return true
                 },
                 executorProbed: { [self] in await owner?.executorProbed() },
+                top: { [self] in owner?.top },
                 closed: { [self] error in
                     if error.isOfBrokenRule { Diagnostics.print("the link was closed: \(error.message)") }
                     lose(id)

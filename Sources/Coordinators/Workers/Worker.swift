@@ -195,6 +195,8 @@ extension Worker {
 extension Worker: UplinkOwner {
     func executorProbed() async { await state.withLock { $0.host }?.coordinator?.passExecutor() }
 
+    var top: Node? { state.withLock { $0.host }?.coordinator }
+
     func frameReceived(_ frame: Frame, on link: Link) {
         switch frame.content {
         case .start(let start): receive(start, frame)

@@ -61,6 +61,11 @@ extension WorkerHost {
                 messageLost: { [parent] envelope, error in parent.recordLoss(of: envelope, because: error) },
                 mayStillLeave: { [runtime] in runtime.nodes.load()?.stillTakes($0) ?? true },
                 messageDiverted: { [runtime] in runtime.nodes.load()?.divert($0) },
+                top: { [parent] in
+                    var top = parent
+                    while let above = top.parent { top = above }
+                    return top
+                },
                 closed: { [weak self] error in self?.lost(id, of: credentials, error) }
             )
         )

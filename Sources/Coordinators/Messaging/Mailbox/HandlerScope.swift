@@ -12,6 +12,8 @@ final class HandlerScope: Sendable {
     @TaskLocal static var current: HandlerScope?
 
     private let node: Node
+    /// The message that is handled, which lives as long as its handler.
+    let handled: ObjectIdentifier?
     /// The deadline of the message; `nil`: none, or the asker doesn't wait for the handler.
     private let deadline: MonotonicTime?
     /// Whether the handler says when it waits for other coordinators.
@@ -21,9 +23,10 @@ final class HandlerScope: Sendable {
     /// The number of waits of the handler's tasks; far below zero once the handler has ended.
     private let waits = Atomic(0)
 
-    private init(of node: Node, _ number: UInt64, deadline: MonotonicTime?, isObserved: Bool) {
+    private init(of node: Node, _ number: UInt64, handling handled: ObjectIdentifier?, deadline: MonotonicTime?, isObserved: Bool) {
         self.node = node
         self.number = number
+        self.handled = handled
         self.deadline = deadline
         self.isObserved = isObserved
     }
@@ -32,7 +35,8 @@ final class HandlerScope: Sendable {
     static func of(_ node: Node, handling envelope: Envelope?, as number: UInt64, isObserved: Bool) -> HandlerScope? {
         let deadline = envelope.flatMap { $0.isOneWay ? nil : $0.deadline }
         guard isObserved || deadline != nil else { return nil }
-        return HandlerScope(of: node, number, deadline: deadline, isObserved: isObserved)
+        let handled = envelope.map { ObjectIdentifier($0) }
+        return HandlerScope(of: node, number, handling: handled, deadline: deadline, isObserved: isObserved)
     }
 
     func belongs(to node: Node) -> Bool { isObserved && self.node === node }

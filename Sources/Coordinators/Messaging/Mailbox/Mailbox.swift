@@ -312,6 +312,21 @@ struct Mailbox {
     /// Whether a message for an inline row needn't wait: no pause holds it back, and it overtakes no earlier one.
     var admitsInline: Bool { !isPaused && inline == 0 }
 
+    /// Whether messages of other coordinators have to wait until one of the handlers ends, all of which wait themselves.
+    var isHeldUp: Bool { waitingHandlers > 0 && waitingHandlers >= places && places >= policy.running && !isPaused }
+
+    /// The asks that are held up.
+    var heldUpMessages: [Envelope] { isHeldUp ? messages.ofOrdinaryLane.filter { !$0.isOneWay && !$0.hasEnded } : [] }
+
+    /// Removes an ask that is held up.
+    ///
+    /// - Returns: Whether it was there: it never begins then.
+    mutating func removeHeldUp(_ envelope: Envelope) -> Bool {
+        guard isHeldUp, let message = messages.removeOrdinary(envelope) else { return false }
+        forget(message.envelope, message.row)
+        return true
+    }
+
     /// Closes the mailbox: no item begins any more.
     mutating func close() { isClosed = true }
 

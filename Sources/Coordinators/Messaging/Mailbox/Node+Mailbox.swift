@@ -15,17 +15,17 @@ extension Node {
         if let inline = row.inline, answer(envelope, row, inline) { return }
         let isFromSubtree = isFromSubtree(envelope)
         envelope.noteTaker(self)
-        let (admission, draining, mustLearn) = state.withLock { state -> (Mailbox.Admission?, Draining?, Bool) in
+        let (admission, draining, mustLearn, isHeldUp) = state.withLock { state -> (Mailbox.Admission?, Draining?, Bool, Bool) in
             switch state.life.phase {
             case .starting, .active: break
-            case .draining: guard envelope.sender == path || isFromSubtree else { return (nil, nil, false) }
-            case .stopping: guard envelope.sender != path, isFromSubtree else { return (nil, nil, false) }
-            case .stopped: return (nil, nil, false)
+            case .draining: guard envelope.sender == path || isFromSubtree else { return (nil, nil, false, false) }
+            case .stopping: guard envelope.sender != path, isFromSubtree else { return (nil, nil, false, false) }
+            case .stopped: return (nil, nil, false, false)
             }
             let mustLearn = !row.needs.isEmpty && row.needs.canLearn(from: state.dependencies.effective)
             let isNeeding = mustLearn || !row.needs.isEmpty && !row.needs.isProvided(by: state.dependencies.effective)
             let admission = state.mailbox.take(envelope, row, isFromSubtree: isFromSubtree, isNeeding: isNeeding)
-            return (admission, state.drainingToBegin(), mustLearn)
+            return (admission, state.drainingToBegin(), mustLearn, state.mailbox.isHeldUp)
         }
         if mustLearn { learnWhatIsNeeded() }
         switch admission {
@@ -41,6 +41,7 @@ extension Node {
             drop(envelope, row)
         }
         if let draining { begin(draining) }
+        if isHeldUp, !envelope.isOneWay { watchForCycles() }
     }
 
     /// Takes messages for one of this coordinator's rows that have arrived together.

@@ -72,6 +72,14 @@ struct WaitingMessages {
     /// The time at which the oldest message was sent or arrived.
     var oldestArrival: MonotonicTime? { [ordinary, subtree, interleaving].compactMap { $0.first?.envelope.arrived }.min() }
 
+    /// The messages that wait for a handler to end, whatever it waits for.
+    var ofOrdinaryLane: [Envelope] { ordinary.map(\.envelope) }
+
+    /// Removes and returns a message of the ordinary lane.
+    mutating func removeOrdinary(_ envelope: Envelope) -> Message? {
+        ordinary.firstIndex { $0.envelope === envelope }.map { ordinary.remove(at: $0) }
+    }
+
     /// All messages, lane by lane.
     var all: [Envelope] { [ordinary, subtree, interleaving].joined().map(\.envelope) }
 

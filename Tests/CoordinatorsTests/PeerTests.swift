@@ -244,7 +244,8 @@ struct PeerTests {
             raw.envelopes[0].complete(.success(.value(String(repeating: "x", count: 5_000))))
             try await eventually("the answer is a failure") {
                 raw.frames.contains {
-                    if case .reply(.failure(let failure)) = $0.content { failure.code == "messageTooLarge" } else { false }
+                    guard case .reply(.failure(let failure)) = $0.content else { return false }
+                    return failure.code == "messageTooLarge" && failure.payload.first == 1
                 }
             }
             #expect(raw.closed == nil && outcome.outcome == nil)

@@ -57,7 +57,7 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
         public static let tooManyOpenAsks = Code(kind: .tooManyOpenAsks)
         /// The mailbox is full.
         public static let mailboxFull = Code(kind: .mailboxFull)
-        /// The message exceeds the frame limit.
+        /// The message exceeds the frame limit; with ``CoordinatorError/maybeExecuted`` its reply does, and the handler has ended.
         public static let messageTooLarge = Code(kind: .messageTooLarge)
         /// A value could not be encoded or decoded.
         public static let coding = Code(kind: .coding)

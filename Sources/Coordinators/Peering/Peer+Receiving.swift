@@ -231,8 +231,8 @@ extension Peer {
                 do throws(LinkError) {
                     try link.send(Frame(.streamItem(bytes), correlation: frame.correlation, codec: codec))
                 } catch {
-                    throw error.code == .frameTooLarge
-                        ? CoordinatorError(.messageTooLarge, "a reply: \(error.message)") : CancellationError()
+                    guard error.code == .frameTooLarge else { throw CancellationError() }
+                    throw CoordinatorError(.messageTooLarge, "a reply: \(error.message)", maybeExecuted: true)
                 }
             },
             accepted: { [self] in

@@ -25,8 +25,8 @@ extension CoordinatorError {
         switch code {
         case .unhandled, .noSuchPath, .noSuchChild: .notFound
         case .timedOut: .gatewayTimeout
-        case .messageTooLarge: .contentTooLarge
-        case .coding, .unsupported: .internalServerError
+        case .messageTooLarge where !maybeExecuted: .contentTooLarge
+        case .messageTooLarge, .coding, .unsupported: .internalServerError
         // Nothing was executed, and the client may send the request again.
         case _ where provesNothingExecuted: .serviceUnavailable
         // The handler may have begun: only the client knows whether to repeat the request.

@@ -2,10 +2,10 @@ import CProcess
 import Glibc
 
 extension ChildProcess {
-    /// Limits the memory that the process may have for its data (`RLIMIT_DATA`, in bytes); the kernel refuses it more.
+    /// Limits the data that the process may have (`RLIMIT_DATA`, in bytes), which are also what it has only reserved; the kernel refuses it more.
     ///
     /// This has no effect on a process that has ended. Follows https://man7.org/linux/man-pages/man2/prlimit.2.html.
-    public func limitMemory(to bytes: Int) {
+    public func limitData(to bytes: Int) {
         guard exitStatus == nil else { return }
         _ = coordinator_process_limit_data(identity.processID, UInt64(max(bytes, 0)))
     }

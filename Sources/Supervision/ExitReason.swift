@@ -21,6 +21,8 @@ public enum ExitReason: Sendable, Hashable, Codable {
     case startTimedOut
     /// The child did not stop in time, and was killed or abandoned.
     case stopTimedOut
+    /// The child's process occupied more memory than its limit, and was killed for it. Its restart isn't counted against the limits of restarts.
+    case memoryExceeded(bytes: Int, limit: Int)
     /// The child was a supervisor and gave up; the text says on which of its children and why.
     case escalated(String)
     /// The child is gone, and the cause isn't known: an adopted process has no exit status.
@@ -33,7 +35,7 @@ public enum ExitReason: Sendable, Hashable, Codable {
         switch self {
         case .normal, .shutdown, .exited(code: 0):
             true
-        case .failed, .exited, .signaled, .hung, .startFailed, .startTimedOut, .stopTimedOut, .escalated, .unknown:
+        case .failed, .exited, .signaled, .hung, .startFailed, .startTimedOut, .stopTimedOut, .memoryExceeded, .escalated, .unknown:
             false
         }
     }
@@ -46,10 +48,14 @@ public enum ExitReason: Sendable, Hashable, Codable {
         switch self {
         case .exited(code: 78), .exited(code: 125):
             true
-        case .normal, .shutdown, .failed, .exited, .signaled, .hung, .startFailed, .startTimedOut, .stopTimedOut, .escalated, .unknown:
+        case .normal, .shutdown, .failed, .exited, .signaled, .hung, .startFailed, .startTimedOut, .stopTimedOut, .memoryExceeded,
+            .escalated, .unknown:
             false
         }
     }
+
+    /// Whether the end says nothing about a restart: a limit of memory is a measure against what leaks, which the next life is free of.
+    var isCounted: Bool { if case .memoryExceeded = self { false } else { true } }
 }
 
 extension ExitReason: CustomStringConvertible {
@@ -65,6 +71,7 @@ extension ExitReason: CustomStringConvertible {
         case .startFailed(let error): "failed to start: \(error)"
         case .startTimedOut: "was not ready in time"
         case .stopTimedOut: "did not stop in time"
+        case .memoryExceeded(let bytes, let limit): "occupied \(bytes) bytes of memory, more than its limit of \(limit)"
         case .escalated(let text): "escalated: \(text)"
         case .unknown: "ended for an unknown reason"
         }

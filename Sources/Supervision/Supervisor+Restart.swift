@@ -76,7 +76,7 @@ extension Supervisor {
     }
 
     // Whether the restart is within the intensity. A restart counts when it is decided, failed or not, once for all siblings that it
-    // concerns.
+    // concerns; one for the memory that a child has occupied doesn't.
     private mutating func isWithinIntensity(_ child: Child) -> Bool {
         guard case .restarts(let intensity) = intensity(of: child) else { return true }
         guard isolatesFailures || child.specification.restartLimits?.hasOwnWindow == true else {
@@ -110,7 +110,7 @@ extension Supervisor {
 
     private mutating func restart(_ child: Child, after reason: ExitReason) {
         let place = child.place
-        guard isWithinIntensity(child) else {
+        guard !reason.isCounted || isWithinIntensity(child) else {
             giveUp(place, reason)
             if isolatesFailures { return }
             end(.escalated(.escalated("gave up on \(child.id), more than \(limit(of: child)): \(reason)")))

@@ -55,7 +55,7 @@ extension WorkerMachine {
         ready.beat = now + limits.heartbeat
         process.life = .ready(ready)
         if now - ready.lastSign >= limits.heartbeatTimeout { return condemn(&process, .hung, .noSign) }
-        if limits.memory != nil { give(.measureMemory) }
+        if limits.measuresMemory { give(.measureMemory) }
         guard case .linked(let link) = process.connection else { return }
         if let silence = ready.executor.silence(now: now), silence >= limits.heartbeatTimeout {
             if limits.restartsSilentExecutor { return condemn(&process, .hung, .silentExecutor) }
@@ -71,6 +71,18 @@ extension WorkerMachine {
         guard case .ready(var ready) = process.life else { return }
         if ready.executor.hear() { give(.noteExecutor(isSilent: false)) }
         process.life = .ready(ready)
+    }
+
+    // MARK: Memory
+
+    /// Kills or recycles a life that occupies more memory than it may.
+    mutating func noteMemory(_ process: inout Process, _ bytes: Int) {
+        guard process.isReady else { return }
+        if let limit = limits.memoryLimit, bytes > limit {
+            condemn(&process, .memoryExceeded(bytes: bytes, limit: limit), .memoryExceeded)
+        } else if let limit = limits.memory, bytes > limit {
+            recycle(&process, .memory(bytes: bytes))
+        }
     }
 
     // MARK: Recycling
@@ -111,6 +123,11 @@ extension WorkerMachine {
         case .running(let process): process.nextDeadline
         }
     }
+}
+
+extension WorkerMachine.Limits {
+    /// Whether the memory of a process is of interest.
+    package var measuresMemory: Bool { memory != nil || memoryLimit != nil }
 }
 
 extension WorkerMachine.Process {

@@ -95,6 +95,8 @@ extension WorkerMachine {
         case silentExecutor
         /// A handler of the process runs on past its cancellation.
         case stuckHandler
+        /// The process occupied more memory than its limit.
+        case memoryExceeded
         /// The process can't read its ticket.
         case ticketRefused(String)
         /// The process speaks another protocol.

@@ -32,7 +32,7 @@ extension WorkerMachine {
         case ready
         /// The coordinator's start has thrown.
         case startRefused(any Error)
-        /// The start can't be told to the worker.
+        /// The start can't be told to the worker, or its success can't be accepted.
         case startNotTold(any Error)
         /// The worker has given a sign of life.
         case heard

@@ -119,8 +119,7 @@ extension WorkerMachine {
         case .executorAnswered: hearExecutor(&process)
         case .exitAnnounced(let reason, let link): takeLeave(&process, reason, link)
         case .messageSent: countMessage(&process)
-        case .memoryMeasured(let bytes):
-            if let limit = limits.memory, bytes > limit { recycle(&process, .memory(bytes: bytes)) }
+        case .memoryMeasured(let bytes): noteMemory(&process, bytes)
         case .pauseChanged(let isPaused):
             guard !isPaused, case .ready(let ready) = process.life, case .due(let cause) = ready.recycling else { break }
             recycle(&process, cause)

@@ -51,6 +51,9 @@ public struct WorkerMachine: Sendable {
         /// The resident memory in bytes above which a life is recycled; `nil`: it isn't measured.
         public var memory: Int?
 
+        /// The resident memory in bytes above which a process is killed; `nil`: it isn't measured.
+        public var memoryLimit: Int?
+
         /// Creates the runtime's own limits; a life isn't recycled.
         public init() {}
     }

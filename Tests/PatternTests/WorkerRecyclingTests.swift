@@ -134,12 +134,54 @@ struct WorkerRecyclingTests {
     }
 
     @Test(
-        "An allocation beyond the memory limit ends the worker, which is restarted",
+        "A worker above its memory limit is ended as such, and its restart isn't counted",
         .disabled(if: Sanitizer.isOn, "the sanitizer's own memory is many times the limit")
     )
     func memoryLimit() async throws {
+        try await LifecycleTree.run(Self.options) { tree in
+            let limit = 200 << 20
+            // What is only reserved doesn't count: the stacks of the process's threads are more.
+            let child = try await tree.startChild(in: .worker(memoryLimit: limit))
+            let grown = try await child.perform(.grow(megabytes: 32), timeout: .seconds(60))
+            #expect(grown == String(32 << 20))
+            for incarnation in 2...3 as ClosedRange<UInt32> {
+                _ = try? await child.perform(.grow(megabytes: 256), timeout: .seconds(60))
+                let place = try await tree.place(of: "/a", incarnation: incarnation)
+                #expect(place.incarnation == incarnation)
+            }
+            let exit = try await tree.runtime.snapshot(of: "/a").lastExit
+            guard case .memoryExceeded(let bytes, limit) = exit, bytes > limit else { throw Unexpected(exit) }
+            try await eventually("the parent hears the reason") {
+                await tree.root.heard.filter { $0.hasPrefix("crashed /a") }.count == 2
+            }
+        }
+    }
+
+    @Test(
+        "A memory limit that a worker can't start with is refused with the number that it needs",
+        .disabled(if: Sanitizer.isOn, "the sanitizer's own memory is many times the limit")
+    )
+    func impossibleMemoryLimit() async throws {
+        try await LifecycleTree.run(Self.options) { tree in
+            var needed = 1 << 20
+            let error = await #expect(throws: CoordinatorError.self) { _ = try await tree.startChild(in: .worker(memoryLimit: needed)) }
+            #expect(error?.code == .startFailed && tree.context.children.isEmpty, "\(error?.message ?? "")")
+            let numbers = error?.message.split { !$0.isNumber }.compactMap { Int($0) } ?? []
+            #expect(numbers.last == needed)
+            needed = try #require(numbers.max())
+            #expect(needed > 2 << 20)
+            // What it says is enough, but for what differs from process to process.
+            _ = try await tree.startChild(in: .worker(memoryLimit: needed + needed / 4))
+        }
+    }
+
+    @Test(
+        "An allocation beyond the data limit ends the worker, which is restarted",
+        .disabled(if: Sanitizer.isOn, "the sanitizer's own memory is many times the limit")
+    )
+    func dataLimit() async throws {
         try await LifecycleTree.run { tree in
-            let child = try await tree.startChild(in: .worker(memoryLimit: 768 << 20))
+            let child = try await tree.startChild(in: .worker(dataLimit: 768 << 20))
             let grown = try await child.perform(.grow(megabytes: 64), timeout: .seconds(60))
             #expect(grown == String(64 << 20))
             await Support.expect(.peerLost) { _ = try await child.perform(.grow(megabytes: 1_024), timeout: .seconds(60)) }
@@ -161,6 +203,13 @@ struct WorkerRecyclingTests {
             }
         }
     }
+}
+
+/// Another end than the test has expected.
+private struct Unexpected: Error {
+    let exit: ExitReason?
+
+    init(_ exit: ExitReason?) { self.exit = exit }
 }
 
 extension LifecycleTree {

@@ -45,6 +45,8 @@ enum PlantedFault: String, CaseIterable {
     case leavesALateSpare
     /// SIGTERM is followed by SIGKILL at once.
     case grantsNoTermination
+    /// A process that occupies more memory than its limit goes on.
+    case overlooksTheMemoryLimit
 
     /// The invariant that a rule which was followed once breaks.
     var invariant: WorkerInvariant? {
@@ -131,6 +133,7 @@ enum PlantedFault: String, CaseIterable {
                 }
             }
         case .grantsNoTermination: Self.changing { if case .process(.terminate) = $0 { [$0, .process(.kill)] } else { [$0] } }
+        case .overlooksTheMemoryLimit: Self.overlooking { if case .memoryMeasured(let bytes) = $0 { bytes > 4_000 } else { false } }
         case .closesThePoolAfterAWait, .forgetsADeadSpare, .leavesALateSpare: nil
         }
     }
@@ -168,7 +171,7 @@ enum PlantedFault: String, CaseIterable {
         case .overtakesAStopDuringAStart, .recyclesWithoutDraining, .recyclesWhilePaused, .ignoresARefusedTicket,
             .believesTheTicketNotTheExit, .losesAWake, .welcomesTooEarly, .tellsAFailedStartAtOnce, .tellsAStopOnce, .killsWhenALinkIsLost,
             .blamesTheWorkerForItsOwnDelay, .overlooksAnEarlyExit, .grantsNoTermination, .blamesABusyExecutor, .probesOnce,
-            .blamesTheStartForItsOwnDelay:
+            .blamesTheStartForItsOwnDelay, .overlooksTheMemoryLimit:
             nil
         }
     }

@@ -136,7 +136,7 @@ extension CoordinatorContext {
     ///   - spares: The number of processes that are kept started and waiting for a life; none by default.
     ///   - recycling: The rules for replacing the process by a fresh one without a failure; none by default.
     ///   - overlaps: Whether a replacement starts the next life before the present one ends; see
-    ///     ``Placement/worker(spares:recycling:memoryLimit:hang:overlaps:)``.
+    ///     ``Placement/worker(spares:recycling:memoryLimit:dataLimit:hang:overlaps:)``.
     ///   - configuration: The fields that differ from the type's defaults.
     ///   - restart: The rule for when the child is restarted; `permanent` by default.
     ///   - shutdown: The time that the child is given to end; five seconds by default.

@@ -21,7 +21,11 @@ public struct Placement: Sendable, Hashable {
     /// - Parameters:
     ///   - spares: The number of processes that are kept started and waiting, so that a restart takes one instead of spawning.
     ///   - recycling: The rules for replacing the process by a fresh one without a failure; none by default.
-    ///   - memoryLimit: The bytes of memory (`RLIMIT_DATA`) beyond which the kernel refuses the process more; unlimited by default.
+    ///   - memoryLimit: The bytes of memory (resident set) above which the process is killed, for the reason `memoryExceeded`; unlimited by
+    ///     default. The memory is measured with the heartbeat, every second by default, so the process may exceed the limit by what it takes
+    ///     in that time. A start is refused, with the number that it needs, if the coordinator is above the limit when it's ready.
+    ///   - dataLimit: The bytes of data beyond which the kernel refuses the process more (`RLIMIT_DATA`); unlimited by default. Data are also
+    ///     what is only reserved: eight megabytes of stack for each thread, of which a process has more on a machine with more processors.
     ///   - hang: The response to a coordinator whose executor runs nothing any more; it's reported by default.
     ///   - overlaps: Whether ``CoordinatorRuntime/replace(_:)`` starts the next life before the present one ends, so that the path lives twice
     ///     for a while: only for a coordinator without state of its own. False by default.
@@ -29,10 +33,12 @@ public struct Placement: Sendable, Hashable {
         spares: Int = 0,
         recycling: Recycling = Recycling(),
         memoryLimit: Int? = nil,
+        dataLimit: Int? = nil,
         hang: HangResponse = .report,
         overlaps: Bool = false
     ) -> Placement {
-        let plan = WorkerPlan(spares: max(spares, 0), recycling: recycling, memoryLimit: memoryLimit, hang: hang, overlaps: overlaps)
+        var plan = WorkerPlan(spares: max(spares, 0), recycling: recycling, hang: hang, overlaps: overlaps)
+        (plan.memoryLimit, plan.dataLimit) = (memoryLimit, dataLimit)
         return Placement(place: .worker(plan))
     }
 }
@@ -61,7 +67,9 @@ public struct Recycling: Sendable, Hashable {
     public var jitter: Double
     /// The number of messages that an incarnation may be sent.
     public var messages: Int?
-    /// The number of bytes of memory (resident set) that the process may occupy; measured every second.
+    /// The number of bytes of memory (resident set) that the process may occupy; measured with the heartbeat, every second by default.
+    ///
+    /// Above it the process ends when it has handled what it has; above the `memoryLimit` of a ``Placement`` it's killed.
     public var memory: Int?
 
     /// Creates the rules; a limit of `nil` doesn't apply.
@@ -80,7 +88,10 @@ public struct Recycling: Sendable, Hashable {
 struct WorkerPlan: Sendable, Hashable {
     var spares = 0
     var recycling = Recycling()
+    /// The resident bytes above which the process is killed.
     var memoryLimit: Int?
+    /// The bytes of `RLIMIT_DATA`.
+    var dataLimit: Int?
     var hang = HangResponse.report
     /// Whether a replacement starts the next life beside the present one.
     var overlaps = false

@@ -73,7 +73,7 @@ extension WorkerHost {
         if runtime.lives.areWanted {
             runtime.lives.add(LifeChange(.adopted, of: path, orphan.record.incarnation, process.identity.processID))
         }
-        if let limit = plan.memoryLimit { process.limitMemory(to: limit) }
+        if let limit = plan.dataLimit { process.limitData(to: limit) }
         watch(process)
         // When the runtime has ended meanwhile the worker isn't let in, and is killed with the rest of the tree.
         _ = try? runtime.hub.expect(orphan.secret, from: orphan.user) { [weak self] link, hello in

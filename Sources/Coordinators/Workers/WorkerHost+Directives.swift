@@ -21,7 +21,7 @@ extension WorkerHost {
         case .probeExecutor(let link): ping(link, .executor)
         case .noteExecutor(let isSilent): logExecutor(isSilent: isSilent)
         case .measureMemory:
-            if let bytes = spawned?.process.identity.residentBytes { handle(.memoryMeasured(bytes: bytes)) }
+            if let bytes = measuredMemory { noteMemory(bytes) }
         case .startSucceeded:
             readiness.settle(.success(()))
             checkDescription()
@@ -61,6 +61,22 @@ extension WorkerHost {
         }
     }
 
+    /// The memory that the process occupies; `nil` when it's gone.
+    var measuredMemory: Int? { spawned?.process.identity.residentBytes }
+
+    private func noteMemory(_ bytes: Int) {
+        if let limit = plan.memoryLimit, bytes > limit {
+            runtime.logger.warning(
+                "a worker is killed: it occupies more memory than its limit",
+                metadata: [
+                    "coordinator.path": "\(path)", "worker.pid": "\(spawned?.process.identity.processID ?? 0)",
+                    "memory.bytes": "\(bytes)", "memory.limit": "\(limit)",
+                ]
+            )
+        }
+        handle(.memoryMeasured(bytes: bytes))
+    }
+
     private var spawned: SpawnedProcess? { state.withLock { $0.process } }
 
     private func with(_ link: WorkerMachine.LinkID, _ body: (Attachment) -> Void) {
@@ -96,7 +112,10 @@ extension WorkerHost {
         switch failure {
         case .stopped: return CoordinatorError.hasStopped(path)
         case .thrown(let error): return error
-        case .exited(let reason): return StartFailure(reason: reason, description: "\(path) ended before it was ready: \(reason)")
+        case .exited(let reason):
+            // The kernel doesn't say of a process that it was refused memory.
+            let hint = plan.dataLimit.map { "; its dataLimit of \($0) bytes holds for the stacks of its threads too" } ?? ""
+            return StartFailure(reason: reason, description: "\(path) ended before it was ready: \(reason)\(hint)")
         case .condemned(let reason, let complaint):
             switch complaint {
             case .startTimedOut:
@@ -110,6 +129,7 @@ extension WorkerHost {
                 return CoordinatorError(.peerLost, "the executor of \(path) has run nothing for \(time)", maybeExecuted: true)
             case .stuckHandler:
                 return CoordinatorError(.peerLost, "a handler of \(path) has run on past its cancellation", maybeExecuted: true)
+            case .memoryExceeded: return CoordinatorError(.peerLost, "\(path): \(reason)", maybeExecuted: true)
             case .ticketRefused(let message): return CoordinatorError(.startFailed, message)
             case .notWelcome(let message): return CoordinatorError(.startFailed, message)
             case .discarded:

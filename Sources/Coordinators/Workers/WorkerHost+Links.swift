@@ -128,7 +128,7 @@ extension WorkerHost {
 
     private func receive(_ frame: Frame, on id: WorkerMachine.LinkID) {
         switch frame.content {
-        case .ready: handle(.ready)
+        case .ready: noteReady()
         case .pong(let probe): handle(probe.kind == .executor ? .executorAnswered : .heard)
         case .reply(.failure(let failure)) where frame.correlation == Self.startCorrelation:
             handle(.startRefused(Failures.restored(Failures.decode(failure, codec: frame.codec))))
@@ -156,6 +156,16 @@ extension WorkerHost {
             metadata: ["coordinator.path": "\(path)", "worker.pid": "\(process ?? 0)", "handler": "\(text)"]
         )
         if runtime.lives.areWanted { runtime.lives.add(LifeChange(.stuck(text), of: path, incarnation, process)) }
+    }
+
+    /// Takes note that the coordinator is ready, unless it needs more memory for that than it may have.
+    private func noteReady() {
+        // The worker says so again on every link.
+        guard let limit = plan.memoryLimit, readiness.outcome == nil, let bytes = measuredMemory, bytes > limit else {
+            return handle(.ready)
+        }
+        let text = "\(path) occupies \(bytes) bytes of memory when it's ready, more than its memoryLimit of \(limit): give it more"
+        handle(.startNotTold(CoordinatorError(.startFailed, text)))
     }
 
     // MARK: Frames to the worker

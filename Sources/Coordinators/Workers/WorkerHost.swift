@@ -99,6 +99,7 @@ final class WorkerHost: ChildHost {
         limits.age = plan.recycling.nextAge
         limits.messages = plan.recycling.messages
         limits.memory = plan.recycling.memory
+        limits.memoryLimit = plan.memoryLimit
         state = MachineShell(
             State(
                 machine: WorkerMachine(limits: limits),

@@ -52,7 +52,7 @@ struct WorkerSpawner: Sendable {
         // The child has the lock when this process closes its own descriptor.
         defer { withExtendedLifetime(lock) {} }
         let child = try await spawn(specification, path)
-        if let limit = plan.memoryLimit { child.process.limitMemory(to: limit) }
+        if let limit = plan.dataLimit { child.process.limitData(to: limit) }
         return (child, pipe)
     }
 

@@ -41,7 +41,7 @@ extension WorkerChecker {
             guard mustProbe else { throw WorkerViolation(.heartbeat, "a probe that isn't due") }
             mustProbe = false
             life?.probedAt = now
-        case .measureMemory: guard limits.memory != nil else { throw misplaced("memory is measured") }
+        case .measureMemory: guard limits.measuresMemory else { throw misplaced("memory is measured") }
         case .terminate(let grace):
             guard mustTerminate == grace, isRunning else { throw WorkerViolation(.grace, "SIGTERM, with \(grace) to go, is not due") }
             mustTerminate = nil

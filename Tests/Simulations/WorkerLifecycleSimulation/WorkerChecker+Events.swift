@@ -43,7 +43,12 @@ extension WorkerChecker {
         case .exitAnnounced(let reason, _): noteLastWords(reason, now)
         case .messageSent: noteMessage()
         case .memoryMeasured(let bytes):
-            if life != nil, isRunning, let limit = limits.memory, bytes > limit { callForRecycling() }
+            guard life != nil, isRunning else { break }
+            if let limit = limits.memoryLimit, bytes > limit {
+                condemn(now, .memoryExceeded(bytes: bytes, limit: limit), .condemned)
+            } else if let limit = limits.memory, bytes > limit {
+                callForRecycling()
+            }
         case .pauseChanged(let isPaused): self.isPaused = isPaused
         case .stopRequested(let shutdown): noteStop(shutdown, now)
         case .discarded: noteDiscard(now)

@@ -34,6 +34,7 @@ extension WorkerScenario {
         if chance.oneIn(4) { limits.age = .milliseconds(Int.random(in: 1...20_000, using: &chance)) }
         if chance.oneIn(4) { limits.messages = Int.random(in: 1...20, using: &chance) }
         if chance.oneIn(4) { limits.memory = 1_000 }
+        limits.memoryLimit = limits.memory.map { $0 * 4 }
         return limits
     }
 
@@ -44,7 +45,7 @@ extension WorkerScenario {
         case 16..<22: return .start
         case 22..<29: return .pause(!chance.oneIn(3))
         case 29..<35: return .messages(Int.random(in: 1...20, using: &chance))
-        case 35..<38: return .memory(chance.one(of: [10, 1_001]))
+        case 35..<38: return .memory(chance.one(of: [10, 1_001, 4_001]))
         case 38..<47: return .exit(target, chance.one(of: [.exited(code: 1), .exited(code: 78), .signaled(9), .signaled(11), .normal]))
         case 47..<50: return .hang(target)
         case 50..<54: return .finish(chance.one(of: [.normal, .failed("x")]))

@@ -144,6 +144,7 @@ package struct WorkerScenario: Sendable {
         if let age = limits.age { recycling.append("an age of \(age)") }
         if let messages = limits.messages { recycling.append("\(messages) messages") }
         if let memory = limits.memory { recycling.append("\(memory) bytes") }
+        if let limit = limits.memoryLimit { recycling.append("killed above \(limit) bytes") }
         return [
             "start timeout \(startTimeout), \(spares) spare(s), \(bucket.rate) spawns a second, \(bucket.burst) at once",
             "recycled after " + (recycling.isEmpty ? "nothing" : recycling.joined(separator: ", "))

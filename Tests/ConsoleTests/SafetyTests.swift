@@ -1,4 +1,5 @@
 import Testing
+import WireProtocol
 
 @testable import CoordinatorConsole
 

@@ -1,6 +1,7 @@
 import ConcurrencySupport
 import Control
 import Processes
+import WireProtocol
 
 /// The metrics of the daemon's tree and of the console itself, written once a second however many ask.
 actor MetricsPage {
@@ -125,15 +126,9 @@ extension PrometheusText {
         guard metrics.isCounting else { return }
         let name = "coordinator_ask_duration_seconds"
         begin(name, "histogram", help: "The time from the arrival of an ask in the coordinator's process to its answer.")
-        for asks in metrics.asks where asks.buckets.count == metrics.boundsSeconds.count + 1 {
+        for asks in metrics.asks {
             let labels = [("path", asks.path), ("message", asks.message), ("outcome", asks.hasFailed ? "failure" : "success")]
-            var sum: UInt64 = 0
-            for (bound, count) in zip(metrics.boundsSeconds + [.infinity], asks.buckets) {
-                sum = sum.addingSaturating(count)
-                add("\(name)_bucket", Double(sum), labels + [("le", Self.number(bound))])
-            }
-            add("\(name)_sum", asks.sumSeconds, labels)
-            add("\(name)_count", Double(sum), labels)
+            addHistogram(name, bounds: metrics.boundsSeconds, counts: asks.buckets, sum: asks.sumSeconds, labels)
         }
     }
 

@@ -1,5 +1,6 @@
 import ConcurrencySupport
 public import Coordinators
+public import CoreMetrics
 import Glibc
 public import Logging
 import WireProtocol
@@ -53,12 +54,33 @@ public struct TelemetryExport: Sendable {
         }
     }
 
+    /// The report of numbers to swift-metrics in the root's process: workers need no backend of their own.
+    public struct Backend: Sendable {
+        /// The backend; `nil`: the one that the process has bootstrapped.
+        public var factory: (any MetricsFactory)?
+        /// The time between two reports.
+        public var interval: Duration
+
+        /// Creates a report of numbers to swift-metrics.
+        ///
+        /// - Parameters:
+        ///   - factory: The backend; `nil`: the one that the process has bootstrapped by the time of the first report.
+        ///   - interval: The time between two reports, at least a tenth of a second.
+        public init(factory: (any MetricsFactory)? = nil, interval: Duration = .seconds(10)) {
+            (self.factory, self.interval) = (factory, interval)
+        }
+    }
+
     /// The name of the service, `service.name`.
     public var service: String
     /// The export of spans; `nil`: there is none, and no spans are recorded.
     public var traces: Traces?
     /// The export of numbers: the times of asks by path and message, restarts, states, dead letters; `nil`: there is none.
     public var metrics: Metrics?
+    /// The report of the tree's numbers to swift-metrics, under the names of `CoordinatorRuntime.prometheusText()`; `nil`: there is none.
+    ///
+    /// The times of asks are counters too, one for each bucket, since they are counted where the asks are handled.
+    public var backend: Backend?
     /// Whether the times of asks are counted even without an export.
     package var measuresAsks = false
 
@@ -86,6 +108,7 @@ private final class TreeExporter: TelemetryExporter {
     private let resource: OTLPResource
     private let spans: ExportQueue<MessageSpan>?
     private let numbers: ExportQueue<JSONValue>?
+    private let meters: TreeMeters?
     private let start = TreeExporter.now
     /// The latest description of the tree, of which there's nothing left at the end.
     private let latest = Lock<CoordinatorSnapshot?>(nil)
@@ -94,7 +117,9 @@ private final class TreeExporter: TelemetryExporter {
         self.export = export
         let resource = OTLPResource(service: export.service)
         self.resource = resource
-        wish = TelemetryWish(sampling: export.traces?.sample, measures: export.metrics != nil || export.measuresAsks)
+        let measures = export.metrics != nil || export.backend != nil || export.measuresAsks
+        wish = TelemetryWish(sampling: export.traces?.sample, measures: measures)
+        meters = export.backend.map { TreeMeters($0.factory) }
         let failed: @Sendable (String) -> Void = { logger.warning("telemetry can't be exported", metadata: ["error": "\($0)"]) }
         spans = export.traces.map { traces in
             ExportQueue(
@@ -115,21 +140,35 @@ private final class TreeExporter: TelemetryExporter {
     func export(_ spans: [MessageSpan], missed: UInt64) { self.spans?.append(spans, lost: missed) }
 
     func run(_ source: TelemetrySource) async {
-        guard let metrics = export.metrics else { return }
+        await withTaskGroup { group in
+            if let metrics = export.metrics { group.addTask { await self.repeats(every: metrics.interval, source) { self.add(source) } } }
+            if let backend = export.backend {
+                group.addTask { await self.repeats(every: backend.interval, source) { self.report(source) } }
+            }
+        }
+    }
+
+    /// Describes the tree and does something with its numbers, from time to time until it's cancelled.
+    private func repeats(every interval: Duration, _ source: TelemetrySource, _ body: () -> Void) async {
         while !Task.isCancelled {
             let snapshot = await source.snapshot()
             latest.withLock { $0 = snapshot ?? $0 }
-            add(source)
-            do { try await Task.sleep(for: max(metrics.interval, .milliseconds(100))) } catch { return }
+            body()
+            do { try await Task.sleep(for: max(interval, .milliseconds(100))) } catch { return }
         }
     }
 
     func flush(_ source: TelemetrySource) async {
         add(source)
+        report(source)
         await withTaskGroup { [spans, numbers] group in
             group.addTask { await spans?.flush() }
             group.addTask { await numbers?.flush() }
         }
+    }
+
+    private func report(_ source: TelemetrySource) {
+        meters?.report(TreeNumbers(latest.withLock { $0 }, asks: source.asks(), deadLetters: source.deadLetters()))
     }
 
     private func add(_ source: TelemetrySource) {

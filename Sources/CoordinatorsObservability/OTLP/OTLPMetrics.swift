@@ -87,5 +87,5 @@ enum OTLPMetrics {
 
 extension CoordinatorSnapshot {
     /// The node and all below it.
-    fileprivate var withDescendants: [CoordinatorSnapshot] { [self] + children.flatMap(\.withDescendants) }
+    var withDescendants: [CoordinatorSnapshot] { [self] + children.flatMap(\.withDescendants) }
 }

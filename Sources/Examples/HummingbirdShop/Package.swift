@@ -15,6 +15,7 @@ let package = Package(
             name: "HummingbirdShop",
             dependencies: [
                 .product(name: "Coordinators", package: "swift-coordinators"),
+                .product(name: "CoordinatorsObservability", package: "swift-coordinators"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

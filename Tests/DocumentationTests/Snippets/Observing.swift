@@ -30,6 +30,20 @@ struct Latencies: CoordinatorInstrument {
 }
 // end
 
+// snippet: metrics
+func metrics(of runtime: CoordinatorRuntime) async -> (mediaType: String, body: String) {
+    (CoordinatorRuntime.prometheusMediaType, await runtime.prometheusText())
+}
+// end
+
+func reportNumbers(_ options: inout CoordinatorRuntime.Options) {
+    // snippet: backend
+    var numbers = TelemetryExport(service: "gallery")
+    numbers.backend = .init(interval: .seconds(10))
+    options.export(numbers)
+    // end
+}
+
 // snippet: changes
 final class Restarts: CoordinatorInstrument {
     private let counts = Mutex<[ExitReason: Int]>([:])

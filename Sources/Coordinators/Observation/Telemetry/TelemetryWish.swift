@@ -69,4 +69,12 @@ extension TelemetrySource {
 extension CoordinatorRuntime {
     /// The times of the asks of the tree since it was started, if they are counted.
     package var askDurations: AskDurations? { core.telemetry.wish.measures ? core.telemetry.asks : nil }
+
+    /// Has the times of asks be counted from now on, in all processes of the tree.
+    package func countAsks() {
+        var wish = core.telemetry.wish
+        guard !wish.measures else { return }
+        wish.measures = true
+        core.telemetry.set(wish)
+    }
 }

@@ -16,6 +16,7 @@ struct HummingbirdShopTests {
             #expect(late.retryAfter == nil)
             #expect(try await shop.get("/live").status == 200)
             #expect(try await shop.get("/ready").status == 200)
+            #expect(try await shop.get("/metrics").status == 200)
         }
     }
 

@@ -1,5 +1,8 @@
 import Coordinators
+import CoordinatorsObservability
+import HTTPTypes
 import Hummingbird
+import NIOCore
 
 extension Cart.Contents: ResponseEncodable {}
 extension Cart.Receipt: ResponseEncodable {}
@@ -34,6 +37,11 @@ func shopRouter(_ runtime: CoordinatorRuntime) -> Router<BasicRequestContext> {
             status: health.isReady ? .ok : .serviceUnavailable,
             response: health.findings.map(\.description).joined(separator: "\n")
         )
+    }
+    router.get("/metrics") { _, _ in
+        let text = await runtime.prometheusText()
+        let type = CoordinatorRuntime.prometheusMediaType
+        return Response(status: .ok, headers: [.contentType: type], body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
     }
     return router
 }

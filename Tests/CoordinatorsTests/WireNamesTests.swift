@@ -99,6 +99,23 @@ struct WireNamesTests {
         #expect(table.row(for: .value(Renamed.Add()))?.index == 1)
     }
 
+    @Test("A prefix is whole components of a name, for rows here and above", arguments: ["Cache", "Cache.", "Cache.Put", ""])
+    func prefixes(_ prefix: String) {
+        let matching: [String: [String]] = [
+            "Cache": ["Cache", "Cache.Put", "Cache.Put.All", "Cache.Putty"], "Cache.": ["Cache.Put", "Cache.Put.All", "Cache.Putty"],
+            "Cache.Put": ["Cache.Put", "Cache.Put.All"], "": ["Cache", "Cache.Put", "Cache.Put.All", "CacheFigures.Read", "Cache.Putty"],
+        ]
+        let table = ResponderTable([Responder<Keeper>.intercept(prefix: prefix) { _, _, chain in try await chain.next() }.row])
+        let directory = ResponderDirectory(
+            [Directory(distance: 1, buildID: BuildID.current, isLast: true, rows: [Directory.Row(prefix, [.intercepts, .prefix])])]
+        )
+        for name in ["Cache", "Cache.Put", "Cache.Put.All", "CacheFigures.Read", "Cache.Putty"] {
+            let isMatching = matching[prefix]?.contains(name) == true
+            #expect((table.row(for: .encoded(name: name, .json, Payload([]))) != nil) == isMatching, "\(name)")
+            #expect((directory.entry(for: name) != nil) == isMatching, "\(name)")
+        }
+    }
+
     @Test("Processes below are told a row once for each name")
     func directory() {
         let table = ResponderTable([Responder<Keeper>.respond(to: Renamed.Add.self) { _, _ in "" }.row])

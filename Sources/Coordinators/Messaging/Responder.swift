@@ -194,7 +194,7 @@ extension Responder {
         }
     }
 
-    /// Intercepts every message whose name begins with the prefix, for audit and authorisation.
+    /// Intercepts every message whose name begins with the components of the prefix, for audit and authorisation.
     ///
     ///     .intercept(prefix: "Cart.") { me, message, chain in
     ///         me.seen.append(message.name)
@@ -236,7 +236,9 @@ extension Responder {
 
     /// Hands every message whose name begins with the prefix on to a child, as it is.
     ///
-    ///     .forward(prefix: "Cart.", to: .cart)
+    ///     .forward(prefix: "Cart", to: .cart)
+    ///
+    /// A prefix is whole components of a name, with or without the dot after them: this row hands on `Cart.Add`, and not `Cartography.Draw`.
     ///
     /// The message keeps its sender, deadline, trace and one-way form, a stream its replies, and the asker's cancellation ends the child's
     /// handler. Nothing of this coordinator runs, and the message takes no room in its mailbox. While this coordinator is paused, the
@@ -250,7 +252,7 @@ extension Responder {
     /// is being restarted gets the message when it's ready.
     ///
     /// - Parameters:
-    ///   - prefix: The beginning of the messages' names.
+    ///   - prefix: The first components of the messages' names.
     ///   - child: The key of the child.
     public static func forward(prefix: String, to child: C.ChildKey) -> Responder {
         Responder(row: .message(MessageRow(.prefix(prefix), forwardingTo: .key(child.description))))

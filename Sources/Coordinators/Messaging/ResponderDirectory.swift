@@ -109,13 +109,13 @@ final class ResponderDirectory: Sendable {
 
         private mutating func add(prefix: String, _ isOfThisBuild: Bool) {
             prefixes.append(Prefix(text: prefix, isOfThisBuild: isOfThisBuild, place: place))
-            for (name, entry) in entries where !isOfThisBuild && !entry.isAnswered && name.hasPrefix(prefix) {
+            for (name, entry) in entries where !isOfThisBuild && !entry.isAnswered && name.hasComponents(prefix) {
                 entries[name]?.isOfThisBuild = false
             }
         }
 
         static func entry(for name: String, behind prefixes: [Prefix]) -> Entry? {
-            let matching = prefixes.filter { name.hasPrefix($0.text) }
+            let matching = prefixes.filter { name.hasComponents($0.text) }
             guard let first = matching.first else { return nil }
             return Entry(isIntercepted: true, isOfThisBuild: matching.allSatisfy(\.isOfThisBuild), place: first.place)
         }

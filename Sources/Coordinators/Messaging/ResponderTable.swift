@@ -141,7 +141,7 @@ final class ResponderTable: Sendable {
         let names = isRenamed ? WireNames.all(in: text).map { String($0) } + (known?.typeOfMessage?.names ?? []) : [text]
         return prefixed.first { row in
             guard row.index > index, case .prefix(let prefix) = row.match else { return false }
-            return names.contains { $0.hasPrefix(prefix) }
+            return names.contains { $0.hasComponents(prefix) }
         }
     }
 }
@@ -154,6 +154,15 @@ extension [ResponderTable.DirectoryRun] {
         let isForwarding = row.inline?.isForwarding == true
         if last?.isForwarding != isForwarding { append(ResponderTable.DirectoryRun(rows: [], isForwarding: isForwarding)) }
         self[count - 1].rows += descriptions
+    }
+}
+
+extension String {
+    /// Whether the name of a message begins with the components of a prefix, whether a dot follows them in it or not.
+    func hasComponents(_ prefix: String) -> Bool {
+        guard hasPrefix(prefix) else { return false }
+        let rest = utf8.dropFirst(prefix.utf8.count)
+        return prefix.isEmpty || rest.isEmpty || prefix.utf8.last == UInt8(ascii: ".") || rest.first == UInt8(ascii: ".")
     }
 }
 

@@ -26,6 +26,7 @@ final class MessageRow: Sendable {
     /// The messages that a row matches.
     enum Match: Sendable {
         case type(any ResponderMessage.Type)
+        /// The messages of these first components of a name: `Cart` matches `Cart.Add`, and not `Cartography.Draw`; an empty one matches all.
         case prefix(String)
     }
 

@@ -148,8 +148,8 @@ actor ParentCoordinator: Inhabitant {
         + (0..<Plan.places).flatMap { parent in
             (0..<Plan.places).flatMap { leaf -> Responders in
                 [
-                    .forward(prefix: "Work.p\(parent)l\(leaf)", to: "l\(leaf)"),
-                    .forward(prefix: "Repeated.p\(parent)l\(leaf)", to: "l\(leaf)"),
+                    .forward(prefix: "Work.p\(parent).l\(leaf)", to: "l\(leaf)"),
+                    .forward(prefix: "Repeated.p\(parent).l\(leaf)", to: "l\(leaf)"),
                 ]
             }
         }

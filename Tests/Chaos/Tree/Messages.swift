@@ -26,8 +26,8 @@ enum Places {
 struct Work<Parent: Place, Leaf: Place>: ResponderMessage {
     typealias Reply = Int
 
-    /// Such as `Work.p3l2`, which the root forwards to its child `p3`, and that to its child `l2`.
-    static var name: String { "Work.p\(Parent.number)l\(Leaf.number)" }
+    /// Such as `Work.p3.l2`, which the root forwards to its child `p3`, and that to its child `l2`.
+    static var name: String { "Work.p\(Parent.number).l\(Leaf.number)" }
     /// So long that only what the runtime decides ends an ask.
     static var timeout: Duration { .seconds(60) }
 
@@ -38,7 +38,7 @@ struct Work<Parent: Place, Leaf: Place>: ResponderMessage {
 struct RepeatedWork<Parent: Place, Leaf: Place>: ResponderMessage {
     typealias Reply = Int
 
-    static var name: String { "Repeated.p\(Parent.number)l\(Leaf.number)" }
+    static var name: String { "Repeated.p\(Parent.number).l\(Leaf.number)" }
     static var timeout: Duration { .seconds(60) }
     static var isIdempotent: Bool { true }
 

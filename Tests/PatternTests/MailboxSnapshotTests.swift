@@ -33,6 +33,27 @@ struct MailboxSnapshotTests {
         }
     }
 
+    @Test("A message whose asker has given up doesn't wait any more", arguments: Where.allCases)
+    func withdrawn(_ place: Where) async throws {
+        try await run(place, configure: { $0.isSerial = true }) { tree, notebook in
+            let holding = Task { try await tree.runtime.ask(Observed.Hold(until: "go on"), at: "/child", timeout: .seconds(600)) }
+            try await eventually("it runs") { try await mailbox(tree).running == 1 }
+            let asks = (0..<4).map { _ in
+                Task { try await tree.runtime.ask(Observed.Hold(until: "go on"), at: "/child", timeout: .seconds(600)) }
+            }
+            try await eventually("four wait") { try await mailbox(tree).waiting == 4 }
+            await Support.expect(.timedOut) {
+                try await tree.runtime.ask(Observed.Hold(until: "go on"), at: "/child", timeout: .milliseconds(50))
+            }
+            for ask in asks.prefix(3) { ask.cancel() }
+            try await eventually("one is left") { try await mailbox(tree).waiting == 1 }
+            notebook.note("go on")
+            try await holding.value
+            try await asks[3].value
+            try await eventually("two were handled") { try await mailbox(tree) == CoordinatorSnapshot.Mailbox(handled: 2) }
+        }
+    }
+
     @Test("Rows of every kind count what they have handled", arguments: Where.allCases)
     func handled(_ place: Where) async throws {
         try await run(place) { tree, _ in

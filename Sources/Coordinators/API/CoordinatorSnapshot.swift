@@ -16,6 +16,8 @@ public struct CoordinatorSnapshot: Sendable, Hashable {
     public struct Mailbox: Sendable, Hashable {
         /// The number of messages that wait: in the mailbox, on their way to the coordinator's executor, or for the coordinator to be started
         /// again.
+        ///
+        /// One whose asker has given up doesn't count.
         public var waiting: Int
         /// The number of messages whose handlers have begun and not ended.
         ///

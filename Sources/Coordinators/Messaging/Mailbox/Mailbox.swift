@@ -215,8 +215,11 @@ struct Mailbox {
 
     /// The time at which the oldest message that is queued was sent or arrived.
     var oldestArrival: MonotonicTime? {
-        [messages.oldestArrival, needing.first?.envelope.arrived].compactMap(\.self).min()
+        [messages.oldestArrival, needing.first { !$0.envelope.isWithdrawn }?.envelope.arrived].compactMap(\.self).min()
     }
+
+    /// The number of queued messages whose askers don't wait any more, as after a time-out: no handler will begin for them.
+    var withdrawnCount: Int { waitingMessages.reduce(0) { $0 + ($1.isWithdrawn ? $1.count : 0) } }
 
     /// The messages that haven't begun.
     var waitingMessages: [Envelope] { messages.all + needing.map(\.envelope) }

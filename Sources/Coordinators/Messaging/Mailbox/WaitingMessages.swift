@@ -69,8 +69,10 @@ struct WaitingMessages {
         }
     }
 
-    /// The time at which the oldest message was sent or arrived.
-    var oldestArrival: MonotonicTime? { [ordinary, subtree, interleaving].compactMap { $0.first?.envelope.arrived }.min() }
+    /// The time at which the oldest message was sent or arrived whose asker still waits.
+    var oldestArrival: MonotonicTime? {
+        [ordinary, subtree, interleaving].compactMap { $0.first { !$0.envelope.isWithdrawn }?.envelope.arrived }.min()
+    }
 
     /// The messages that wait for a handler to end, whatever it waits for.
     var ofOrdinaryLane: [Envelope] { ordinary.map(\.envelope) }

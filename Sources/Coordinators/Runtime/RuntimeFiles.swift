@@ -46,10 +46,13 @@ final class RuntimeFiles: Sendable {
 
     private static func socketName(of process: pid_t) -> String { "\(process)\(socketSuffix)" }
 
-    /// The directory that was requested, absolute; `nil`: a fresh one below the directory for temporary files, removed at the end.
+    /// The directory that was requested, absolute; `nil`: a fresh one below the directory for temporary files, removed at the end, or by a next
+    /// process when this one is killed.
     let given: String?
     /// The directory, once it has been made.
     private let made = Lock<String?>(nil)
+    /// The fresh directory, once it has been made.
+    private let fresh = Lock<TemporaryPlace?>(nil)
 
     init(_ given: String?) { self.given = given.map(Self.absolute) }
 
@@ -125,8 +128,7 @@ final class RuntimeFiles: Sendable {
 
     /// Removes the directory, if it's a fresh one.
     func remove() {
-        guard given == nil, let path = made.withLock({ $0 }) else { return }
-        rmdir(path)
+        fresh.withLock { $0 }?.remove()
     }
 
     /// The names of the directory's entries; none if it can't be read.
@@ -179,11 +181,11 @@ final class RuntimeFiles: Sendable {
             return given
         }
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-        var template = Array("\(parent)/coordinator-XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else {
+        guard let place = TemporaryPlace(in: Self.absolute(parent), named: "coordinator") else {
             throw LinkError(.connection, "no directory can be made in \(parent): \(String(cString: strerror(errno)))")
         }
-        return Self.absolute(String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self))
+        fresh.withLock { $0 = place }
+        return place.path
     }
 
     /// Returns the path as an absolute one, because workers dial from directories of their own.

@@ -1,5 +1,0 @@
-/// A registered user.
-struct User: Codable, Sendable, Equatable {
-    var profile: Profile
-    var preferences: Preferences
-}

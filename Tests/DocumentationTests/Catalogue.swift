@@ -7,7 +7,9 @@ enum Catalogue {
     static let snippetFiles = names(in: "Tests/DocumentationTests/Snippets", withExtension: "swift")
 
     /// The packages whose sources an article shows instead of snippets of its own.
-    private static let packages = ["EmbeddingInHummingbird": "Sources/Examples/HummingbirdShop/Sources"]
+    private static let packages = [
+        "EmbeddingInHummingbird": "Sources/Examples/HummingbirdShop/Sources", "UntrustedInput": "Sources/Examples/Thumbnails",
+    ]
 
     /// Returns whether a package that the article shows has these lines, whatever their indentation.
     static func package(of article: String, contains lines: [String]) -> Bool {

@@ -68,7 +68,7 @@ extension ChildSupervisor {
             host.deliver(message.envelope, to: message.rest, isDirect: message.isDirect)
             if isTracked { withSlot(key) { $0.record.deliveries -= 1 } }
         case .parked?: break
-        case .refused(let error)? where error.code == .stopped: giveUp(message, to: key, error)
+        case .refused(let error)? where error.code == .stopped || error.code == .failed: giveUp(message, to: key, error)
         case .refused(let error)?: message.envelope.end(.failure(error))
         case .gone?, nil: return false
         }

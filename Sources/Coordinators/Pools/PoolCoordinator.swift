@@ -127,7 +127,7 @@ extension PoolCoordinator {
             } catch is PoolMove {
             } catch let error as CoordinatorError where hasGone(number, incarnation, before: error) {
             } catch let error as CoordinatorError where error.code == .stopped && context.node.hasFailed {
-                throw context.node.endError(true, maybeExecuted: true)
+                if error.maybeExecuted { throw context.node.endError(true, maybeExecuted: true) }
             } catch let error as CoordinatorError where isRepeatable && (error.code == .peerLost || error.code == .stopped) {
                 try await giveAgain(envelope, &suspicion, from: number, incarnation, after: error)
             }
@@ -188,7 +188,7 @@ extension PoolCoordinator {
     ///
     /// Usually such a message is withdrawn; the error may come first. A member that lives on has passed on a refusal from below it.
     private func hasGone(_ number: Int, _ incarnation: UInt32, before error: CoordinatorError) -> Bool {
-        guard error.provesNothingExecuted, error.code == .restarting || error.code == .peerLost else { return false }
+        guard error.provesNothingExecuted, [.restarting, .peerLost, .stopped].contains(error.code) else { return false }
         return self.incarnation(of: number) != incarnation || readiness(number) != .ready
     }
 

@@ -206,8 +206,7 @@ let package = Package(
         ),
         .example("Contacts"),
         .example("Experience"),
-        .example("HomeDetails"),
-        .example("Registration"),
+        .example("Thumbnails"),
 
         // Tests.
         .target(
@@ -299,8 +298,7 @@ let package = Package(
         ),
         .exampleTests("Contacts"),
         .exampleTests("Experience"),
-        .exampleTests("HomeDetails"),
-        .exampleTests("Registration"),
+        .exampleTests("Thumbnails"),
         .testTarget(name: "NNGTests", dependencies: ["CNNG", "ConcurrencySupport", "NNG", "Processes", "TestSupport"]),
         .testTarget(name: "WorkerLifecycleTests", dependencies: ["Supervision", "TestSupport", "WorkerLifecycle"]),
         .testTarget(name: "WireProtocolTests", dependencies: ["TestSupport", "WireProtocol"]),

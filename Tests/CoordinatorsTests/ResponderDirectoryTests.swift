@@ -42,19 +42,19 @@ struct ResponderDirectoryTests {
     func builds() {
         let directory = ResponderDirectory([
             Self.level(1, build: "other", [Directory.Row("Theirs"), Directory.Row("Mixed", .intercepts)]),
-            Self.level(2, [Directory.Row("Ours"), Directory.Row("Mixed"), Directory.Row("Behind")]),
+            Self.level(2, [Directory.Row("Ours"), Directory.Row("Mixed"), Directory.Row("Be.Hind")]),
             Self.level(
                 3,
                 build: "other",
-                [Directory.Row("Ours"), Directory.Row("Be", [.intercepts, .prefix]), Directory.Row("Late", .intercepts)]
+                [Directory.Row("Ours"), Directory.Row("Be.", [.intercepts, .prefix]), Directory.Row("Late", .intercepts)]
             ),
         ])
         #expect(directory.entry(for: "Theirs")?.isOfThisBuild == false)
         #expect(directory.entry(for: "Mixed")?.isOfThisBuild == false)
         #expect(directory.entry(for: "Ours")?.isOfThisBuild == true)
         // The prefix of the other build stands above the answer.
-        #expect(directory.entry(for: "Behind")?.isOfThisBuild == true)
-        #expect(directory.entry(for: "Before")?.isOfThisBuild == false)
+        #expect(directory.entry(for: "Be.Hind")?.isOfThisBuild == true)
+        #expect(directory.entry(for: "Be.Fore")?.isOfThisBuild == false)
         #expect(directory.entry(for: "Late")?.isOfThisBuild == false)
     }
 

@@ -117,7 +117,8 @@ extension PoolCoordinator {
             defer { release(number, message) }
             do {
                 let body = isRepeatable ? envelope.body.copied : envelope.body
-                let answer = try await onward.next(body, isOneWay: false, isOfPool: true, delivery: onward.newDelivery(), lingers: true) { inner in
+                let delivery = onward.newDelivery()
+                let answer = try await onward.next(body, isOneWay: false, isOfPool: true, delivery: delivery, lingers: true) { inner in
                     let id = ObjectIdentifier(inner)
                     message = id
                     assigned[number, default: []].insert(id)

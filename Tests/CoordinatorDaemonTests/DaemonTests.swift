@@ -339,7 +339,7 @@ struct DaemonTests {
             #expect(try await daemon.node("/broken").lastExit?.contains("/nonexistent/worker") == true)
             #expect(try await daemon.node("/unknown").lastExit?.contains("hosts no coordinator 'NoSuchCoordinator'") == true)
             let misspelt = try await daemon.node("/misspelt").lastExit ?? ""
-            #expect(misspelt.contains("has no 'childen'; it has children, occupation, placement"), "\(misspelt)")
+            #expect(misspelt.contains("has no 'childen'; it has children, isStuck, occupation, placement"), "\(misspelt)")
             #expect(try await daemon.node("/sleeper").restarts == 0)
         }
     }

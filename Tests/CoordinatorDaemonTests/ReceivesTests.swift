@@ -12,7 +12,7 @@ struct ReceivesTests {
         children:
           - key: app
             worker: { executable: FIXTURE, coordinator: RootCoordinator }
-            receives: [Fixture.Echo, Fixture.Add, Fixture.Note, Fixture.Count, Fixture.Wait, Fixture.Re]
+            receives: [Fixture.Echo, Fixture.Add, Fixture.Note, Fixture.Count, Fixture.Wait, Fixture.Refuse, Fixture.Remaining]
           - { key: other, worker: { executable: FIXTURE, coordinator: MiddleCoordinator } }
           - key: group
             children: [{ key: inner, worker: { executable: FIXTURE, coordinator: MiddleCoordinator } }]
@@ -67,7 +67,7 @@ struct ReceivesTests {
         let tree = """
             children:
               - { key: all, worker: { executable: FIXTURE, coordinator: RootCoordinator }, receives: [Fixture.] }
-              - { key: echoes, worker: { executable: FIXTURE, coordinator: RootCoordinator }, receives: [Fixture.Ec] }
+              - { key: echoes, worker: { executable: FIXTURE, coordinator: RootCoordinator }, receives: [Fixture.Echo] }
               - { key: other, worker: { executable: FIXTURE, coordinator: MiddleCoordinator } }
             """
         try await RunningDaemon.with(tree) { daemon in
@@ -211,7 +211,7 @@ struct ReceivesTests {
             #expect(try await echoes(at: "/new") == 1)
 
             // A name that no one has received so far is known to all workers, however deep.
-            try daemon.rewrite(moved.replacing("[Fixture.Echo]", with: "[Fixture.Echo, Fixture.Nobody]"))
+            try daemon.rewrite(moved.replacing("[Fixture.Echo]", with: "[Fixture.Echo, Fixture.NobodyAnswersThis]"))
             #expect(try await daemon.control("config", "apply").output == "\(line)5 unchanged\n")
             #expect(try await daemon.control("upgrade").exitCode == 0)
             for path in ["/other", "/group/inner", "/other/deep"] {

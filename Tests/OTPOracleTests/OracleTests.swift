@@ -38,7 +38,9 @@ import Testing
         let article = try String(contentsOf: Self.article, encoding: .utf8)
         let table = article.drop { $0 != "|" }.split(separator: "\n").filter { $0.hasPrefix("| ") }.dropFirst()
         let rows = table.map { $0.dropFirst(2).prefix { $0 != "|" }.trimmingCharacters(in: .whitespaces) }
-        #expect(rows == Difference.allCases.map(\.rawValue))
+        // What Erlang's processes don't have, and the comparison therefore never comes upon.
+        let others = ["Ends that aren't counted", "Members of a pool"]
+        #expect(rows.filter { !others.contains($0) } == Difference.allCases.map(\.rawValue))
     }
 
     private static let article = URL(filePath: #filePath).deletingLastPathComponent()

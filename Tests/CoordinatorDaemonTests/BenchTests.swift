@@ -131,7 +131,7 @@ struct BenchTests {
             let ended = try await daemon.bench(arguments)
             #expect(ended.exitCode == exitCode)
             #expect(ended.output == "")
-            #expect(ended.errors.hasPrefix(#"{"error":{"code":"\#(code)","maybe_executed":"#), "\(ended.errors)")
+            #expect(ended.errors.hasPrefix(#"{"error":{"code":"\#(code)","m"#), "\(ended.errors)")
         }
     }
 

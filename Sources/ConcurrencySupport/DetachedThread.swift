@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 
 /// A thread for work that may block, which must not occupy a thread of a pool.
@@ -24,5 +25,18 @@ package enum DetachedThread {
         }
         pthread_detach(thread)
         return true
+    }
+
+    /// Runs a function on a thread of its own, and waits for its end for a time at most.
+    ///
+    /// - Returns: Whether it has ended by then; nil when no thread can be made, and the function doesn't run.
+    package static func run(waitingFor limit: Duration, _ body: @escaping @Sendable () -> Void) -> Bool? {
+        // Not a semaphore of POSIX, whose time limits are of the wall clock.
+        let isDone = DispatchSemaphore(value: 0)
+        let isBegun = run {
+            body()
+            isDone.signal()
+        }
+        return isBegun ? isDone.wait(timeout: .now() + .nanoseconds(Int(limit.nanosecondsClamped))) == .success : nil
     }
 }

@@ -1,7 +1,6 @@
 import ConcurrencySupport
 import Control
 import Coordinators
-import Dispatch
 import Glibc
 import Logging
 
@@ -132,13 +131,11 @@ final class Audit: Sendable {
             return (users[id] != nil, users[id] ?? nil)
         }
         if isKnown { return known }
-        let isDone = DispatchSemaphore(value: 0)
-        let isBegun = DetachedThread.run { [self] in
+        let isDone = DetachedThread.run(waitingFor: .milliseconds(200)) { [self] in
             let name = Self.name(of: id)
             users.withLock { $0[id] = .some(name) }
-            isDone.signal()
         }
-        guard isBegun, isDone.wait(timeout: .now() + .milliseconds(200)) == .success else { return nil }
+        guard isDone == true else { return nil }
         return users.withLock { $0[id] ?? nil }
     }
 

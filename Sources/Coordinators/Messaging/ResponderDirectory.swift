@@ -130,7 +130,7 @@ extension ResponderDirectory {
     /// - Parameter size: The size of the largest frame that the child takes, in bytes.
     /// - Returns: The contents of the frames; empty when this process doesn't know of all rows above itself, or there are too many.
     static func handedDown(by parent: Node, frameSize size: Int) -> [Directory] {
-        let ancestors = Array(sequence(first: parent, next: \.parent))
+        let ancestors = parent.lineage
         var levels = ancestors.enumerated().flatMap { index, node in
             node.type.table.directory.map { run in
                 // The build of a child to which messages are forwarded isn't known here: they are sent in the encoding of all builds.

@@ -10,8 +10,6 @@ import WorkerLifecycle
 ///
 /// The functions are called on the link's threads: an owner must not block there.
 protocol UplinkOwner: AnyObject, Sendable {
-    /// Has the executor run a job on which the coordinator runs that the process begins with.
-    func executorProbed() async
     /// Takes messages of one name that have arrived one after the other.
     ///
     /// `target`: the path of the coordinator that the messages are for; empty: the one that the process begins with.
@@ -30,7 +28,6 @@ protocol UplinkOwner: AnyObject, Sendable {
 
 extension UplinkOwner {
     var top: Node? { nil }
-    func executorProbed() async {}
 }
 
 /// A worker's end of the link to its parent.
@@ -290,7 +287,7 @@ extension Uplink {
                     keep(returned: KeptMessage(envelope: message.envelope, target: message.target, isDirect: message.isDirect))
                     return true
                 },
-                executorProbed: { [self] in await owner?.executorProbed() },
+                executorProbed: { [self] in await owner?.top?.passExecutor() },
                 top: { [self] in owner?.top },
                 closed: { [self] error in
                     if error.isOfBrokenRule { Diagnostics.print("the link was closed: \(error.message)") }

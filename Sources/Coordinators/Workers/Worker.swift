@@ -193,8 +193,6 @@ extension Worker {
 // MARK: - What the parent tells
 
 extension Worker: UplinkOwner {
-    func executorProbed() async { await state.withLock { $0.host }?.coordinator?.passExecutor() }
-
     var top: Node? { state.withLock { $0.host }?.coordinator }
 
     func frameReceived(_ frame: Frame, on link: Link) {

@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import Dispatch
 import Glibc
 
 /// A listening socket that outlives the programs to which it's given, so that a restart refuses no connection.
@@ -80,13 +79,11 @@ public final class ListeningSocket: Sendable {
             return
         }
         // Whoever lets go of the last reference doesn't wait for a file system; a file that stays is stale to the next listener.
-        let isDone = DispatchSemaphore(value: 0)
-        let isBegun = DetachedThread.run {
+        let isDone = DetachedThread.run(waitingFor: .milliseconds(500)) {
             if let place = try? FilePlace(path, for: .socket), place.isSocket { _ = place.unlink(place.name) }
             close(state.descriptor)
-            isDone.signal()
         }
-        if isBegun { _ = isDone.wait(timeout: .now() + .milliseconds(500)) } else { close(state.descriptor) }
+        if isDone == nil { close(state.descriptor) }
     }
 
     /// Opens the socket if it isn't open yet, and returns its descriptor, which still belongs to this object; a socket of the same address that

@@ -179,8 +179,7 @@ extension Node {
     /// Ends the ask by which this coordinator waits for itself, if there is one.
     private func endCycle() async {
         guard !heldUpMessages.isEmpty else { return }
-        var top = self
-        while let parent = top.parent { top = parent }
+        let top = lineage.last ?? self
         let search = CycleSearch(at: path)
         CycleLooks.shared.begin(search.number)
         let cycle = await search.followHandlers(of: self, in: WaitEdges(below: top))

@@ -115,7 +115,7 @@ final class HandlerWatch: Sendable {
     private func probe(_ node: Node) -> [Probe] {
         // Nothing blocks the only thread of a virtual time.
         guard time.virtual == nil else { return [] }
-        let probes = node.callable.map { Probe($0) }
+        let probes = node.lineage.map { Probe($0) }
         for probe in probes { Task.detached { await probe.node.passExecutor { probe.isAnswered.store(true, ordering: .relaxed) } } }
         return probes
     }

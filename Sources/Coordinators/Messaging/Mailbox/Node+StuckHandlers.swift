@@ -45,8 +45,8 @@ extension Node {
         }
     }
 
-    /// The coordinators of this process in whose rows a handler of this one may be, as part of its own task: this one and those above.
-    var callable: [Node] { Array(sequence(first: self) { $0.parent }) }
+    /// This coordinator and those of this process above it: a handler may be in a row of each of them, as part of its own task.
+    var lineage: [Node] { Array(sequence(first: self) { $0.parent }) }
 
     /// Whether a row that doesn't await is handling a message from the mailbox, or is about to.
     var handlesAnyAtOnce: Bool { state.withLock { !$0.handlers.batch.isEmpty && $0.messagesAtOnce > 0 } }

@@ -174,6 +174,8 @@ final class Node: Sendable {
         var stuck: [StuckHandler] = []
         /// The number of searches for a cycle that are still to come.
         var cycleLooks = 0
+        /// Whether the latest search has found a cycle that another coordinator of it is to end.
+        var hasLeftCycle = false
         /// The coordinator's broadcasts, which end with it.
         var broadcasts: [ObjectIdentifier: BroadcastReference] = [:]
 

@@ -168,28 +168,37 @@ extension Node {
     }
 
     private func lookForCycle() async {
-        await CycleLooks.shared.turn.pass { await self.endCycle() }
+        let isLeft = await CycleLooks.shared.turn.pass { await self.endCycle() }
         let goesOn = state.withLock { state in
-            state.extras.cycleLooks = state.mailbox.heldUpMessages.isEmpty ? 0 : max(state.extras.cycleLooks - 1, 0)
-            return state.extras.cycleLooks > 0
+            let rest = state.mailbox.heldUpMessages.isEmpty ? 0 : max(state.extras.cycleLooks - 1, isLeft ? 1 : 0)
+            (state.extras.cycleLooks, state.extras.hasLeftCycle) = (rest, isLeft && rest > 0)
+            return rest > 0
         }
         if goesOn { planLook() }
     }
 
     /// Ends the ask by which this coordinator waits for itself, if there is one.
-    private func endCycle() async {
-        guard !heldUpMessages.isEmpty else { return }
+    ///
+    /// Several processes may find a cycle at the same moment, and one ask is enough to end: the first coordinator by name ends its own at once, the
+    /// others when they find the cycle again.
+    ///
+    /// - Returns: Whether there is a cycle that is left to another coordinator for now.
+    private func endCycle() async -> Bool {
+        guard !heldUpMessages.isEmpty else { return false }
         let top = lineage.last ?? self
         let search = CycleSearch(at: path)
         CycleLooks.shared.begin(search.number)
         let cycle = await search.followHandlers(of: self, in: WaitEdges(below: top))
         let closing = CycleLooks.shared.end(search.number)
-        guard let cycle, let message = closing.first, withdraw(message) else { return }
+        guard let cycle, let message = closing.first else { return false }
+        guard cycle.min() == path.description || state.withLock({ $0.extras.hasLeftCycle }) else { return true }
+        guard withdraw(message) else { return false }
         logger.warning("coordinators wait for one another", metadata: ["cycle": "\(cycle.joined(separator: " → "))"])
         let text =
             "\(message.body.name), asked by \(message.sender), can't begin at \(path), which waits for itself: "
             + "\(cycle.joined(separator: " → ")). Let one of the rows interleave, or ask from a task of its own"
         message.end(.failure(CoordinatorError(.deadlock, text)))
+        return false
     }
 
     /// The messages that wait for handlers that wait themselves.

@@ -216,11 +216,15 @@ extension Responder {
             let broadcast = try await body(me, message)
             replies.accept()
             var readings = broadcast.makeAsyncIterator()
-            while true {
-                // Values that come while the asker has a reply to read replace one another.
-                if broadcast.isOfLatest { try await replies.envelope.flow?.waitUntilRead() }
-                guard let reading = await readings.next() else { break }
-                try await replies.send(reply(reading, broadcast.isOfLatest))
+            do {
+                while true {
+                    // Values that come while the asker has a reply to read replace one another.
+                    if broadcast.isOfLatest { try await replies.envelope.flow?.waitUntilRead() }
+                    guard let reading = await readings.next() else { break }
+                    try await replies.send(reply(reading, broadcast.isOfLatest))
+                }
+            } catch is CancellationError where broadcast.hasFinished {
+                // A stop ends the broadcast, and cancels the handler right after that.
             }
             if !broadcast.hasFinished { throw CancellationError() }
         }

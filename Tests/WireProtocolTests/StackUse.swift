@@ -18,17 +18,21 @@ enum StackUse {
         let stack = try #require(memory == MAP_FAILED ? nil : memory)
         defer { munmap(stack, size) }
         memset(stack, Int32(pattern), size)
-        var attributes = pthread_attr_t()
-        pthread_attr_init(&attributes)
-        defer { pthread_attr_destroy(&attributes) }
-        try #require(pthread_attr_setstack(&attributes, stack, size) == 0)
+        // Not `pthread_attr_t()`: the type belongs to the module whose headers the compiler reads first, which need not be that of Glibc.
+        let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)
+        pthread_attr_init(attributes)
+        defer {
+            pthread_attr_destroy(attributes)
+            attributes.deallocate()
+        }
+        try #require(pthread_attr_setstack(attributes, stack, size) == 0)
         try withoutActuallyEscaping(body) { body in
             let job = Job(body)
             var thread = pthread_t()
             // Unsafe: the job outlives the thread, which is waited for.
             let status = pthread_create(
                 &thread,
-                &attributes,
+                attributes,
                 { argument in
                     let job = Unmanaged<Job>.fromOpaque(argument!).takeUnretainedValue()
                     do { try job.body() } catch { job.error = error }

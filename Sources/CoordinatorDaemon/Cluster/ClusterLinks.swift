@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import Control
+import Coordinators
 import DaemonConfiguration
 import Logging
 import Processes
@@ -86,13 +87,9 @@ extension NodeIdentity {
 
 /// The log of what happens with connections between nodes.
 private final class LinkReports: Sendable {
-    private struct Refusals {
-        var last: ContinuousClock.Instant?
-        var unlogged = 0
-    }
-
     private let logger: Logger
-    private let refusals = Lock(Refusals())
+    /// Those of all strangers together: each says what it likes about who it is.
+    private let refusals = Violations(Violations.Limit(), .system)
 
     init(_ logger: Logger) { self.logger = logger }
 
@@ -108,20 +105,11 @@ private final class LinkReports: Sendable {
         }
     }
 
-    /// Logs one refusal a second, with the number of those that weren't: strangers must not fill the log.
     private func refused(_ node: String?, _ reason: String) {
-        let unlogged = refusals.withLock { refusals -> Int? in
-            if let last = refusals.last, ContinuousClock.now - last < .seconds(1) {
-                refusals.unlogged += 1
-                return nil
-            }
-            defer { refusals = Refusals(last: .now) }
-            return refusals.unlogged
-        }
-        guard let unlogged else { return }
         var metadata: Logger.Metadata = ["reason": "\(reason)"]
         if let node { metadata["claims"] = "\(String(node.map { $0.isASCII && !$0.isNewline ? $0 : "?" }))" }
-        if unlogged > 0 { metadata["unlogged"] = "\(unlogged)" }
-        logger.warning("a connection of a stranger was refused", metadata: metadata)
+        refusals.note(by: "strangers") { [logger, metadata] others in
+            logger.warning("a connection of a stranger was refused", metadata: metadata.counting(others))
+        }
     }
 }

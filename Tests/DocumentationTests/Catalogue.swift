@@ -4,6 +4,8 @@ import TestSupport
 enum Catalogue {
     /// The articles' names; empty when the folder can't be read.
     static let articles = names(in: "Sources/Coordinators/Coordinators.docc", withExtension: "md")
+    /// The pages of the decisions, each with its folder.
+    static let decisions = names(in: "Sources/Coordinators/Coordinators.docc/Decisions", withExtension: "md").map { "Decisions/\($0)" }
     static let snippetFiles = names(in: "Tests/DocumentationTests/Snippets", withExtension: "swift")
 
     /// The packages whose sources an article shows instead of snippets of its own.

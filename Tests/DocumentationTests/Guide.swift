@@ -1,9 +1,11 @@
 import Glibc
 import TestSupport
 
-/// A page at the top of the repository, and the paths and tests that it names.
+/// A page that names files of the repository, and the paths and tests that it names.
 struct Guide {
-    static let names = ["README.md", ".github/CONTRIBUTING.md"]
+    static let names = ["README.md", ".github/CONTRIBUTING.md", guarantees]
+    /// The article with the commands that test what the library guarantees.
+    static let guarantees = "Sources/Coordinators/Coordinators.docc/Guarantees.md"
 
     /// A part of a test's name that a command on the page filters by, such as `ChainTests.order`.
     struct Filter: Hashable {

@@ -12,6 +12,17 @@ struct ReadmeTests {
         #expect(try Self.read("Tests/ReadmeProgram/main.swift") == String(block))
     }
 
+    @Test("The README has at most 1,000 words, the two commands with which everything begins, and a picture that is there")
+    func page() throws {
+        let readme = try Self.read("README.md")
+        #expect(readme.split { $0 == " " || $0 == "\n" }.count <= 1_000)
+        for command in ["Deploy/run", "Deploy/test"] { #expect(readme.contains("`\(command)`")) }
+        let picture = try #require(
+            readme.split(separator: "![").dropFirst().first?.split(separator: "](").dropFirst().first?.split(separator: ")").first
+        )
+        #expect(try Self.read(String(picture)).hasPrefix("<svg "))
+    }
+
     @Test("The program prints its lines, and ends on request", .timeLimit(minutes: 1))
     func runs() async throws {
         let (lines, line) = AsyncStream.makeStream(of: [UInt8].self)

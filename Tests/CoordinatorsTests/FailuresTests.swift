@@ -49,7 +49,7 @@ struct FailuresTests {
 
     @Test("The article on asking names every code")
     func documented() throws {
-        let article = try #require(Files.text(of: "\(Files.packageRoot)/Sources/Coordinators/Coordinators.docc/TheResponderChain.md"))
+        let article = try #require(Files.text(of: "\(Files.packageRoot)/Sources/Coordinators/Coordinators.docc/Errors.md"))
         for kind in CoordinatorError.Code.Kind.allCases where kind != .notHere {
             #expect(article.contains("``CoordinatorError/Code/\(kind.rawValue)``"), "\(kind) is in no table")
         }

@@ -64,7 +64,7 @@ package struct Delivery: Sendable {
     /// Notes that the link by which the message came was lost: the message may come again, and be handled first.
     package mutating func linkAboveWasLost(after arrival: Duration) { mayBeHandled(since: arrival) }
 
-    /// Of several times the first one counts: it may have been the one.
+    /// Notes the time from which on the message may have been handled; the earliest of several counts.
     private mutating func mayBeHandled(since time: Duration?) {
         guard let time else { return }
         label.since = min(label.since ?? time, time)

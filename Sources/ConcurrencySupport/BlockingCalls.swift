@@ -15,11 +15,11 @@ package final class BlockingCalls: Sendable {
 
     /// The reason why a call has no result.
     package enum Failure: Error, Sendable, CustomStringConvertible {
-        /// It, or an earlier one of the same subject, hasn't returned in time.
+        /// The call, or an earlier one with the same subject, hasn't returned in time.
         case hangs(since: WallTime)
         /// The task that waits was cancelled.
         case cancelled
-        /// No thread can be made for it.
+        /// No thread can be made for the call.
         case noThread
 
         /// The continuation of "can't be read: ".

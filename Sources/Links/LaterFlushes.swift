@@ -1,7 +1,7 @@
 import ConcurrencySupport
 import Glibc
 
-/// The links of this process on which frames wait that nobody is in a hurry to send.
+/// The links of this process on which frames wait to be sent together with later ones.
 ///
 /// A thread looks after them. It sleeps between two looks for as long as it takes many frames to gather, and for good while no link has any.
 final class LaterFlushes: Sendable {

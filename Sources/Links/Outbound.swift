@@ -13,7 +13,7 @@ struct Outbound {
     /// The number of waiting bytes from which on the frames that aren't urgent leave.
     private static let enough = 8 << 10
 
-    /// When the frames that aren't urgent leave.
+    /// The moment at which the frames that aren't urgent leave.
     enum FlushPlan {
         case now, later
         /// Another thread sends them, or there are none.

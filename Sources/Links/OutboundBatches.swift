@@ -71,7 +71,7 @@ struct OutboundBatches {
         bulk.append(Batch())
     }
 
-    /// Appends to the sealed batches, after which none that isn't sealed follows now.
+    /// Appends a batch to the sealed ones, when no open batch follows them.
     ///
     /// Their order is settled, so that small ones leave together: a link that has no room for names seals once for each frame.
     private mutating func appendSealed(_ batch: Batch) {

@@ -45,11 +45,11 @@ extension OwnershipMachine {
         public internal(set) var isAssigned: Bool
         /// The number of nodes from which it was moved on because it failed there.
         public internal(set) var moves: Int
-        /// What the node has of it.
+        /// The standing of this node with the subtree.
         public internal(set) var standing: Standing
     }
 
-    /// What a node has of a subtree.
+    /// The standing of a node with a subtree: whether it claims, runs or releases it.
     public enum Standing: Hashable, Sendable {
         /// The node has nothing of it, and claims it at this time. Can transition to: claiming.
         case waiting(until: Duration)

@@ -15,7 +15,7 @@ public final class ChildProcess: Sendable {
 
     /// The remainder of the process group of a child that was reaped.
     enum Group {
-        /// No member is left, or only members that were killed.
+        /// The group has no member, or only members that were killed.
         case gone
         /// Some members are left; they are reached through the pidfd, which stays open for this.
         case left(descriptor: Int32)

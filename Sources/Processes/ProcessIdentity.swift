@@ -1,6 +1,6 @@
 import Glibc
 
-/// One use of a process number: the number, and when the process began.
+/// The identity of a process: its number, and the time of its start, since numbers are used again.
 ///
 /// Numbers are reused; the pair is not. Only what /proc shows counts, so with `hidepid` other users' processes look gone.
 public struct ProcessIdentity: Sendable, Hashable, Codable {

@@ -20,7 +20,7 @@ extension ProcessLoop {
         var failure: Int32?
         /// The caller that waits; nil: it was told that the start hangs.
         var reply: Reply?
-        /// What other starts of the same subject wait for.
+        /// The start for which other starts of the same subject wait.
         var hang: HangingStart?
     }
 

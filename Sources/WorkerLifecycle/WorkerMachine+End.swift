@@ -110,7 +110,7 @@ extension WorkerMachine.Process {
         return starting.deadline
     }
 
-    /// What is told when nothing is left of the process, given the reason for its end.
+    /// Returns the outcome to tell once the process and its descendants are gone, given the reason for its end.
     func outcome(_ reason: ExitReason) -> WorkerMachine.Outcome {
         switch life {
         case .spare: .unused(reason)

@@ -90,7 +90,7 @@ extension WorkerMachine {
         /// The number of messages that the coordinator was sent.
         package var messages = 0
         package var recycling = Recycling.none
-        /// What is known of the executor on which the coordinators run.
+        /// The knowledge of the executor on which the coordinators run.
         package var executor = ExecutorWatch()
     }
 

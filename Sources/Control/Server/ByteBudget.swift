@@ -19,7 +19,7 @@ enum ControlPeer: Hashable, Sendable {
     }
 }
 
-/// What a server's memory is spent on by those who are connected, each with its own limit.
+/// The memory of a server that each connected peer may take, with a limit for each purpose.
 struct ControlBudgets: Sendable {
     /// The answers that weren't read yet.
     let unread: ByteBudget

@@ -139,7 +139,7 @@ extension RequestLedger.State {
     }
 }
 
-/// What tells an operation from another one without keeping it: 128 bits of a keyed hash, under a key of the process.
+/// The mark of an operation, kept in place of the operation itself: 128 bits of a keyed hash, under a key of the process.
 private struct OperationMark: Hashable {
     private let words: [Int]
 

@@ -29,10 +29,10 @@ struct LogCursor {
     let file: String
     let keep: Int
     private var source: Source?
-    /// What was read, from `position` on not used yet.
+    /// The bytes that were read; those from `position` on aren't used yet.
     private var buffer: [UInt8] = []
     private var position = 0
-    /// What of the files isn't read because of another user: what was told, and what is to be.
+    /// The files that aren't read because another user has a hand in them, and the warnings about them that aren't sent yet.
     private var (refused, untold): (Set<String>, [String]) = ([], [])
     /// The time of the latest entry with one.
     private(set) var time = ""

@@ -50,7 +50,9 @@ struct NextExecutable {
         }
     }
 
-    /// What differs between two files, and after a change of one; that of no file equals itself alone.
+    /// The properties of a file that differ between two files, and after a change of one.
+    ///
+    /// The version of a missing file equals itself alone.
     private struct FileVersion: Sendable, Equatable {
         private let device, inode: UInt64
         private let size, changedSeconds, changedNanoseconds: Int

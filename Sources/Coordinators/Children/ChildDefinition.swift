@@ -70,7 +70,7 @@ final class ChildDefinition: Sendable {
 struct CoordinatorDefinition: Sendable {
     enum Place: Sendable {
         case inProcess(CoordinatorType)
-        /// In the parent's process, though its place is a worker: for tests.
+        /// Whether the child runs in the parent's process although it was placed in a worker, as in tests.
         indirect case insteadOfWorker(CoordinatorType)
         indirect case worker(typeName: String, WorkerProgram, WorkerPlan)
     }

@@ -71,7 +71,7 @@ struct ChildSlot {
     var incarnation: Incarnation = 0
     /// The calls that wait for the child to be ready.
     var starts: [Start] = []
-    /// What few children have, stored apart so that the slots of the others are small.
+    /// The state that few children have, stored apart so that the slots of the others are small.
     private var storedRecord = Occasional<Record>()
 
     init(_ tenancy: Tenancy) { self.tenancy = tenancy }

@@ -60,7 +60,7 @@ final class LocalHost: ChildHost {
         try await outcome.value.get()
     }
 
-    /// What is left of a start that takes time.
+    /// The parts of a start that isn't over at once.
     enum RestOfStart {
         /// The host was told to stop before the start began.
         case refusal(CoordinatorError)

@@ -12,7 +12,9 @@ import WireProtocol
 /// later message begins before an earlier one, even if the node gets the child in between. The answer comes after all refusals, as they come
 /// back on one link; messages take another way only after it.
 final class NodeRouter: Sendable {
-    /// A message that waits, and for whom; one between runtimes that isn't direct is for the root itself, and about the child.
+    /// A message that waits, with its target below the child.
+    ///
+    /// A message of the runtime that isn't direct is for the root, about the child.
     typealias Waiting = ChildSlot.ParkedMessage
     typealias Dial = OneShot<Result<Peer, any Error>>
 
@@ -184,8 +186,8 @@ extension NodeRouter.State {
 
     /// Takes note of the way on which messages for a child are about to be sent.
     ///
-    /// - Returns: False when the link is none of those in use any more, and when messages were sent on another way, or one was refused on this:
-    ///   they may still come back.
+    /// - Returns: False when the link isn't in use any more, or when messages may still come back: those that were sent on another way, or one
+    ///   that was refused on this one.
     mutating func use(_ node: String, _ epoch: UInt64, _ peer: Peer, for key: String) -> Bool {
         // A way on a link that has been forgotten would be kept for ever.
         guard peers[node] === peer else { return false }

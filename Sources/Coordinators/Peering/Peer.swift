@@ -290,7 +290,7 @@ final class Peer: Sendable {
 
     /// Hands a message back that the other side doesn't handle, or couldn't be sent.
     ///
-    /// - Returns: False when nobody takes it back.
+    /// - Returns: False when the owner of the link doesn't take it back.
     func isTakenBack(_ message: Outgoing) -> Bool {
         guard let undelivered = message.undelivered else { return owner.messageReturned(message) }
         undelivered()

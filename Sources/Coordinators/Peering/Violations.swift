@@ -1,7 +1,7 @@
 package import ConcurrencySupport
 package import Logging
 
-/// What is told of those that break the rules of their links: a few violations of each sender at once, and then their number, once in an
+/// The reports of processes that break the rules of their links: a few violations of each sender at once, and then their number, once in an
 /// interval.
 ///
 /// A hostile process breaks rules as often as it can: the log and the events have room for what others do all the same.

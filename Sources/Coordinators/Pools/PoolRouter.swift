@@ -7,7 +7,7 @@ struct PoolRouter<Turn> {
     /// Whether a member can be given messages.
     enum Readiness {
         case ready
-        /// It runs, but messages wait for it, because it can't be reached or is about to be restarted: only those get it that have no choice.
+        /// The member runs, but can't be reached or is about to be restarted. It gets only messages that must go to it.
         case held
         case away
     }

@@ -2,10 +2,10 @@ import ConcurrencySupport
 import Processes
 import Supervision
 
-/// What the former program in this process has left, until each part has been taken over.
+/// The remains of the former program in this process, each kept until it's taken over.
 final class Inheritance: Sendable {
     private let state: Lock<RuntimeHeritage>
-    /// The paths whose start was requested, and takes over what is there in a moment.
+    /// The paths whose start was requested, and is about to take over its part.
     private let begun = Lock<Set<String>>([])
     /// The processes of all plain programs that were left.
     let leaders: Set<ProcessIdentity>

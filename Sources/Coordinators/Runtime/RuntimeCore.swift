@@ -28,7 +28,7 @@ final class RuntimeCore: Sendable {
     let unhandled: UpwardReports<UnhandledReport>?
     /// The changes of children here and below, for the root's process.
     let lives: LifeReports
-    /// What is told of those that break the rules of their links.
+    /// The reports of processes that break the rules of their links.
     let violations: Violations
     let counts: LiveCounts
     /// The asks that no coordinator of the tree has made.
@@ -54,7 +54,7 @@ final class RuntimeCore: Sendable {
     /// The workers that a killed root has left in the directory.
     let orphans = Lock<OrphanedWorkers?>(nil)
     let orphansAreLeft = Atomic(false)
-    /// What the former program in this process has left.
+    /// The remains of the former program in this process; `nil` without one.
     let inheritance: Inheritance?
     let memoryReturn = Lock(MemoryReturn())
     /// Whether this process has ever spawned another.

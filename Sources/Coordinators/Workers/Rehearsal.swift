@@ -2,7 +2,7 @@ import ConcurrencySupport
 import Logging
 import WireProtocol
 
-/// A life that a spare lives while it waits for its own, in a runtime of its own: it begins, answers an ask as one comes over a link, and ends.
+/// A trial run of a spare that waits for its coordinator: it starts one in a separate runtime, has it answer an encoded ask, and stops it.
 ///
 /// Swift finds types and conformances when they're first used, and the kernel maps code when it's first run: together half of the time from a
 /// spare's start to its first answer.

@@ -39,7 +39,7 @@ final class WorkerHost: ChildHost {
         var description = Description()
     }
 
-    /// What is said on links, one after the other.
+    /// The directives for links, carried out one after the other.
     fileprivate enum Talk: Sendable {
         case directive(WorkerMachine.LinkDirective)
         /// The rows above are told again, because they have changed.

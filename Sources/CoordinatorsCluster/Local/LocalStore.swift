@@ -86,11 +86,11 @@ public actor LocalStore: RevisionedStore {
         StoreWatch { LocalWatch(store: self, range: range, after: revision) }
     }
 
-    /// What a watch finds after a revision.
+    /// The changes that a watch finds after a revision.
     enum Look {
         case changes([StoreChange], upTo: StoreRevision)
         case outdated
-        /// Nothing yet: look again when this is settled, or when a lease ends.
+        /// There is no change yet. The watch looks again when the arrival is settled, or when a lease ends.
         case nothing(OneShot<Void>, leaseEnd: ContinuousClock.Instant?)
     }
 

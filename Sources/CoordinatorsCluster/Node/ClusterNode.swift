@@ -60,7 +60,7 @@ public actor ClusterNode {
     var machine: OwnershipMachine
     var view = ClusterView()
     var lives: [String: Life] = [:]
-    /// What the node tells of itself: an operator may have it drain.
+    /// The record by which other nodes know this one; an operator's drain changes it.
     var record: NodeRecord
     var leadership: Leadership?
     var isElecting = false
@@ -129,7 +129,7 @@ public actor ClusterNode {
     /// - Parameter path: The path of the subtree.
     public func epoch(of path: String) -> Epoch? { isEnding(path) ? nil : machine.epoch(of: path, at: now) }
 
-    /// Whether what the node has of a subtree has been told to stop, so that the node takes no message for it.
+    /// Whether the subtree's life on this node was told to stop; the node then takes no message for it.
     ///
     /// - Parameter path: The path of the subtree.
     public func isEnding(_ path: String) -> Bool { lives[path]?.isOver == true }

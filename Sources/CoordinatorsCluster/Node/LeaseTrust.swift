@@ -1,9 +1,9 @@
 import ConcurrencySupport
 
-/// The time until which a node trusts its lease, as any thread may ask before it takes a message for a subtree.
+/// The time until which a node trusts its lease, compared with the clock before a message for a subtree is taken.
 ///
-/// A process that goes on after its lease has ended may take messages before the node is told of the time. So each of them is compared with
-/// the clock, which is no system call.
+/// A process that was stopped, and goes on after the end of its lease, may get messages before the node's own timer fires. The comparison
+/// takes no system call.
 package final class LeaseTrust: Sendable {
     private let end = Lock<ContinuousClock.Instant?>(nil)
 

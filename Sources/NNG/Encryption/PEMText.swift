@@ -2,7 +2,7 @@ internal import CMbedTLS
 
 /// A PEM text of certificates, of a key, or of lists of revoked certificates, as it's looked at before it's used.
 public struct PEMText: Sendable {
-    /// What a text has.
+    /// The kind of a text's content.
     public enum Kind: Sendable {
         /// Authorities, of which a connection needs one.
         case authorities

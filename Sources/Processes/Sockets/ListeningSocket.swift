@@ -61,7 +61,7 @@ public final class ListeningSocket: Sendable {
 
     /// Takes a socket over that the former program in this process has left open; nil when it isn't one that listens.
     ///
-    /// It's closed with its last reference, as any; one that the process was started with stays open, and is none of them.
+    /// The socket is closed with its last reference. A socket that the process was started with stays open, and isn't returned.
     package static func take(_ handover: Handover) -> ListeningSocket? {
         guard isListening(handover.descriptor) else { return nil }
         if handover.isGiven == true, keep(handover.descriptor) { return nil }

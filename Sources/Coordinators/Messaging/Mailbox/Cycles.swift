@@ -26,7 +26,7 @@ struct CycleSearch: Sendable {
     let number: UInt64
     /// The coordinators on the way, from that which can't begin the ask.
     var way: [String]
-    /// Those on the way that can't begin what waits for them.
+    /// The coordinators on the way at which messages wait that can't begin.
     var blocked: [String]
 
     /// Begins a search at a coordinator.

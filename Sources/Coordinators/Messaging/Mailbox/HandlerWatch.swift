@@ -23,7 +23,7 @@ final class HandlerWatch: Sendable {
         let grace: Duration
         /// The time at which the handler was cancelled, or has stopped waiting for a child, as the process has been awake.
         var since: Duration
-        /// What tells whose executor runs nothing, asked shortly before the verdict.
+        /// The jobs that shortly before the verdict show whose executor is blocked.
         var probes: [Probe]?
     }
 

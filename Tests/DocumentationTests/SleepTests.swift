@@ -9,10 +9,10 @@ struct SleepTests {
     /// Programs that may sleep: those that a reader of the documentation is shown, those that harm a tree in real time, and the clocks of a
     /// daemon, which follow a file.
     ///
-    /// This file names the calls.
+    /// This file and the next one name the calls.
     private static let others = [
         "Tests/DocumentationTests/Snippets/", "Tests/Chaos/", "Tests/TestSupport/SteppedClocks.swift",
-        "Tests/DocumentationTests/SleepTests.swift",
+        "Tests/DocumentationTests/SleepTests.swift", "Tests/DocumentationTests/WaitingTests.swift",
     ]
 
     @Test("No test and no fixture sleeps but through realTime(_:because:)")

@@ -3,9 +3,12 @@ import TestSupport
 
 /// A page that names files of the repository, and the paths and tests that it names.
 struct Guide {
-    static let names = ["README.md", ".github/CONTRIBUTING.md", guarantees]
+    static let names = ["README.md", ".github/CONTRIBUTING.md", guarantees, waiting]
     /// The article with the commands that test what the library guarantees.
     static let guarantees = "Sources/Coordinators/Coordinators.docc/Guarantees.md"
+
+    /// The article on the places in which messages wait.
+    static let waiting = "Sources/Coordinators/Coordinators.docc/WhereAMessageCanWait.md"
 
     /// A part of a test's name that a command on the page filters by, such as `ChainTests.order`.
     struct Filter: Hashable {

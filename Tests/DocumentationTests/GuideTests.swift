@@ -37,6 +37,20 @@ struct GuideTests {
         for folder in Set(described.keys).subtracting(folders.keys) { Issue.record("CONTRIBUTING.md names \(folder), which doesn't exist") }
     }
 
+    @Test("Each file of the library that keeps a queue is in the article on where messages wait")
+    func queues() throws {
+        let root = "\(Files.packageRoot)/Sources/Coordinators"
+        let named = try Set(Guide(Guide.waiting).paths)
+        let files = Catalogue.files(below: root).filter { file in
+            let text = Files.text(of: file) ?? ""
+            return ["Deque<", "Parking()", "Parking]", "MessageParking<"].contains(where: text.contains)
+        }
+        #expect(files.count > 10)
+        for file in files.map({ String($0.dropFirst(root.count + 1)) }) where !named.contains(file) {
+            Issue.record("\(file) keeps a queue that isn't in WhereAMessageCanWait.md: who waits there, its bound, and what ends the wait")
+        }
+    }
+
     @Test("Paths and filters are found in tables, links and diagrams")
     func reading() {
         let guide = Guide(

@@ -67,9 +67,9 @@ enum Subject: String, CaseIterable {
         case .askQueued: try await Tree.run(.askAwaiting, count, levels: 1)
         case .askInstrumented: try await Tree.run(.ask, count, levels: 1, [PassThrough()])
         case .askQueuedInstrumented: try await Tree.run(.askAwaiting, count, levels: 1, [PassThrough()])
-        case .askSampledOut: try await Tree.run(.ask, count, levels: 1, records: TelemetryWish(sampling: 0, measures: false))
-        case .askMeasured: try await Tree.run(.ask, count, levels: 1, records: TelemetryWish(sampling: nil, measures: true))
-        case .askTraced: try await Tree.run(.ask, count, levels: 1, records: TelemetryWish(sampling: 1, measures: true))
+        case .askSampledOut: try await Tree.run(.ask, count, levels: 1, records: TelemetryConfiguration(sampling: 0, measures: false))
+        case .askMeasured: try await Tree.run(.ask, count, levels: 1, records: TelemetryConfiguration(sampling: nil, measures: true))
+        case .askTraced: try await Tree.run(.ask, count, levels: 1, records: TelemetryConfiguration(sampling: 1, measures: true))
         }
     }
 }

@@ -8,7 +8,7 @@ enum Tree {
         _ count: Int,
         levels: Int,
         _ instruments: [any CoordinatorInstrument] = [],
-        records wish: TelemetryWish? = nil
+        records wish: TelemetryConfiguration? = nil
     ) async throws {
         var options = CoordinatorRuntime.Options()
         options.instruments = instruments
@@ -36,7 +36,7 @@ struct PassThrough: CoordinatorInstrument {
 
 /// What takes telemetry and exports none: the cost of recording it in a process.
 private struct Discarder: TelemetryExporter {
-    let wish: TelemetryWish
+    let wish: TelemetryConfiguration
 
     func export(_ spans: [MessageSpan], missed: UInt64) {}
     func run(_ source: TelemetrySource) async {}

@@ -161,7 +161,7 @@ private struct Scan {
 }
 
 /// The processes that a killed runtime has left behind.
-package enum Strays {
+package enum LeftoverProcesses {
     /// Kills all processes whose mark has an entry that is sought, wherever they are, with everything below them; returns when none is left.
     ///
     /// This examines every process on the machine; the current process and those above it are spared.

@@ -148,7 +148,7 @@ struct DescendantsTests {
             try await realTime(.milliseconds(5 * round), because: "each round is to find another moment of the chain")
             let left =
                 isStray
-                ? await Strays.end(by: .now + .seconds(20)) { $0 == entry }
+                ? await LeftoverProcesses.end(by: .now + .seconds(20)) { $0 == entry }
                 : await ProcessFamily.end([ProcessFamily(leader: leader.identity, entry: entry)])
             #expect(left.isEmpty)
         }

@@ -182,7 +182,7 @@ struct ChildSizeTests {
 
     @Test("An empty value takes the room of a reference, and is empty again when it's emptied")
     func occasional() {
-        var numbers = Occasional<Numbers>()
+        var numbers = LazyStorage<Numbers>()
         #expect(MemoryLayout.size(ofValue: numbers) == MemoryLayout<Int>.size)
         #expect(numbers.isEmpty && numbers.value.all.isEmpty)
         numbers.value.all.append(1)
@@ -195,7 +195,7 @@ struct ChildSizeTests {
 
     @Test("Changing an occasional value doesn't copy its collections")
     func inPlace() {
-        var numbers = Occasional<Numbers>()
+        var numbers = LazyStorage<Numbers>()
         numbers.value.all = Array(repeating: 0, count: 50)
         numbers.value.all.reserveCapacity(1_000)
         let address = numbers.value.all.withUnsafeBufferPointer { $0.baseAddress }

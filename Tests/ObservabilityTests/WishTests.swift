@@ -12,7 +12,7 @@ struct WishTests {
         [false, true]
     )
     func wish(sampling: Double?, measures: Bool) async throws {
-        let recorder = Recorder(TelemetryWish(sampling: sampling, measures: measures))
+        let recorder = Recorder(TelemetryConfiguration(sampling: sampling, measures: measures))
         var options = RelayTree.options()
         options.exporter = recorder
         try await RelayTree.with(depth: 2, options: options) { runtime in
@@ -30,10 +30,10 @@ struct WishTests {
 
 /// An exporter that notes the paths of what it gets, with or without having wished for it.
 private final class Recorder: TelemetryExporter {
-    let wish: TelemetryWish
+    let wish: TelemetryConfiguration
     let received = Lock<(spans: Set<CoordinatorPath>, measured: Set<String>)>(([], []))
 
-    init(_ wish: TelemetryWish) { self.wish = wish }
+    init(_ wish: TelemetryConfiguration) { self.wish = wish }
 
     func export(_ spans: [MessageSpan], missed: UInt64) { received.withLock { $0.spans.formUnion(spans.map(\.path)) } }
 

@@ -65,7 +65,7 @@ extension RuntimeCore {
     }
 
     private func refusal(of link: Link, from orphan: OrphanedWorkers.Orphan) -> String? {
-        WorkerHost.strangeness(of: link, in: orphan.family.leader, of: orphan.user) ?? refusal(ofEpochSeenBy: link)
+        WorkerHost.reasonToRefuse(of: link, in: orphan.family.leader, of: orphan.user) ?? refusal(ofEpochSeenBy: link)
     }
 
     /// Logs that a link wasn't taken that has shown a worker's secret.
@@ -188,7 +188,7 @@ extension RuntimeCore {
     /// They aren't orphans of this process, because it hasn't spawned the worker: each process of the machine is examined.
     func endStrays(of family: ProcessFamily) async {
         if family.entry.isEmpty { return }
-        for process in await Strays.end(by: .now + Self.strayLimit, where: { $0 == family.entry }) {
+        for process in await LeftoverProcesses.end(by: .now + Self.strayLimit, where: { $0 == family.entry }) {
             logger.error("a process of a former runtime can't be ended", metadata: ["process": "\(process)"])
         }
     }

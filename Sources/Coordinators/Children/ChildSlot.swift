@@ -72,7 +72,7 @@ struct ChildSlot {
     /// The calls that wait for the child to be ready.
     var starts: [Start] = []
     /// The state that few children have, stored apart so that the slots of the others are small.
-    private var storedRecord = Occasional<Record>()
+    private var storedRecord = LazyStorage<Record>()
 
     init(_ tenancy: Tenancy) { self.tenancy = tenancy }
 
@@ -290,7 +290,7 @@ extension ChildSlot {
     /// Changes the slot and its record together, so that the record is moved only once.
     mutating func withRecord<Result>(_ change: (inout ChildSlot, inout Record) -> Result) -> Result {
         var record = record
-        storedRecord = Occasional()
+        storedRecord = LazyStorage()
         defer { self.record = record }
         return change(&self, &record)
     }

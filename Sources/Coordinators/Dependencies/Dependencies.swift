@@ -150,7 +150,7 @@ struct NodeDependencies {
         }
     }
 
-    private var layers = Occasional<Layers>()
+    private var layers = LazyStorage<Layers>()
 
     /// - Parameters:
     ///   - overrides: The values that take precedence over all provided ones, in tests.

@@ -190,7 +190,7 @@ extension Responder {
             needs: needs,
             interleaves: interleaves
         ) { me, message, envelope, node, index in
-            let chain = Chain<M>(onward: Onward(node: node, envelope: envelope, index: index))
+            let chain = Chain<M>(onward: ChainContinuation(node: node, envelope: envelope, index: index))
             let first = try await node.required(first)
             let reply = try await body(me, message, chain, first, repeat try await node.required(each more))
             return envelope.hasReplied ? .none : .value(reply)
@@ -213,7 +213,7 @@ extension Responder {
             needs: needs,
             interleaves: interleaves
         ) { me, message, envelope, node, index in
-            let chain = Chain<M>(onward: Onward(node: node, envelope: envelope, index: index))
+            let chain = Chain<M>(onward: ChainContinuation(node: node, envelope: envelope, index: index))
             let needed = (try await node.required(first))
             try await body(me, message, chain, needed)
             return envelope.hasReplied ? .none : .value(NoReply())
@@ -237,7 +237,7 @@ extension Responder {
             needs: needs,
             interleaves: interleaves
         ) { me, message, envelope, node, index in
-            let chain = Chain<M>(onward: Onward(node: node, envelope: envelope, index: index))
+            let chain = Chain<M>(onward: ChainContinuation(node: node, envelope: envelope, index: index))
             let needed = (try await node.required(first), try await node.required(second))
             try await body(me, message, chain, needed.0, needed.1)
             return envelope.hasReplied ? .none : .value(NoReply())

@@ -2,7 +2,7 @@ import ConcurrencySupport
 
 /// The rest of the chain, as an interceptor sees it.
 public struct Chain<M: ResponderMessage>: Sendable {
-    let onward: Onward
+    let onward: ChainContinuation
 
     /// The sender, deadline and trace of the message.
     public var context: MessageContext { MessageContext(onward.envelope, onward.node.runtime.time) }
@@ -21,7 +21,7 @@ public struct Chain<M: ResponderMessage>: Sendable {
 
 /// The rest of the chain for a message whose type doesn't matter.
 public struct AnyChain: Sendable {
-    let onward: Onward
+    let onward: ChainContinuation
 
     /// Lets the message climb on as it is, and waits for the reply.
     public func next() async throws -> AnyReply {
@@ -63,7 +63,7 @@ public struct AnyReply: Sendable {
 }
 
 /// The rest of a message's way, from the row of an interceptor that lets it climb.
-struct Onward: Sendable {
+struct ChainContinuation: Sendable {
     let node: Node
     let envelope: Envelope
     /// The interceptor's row.

@@ -20,7 +20,7 @@ extension MessageRow {
             inline: InlineRow(forwardingTo: target),
             // For a message that had to wait in the mailbox, because the coordinator was paused.
             body: { _, envelope, node, index in
-                let onward = Onward(node: node, envelope: envelope, index: index)
+                let onward = ChainContinuation(node: node, envelope: envelope, index: index)
                 let answer = try await onward.next(envelope.body, isOneWay: envelope.isOneWay, delivery: envelope.delivery) {
                     node.forward($0, to: target)
                 }

@@ -175,7 +175,7 @@ extension Responder {
         _ body: @escaping @Sendable (isolated C, M, Chain<M>) async throws -> M.Reply
     ) -> Responder {
         let row = MessageRow(M.self, of: C.self, isInterceptor: true, interleaves: interleaves) { me, message, envelope, node, index in
-            let chain = Chain<M>(onward: Onward(node: node, envelope: envelope, index: index))
+            let chain = Chain<M>(onward: ChainContinuation(node: node, envelope: envelope, index: index))
             let reply = try await body(me, message, chain)
             return envelope.hasReplied ? .none : .value(reply)
         }
@@ -207,7 +207,7 @@ extension Responder {
     ) -> Responder {
         let row = MessageRow(.prefix(prefix), isInterceptor: true, interleaves: interleaves) { coordinator, envelope, node, index in
             let me: C = try MessageRow.cast(coordinator)
-            let chain = AnyChain(onward: Onward(node: node, envelope: envelope, index: index))
+            let chain = AnyChain(onward: ChainContinuation(node: node, envelope: envelope, index: index))
             let reply = try await body(me, AnyMessage(envelope: envelope, time: node.runtime.time), chain)
             return envelope.hasReplied ? .none : reply.answer
         }

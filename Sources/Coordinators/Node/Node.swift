@@ -196,7 +196,7 @@ final class Node: Sendable {
         var handlers = Handlers()
         /// The task of the `run` hook while it runs; the reference to an ended task would keep all its memory.
         var runTask: Task<Void, Never>?
-        private var occasional = Occasional<Extras>()
+        private var occasional = LazyStorage<Extras>()
 
         init(life: Life, pauseReasons: PauseReasons, mailbox: Mailbox, dependencies: NodeDependencies) {
             self.life = life

@@ -34,7 +34,7 @@ actor PoolCoordinator<Member: Coordinator>: Coordinator {
     static var responders: Responders {
         let row = MessageRow(.prefix(""), isRelay: true) { coordinator, envelope, node, index in
             let me: PoolCoordinator = try MessageRow.cast(coordinator)
-            return try await me.handOn(envelope, Onward(node: node, envelope: envelope, index: index))
+            return try await me.handOn(envelope, ChainContinuation(node: node, envelope: envelope, index: index))
         }
         return [
             Responder(row: .pool(row, CoordinatorType.of(Member.self).table)),
@@ -105,7 +105,7 @@ extension PoolCoordinator {
     ///
     /// One-way messages are asked, so that the pool knows when their handlers have ended. The member has its place until then, though the asker
     /// may have given up before.
-    fileprivate func handOn(_ envelope: Envelope, _ onward: Onward) async throws -> Answer {
+    fileprivate func handOn(_ envelope: Envelope, _ onward: ChainContinuation) async throws -> Answer {
         let hash = try plan.routing.hash(of: envelope)
         // The replies of a stream that were passed on can't be taken back.
         let isRepeatable = envelope.flow == nil && CoordinatorType.of(Member.self).table.isIdempotent(envelope.body)

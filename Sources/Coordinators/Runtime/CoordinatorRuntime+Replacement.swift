@@ -119,7 +119,7 @@ extension CoordinatorRuntime {
 
 extension WorkerHost {
     /// Whether a next program can take the worker over.
-    var isAdoptable: Bool { state.withLock { $0.keepsake?.record != nil } }
+    var isAdoptable: Bool { state.withLock { $0.adoptionRecord?.record != nil } }
 
     /// The link in use; `nil` when there is none.
     var currentPeer: Peer? { state.withLock { $0.linkedPeer } }

@@ -101,7 +101,7 @@ extension RuntimeCore {
             owner(of: entry).flatMap { $0 != .current && $0.isAlive && directory.isSeen(by: $0.processID) ? $0 : nil }
         }
         do throws(ProcessError) {
-            return try Strays.mark { livingOwner(of: $0) != nil }?.entries.lazy.compactMap(livingOwner).first
+            return try LeftoverProcesses.mark { livingOwner(of: $0) != nil }?.entries.lazy.compactMap(livingOwner).first
         } catch {
             throw CoordinatorError(.startFailed, error.message)
         }
@@ -129,7 +129,7 @@ extension RuntimeCore {
         var ended: Set<ProcessIdentity> = []
         func note(_ killed: Set<ProcessIdentity>) { ended.formUnion(killed) }
         var left = await ProcessFamily.end(remains, by: deadline, areRemembered: true, killed: note)
-        left += await Strays.end(by: deadline, where: isFormer, sparing: orphans?.marks ?? [], killed: note)
+        left += await LeftoverProcesses.end(by: deadline, where: isFormer, sparing: orphans?.marks ?? [], killed: note)
         logEnd(of: ended.subtracting(left), owners: journals.map(\.content.header.owner))
         guard left.isEmpty else {
             let list = Set(left.map(\.processID)).sorted().map(String.init).joined(separator: ", ")
@@ -158,7 +158,7 @@ extension RuntimeCore {
     /// Ends the descendants of this process that have left the tree, after the tree has ended.
     func endStrays() async {
         guard uplink == nil, hasSpawned.load(ordering: .relaxed) else { return }
-        if isSubreaper { await Strays.endInherited() }
+        if isSubreaper { await LeftoverProcesses.endInherited() }
         await end([ProcessFamily(leader: ProcessIdentity(processID: 0, startTime: 0), entry: mark.entries.last ?? "")])
     }
 

@@ -98,7 +98,7 @@ final class RuntimeCore: Sendable {
         traces = MessageTraces(uplink: uplink, activity: tap.activity)
         // The root's process decides for the whole tree.
         let exporter = uplink == nil ? options.exporter : nil
-        telemetry = Telemetry(exporter?.wish ?? TelemetryWish(), exporter: exporter, uplink: uplink, activity: tap.activity)
+        telemetry = Telemetry(exporter?.wish ?? TelemetryConfiguration(), exporter: exporter, uplink: uplink, activity: tap.activity)
         instruments = Instruments(options.instruments, tap: tap, traces: traces, telemetry: telemetry)
         handlerWatch = HandlerWatch(options.time)
         deadLetters = DeadLetters(instruments: instruments, uplink: uplink, observer: options.deadLetterObserver)

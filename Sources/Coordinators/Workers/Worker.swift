@@ -66,10 +66,10 @@ final class Worker: Sendable {
     /// Does, in a process that waits for a life, what any life begins with.
     func rehearse() async {
         runtime.registry.makeTables()
-        await Rehearsal.run()
+        await WarmUp.run()
         // The second one maps again what a life needs.
         FreeMemory.unmapCode()
-        await Rehearsal.run()
+        await WarmUp.run()
     }
 
     /// Ends the coordinator, and then the process; a second call can only shorten the time.
@@ -215,8 +215,8 @@ extension Worker: UplinkOwner {
             case "": state.withLock { $0.inheritance.areEventsWanted = subscribe.isActive }
             // A parent of another build may have more to subscribe to.
             case let name?:
-                guard let wish = TelemetryWish(subscription: name) else { break }
-                runtime.telemetry.set(subscribe.isActive ? wish : TelemetryWish())
+                guard let wish = TelemetryConfiguration(subscription: name) else { break }
+                runtime.telemetry.set(subscribe.isActive ? wish : TelemetryConfiguration())
             case nil: break
             }
         default: break  // A parent sends nothing else that isn't about a message.

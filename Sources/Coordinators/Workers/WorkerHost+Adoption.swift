@@ -64,7 +64,7 @@ extension WorkerHost {
         )
         handle(.adopted) { state in
             state.process = SpawnedProcess(process: process, family: orphan.family)
-            state.keepsake = .life(orphan.record)
+            state.adoptionRecord = .life(orphan.record)
             state.origin = .adopted
             // One that has begun beside a former life may have taken its place at any time before this start, which is noted.
             if orphan.record.lock == nil { state.takePlace(at: orphan.record.placeTime) }
@@ -90,7 +90,7 @@ extension WorkerHost {
     }
 
     /// The data by which a next root adopts a process.
-    enum Keepsake {
+    enum AdoptionRecord {
         /// The record of a process that has its life.
         case life(AdoptableWorker)
         /// The files of a process that waits for its life.
@@ -117,9 +117,9 @@ extension WorkerHost {
     /// - Parameter user: The user as whom the worker runs.
     /// - Returns: `nil` for a worker that won't be adopted.
     /// - Throws: An error when a process lives at the path already.
-    func makeKeepsake(_ secret: [UInt8], _ user: UInt32) async throws(CoordinatorError) -> (lock: LifeLock, keepsake: Keepsake)? {
+    func makeAdoptionRecord(_ secret: [UInt8], _ user: UInt32) async throws(CoordinatorError) -> (lock: LifeLock, record: AdoptionRecord)? {
         guard runtime.isAdoptable, program.fence == nil else { return nil }
-        guard let assignment = state.withLock({ $0.assignment }) else { return makeSpareKeepsake() }
+        guard let assignment = state.withLock({ $0.assignment }) else { return makeSpareAdoptionRecord() }
         guard let fingerprint = runtime.fingerprint(of: assignment.definition),
             let lock = try await runtime.lockLife(at: path, mayBeTaken: plan.overlaps)
         else { return nil }
@@ -128,7 +128,7 @@ extension WorkerHost {
     }
 
     /// Makes what a process without a life needs; `nil` where there is no lock.
-    private func makeSpareKeepsake() -> (lock: LifeLock, keepsake: Keepsake)? {
+    private func makeSpareAdoptionRecord() -> (lock: LifeLock, record: AdoptionRecord)? {
         let names = RuntimeFiles.spareNames(of: path.description)
         guard let file = try? runtime.directory.file(names.lock), let lock = try? LifeLock(file) else { return nil }
         return (lock, .spare(SpareFiles(lock: names.lock, output: isCaptured ? names.output : nil)))
@@ -165,10 +165,10 @@ extension WorkerHost {
 
     /// Returns the record of a process that was started without a life, or began it beside the former one; `nil` where it isn't adopted.
     private func makeRecord() -> AdoptableWorker? {
-        let (keepsake, assignment, user) = state.withLock { state in
-            (state.machine.hasEnded ? nil : state.keepsake, state.assignment, state.process?.process.userID)
+        let (adoptionRecord, assignment, user) = state.withLock { state in
+            (state.machine.hasEnded ? nil : state.adoptionRecord, state.assignment, state.process?.process.userID)
         }
-        switch keepsake {
+        switch adoptionRecord {
         case .life(let record): return record.lock == nil ? nil : record
         case .spare(let files):
             guard let assignment, let user, let fingerprint = runtime.fingerprint(of: assignment.definition) else { return nil }
@@ -184,7 +184,7 @@ extension WorkerHost {
         guard let family = state.withLock({ $0.process?.family }) else { return }
         runtime.journal?.began(.init(family: family, record: record))
         let hasEnded = state.withLock { state in
-            state.keepsake = .life(record)
+            state.adoptionRecord = .life(record)
             return state.machine.hasEnded
         }
         // The clean-up of a process that has ended meanwhile may not have known of the record.
@@ -195,7 +195,7 @@ extension WorkerHost {
 
     /// Removes the files of a worker that has ended.
     func removeFiles() {
-        switch state.withLock({ $0.keepsake }) {
+        switch state.withLock({ $0.adoptionRecord }) {
         case .life(let record): runtime.removeFiles(of: record)
         case .spare(let files):
             runtime.directory.removeFile(files.lock)

@@ -15,9 +15,9 @@ extension WorkerHost {
     /// Takes a link whose worker has shown the right secret, when it arrives or when it has waited for the worker's adoption.
     func attach(_ link: Link, _ hello: Hello) throws {
         // This is checked first, since a stranger with a stolen secret must not cost the worker its link.
-        if let strangeness = strangeness(of: link) {
-            logRefusal(strangeness)
-            throw LinkError(.handshake, strangeness)
+        if let reason = reasonToRefuse(of: link) {
+            logRefusal(reason)
+            throw LinkError(.handshake, reason)
         }
         if state.withLock({ $0.machine.hasEnded }) { throw LinkError(.handshake, "the worker's process has ended") }
         // One that has waited for the adoption may be gone, and must not take the place of its successor.
@@ -74,12 +74,12 @@ extension WorkerHost {
     /// Returns the reason to refuse a peer; `nil` when it runs as the worker's user and is of the session that was spawned.
     ///
     /// The session is compared, not the process, because launchers fork.
-    private func strangeness(of link: Link) -> String? {
+    private func reasonToRefuse(of link: Link) -> String? {
         guard let process = state.withLock({ $0.process?.process }) else { return "the peer's identity is unknown" }
-        return Self.strangeness(of: link, in: process.identity, of: process.userID)
+        return Self.reasonToRefuse(of: link, in: process.identity, of: process.userID)
     }
 
-    static func strangeness(of link: Link, in process: ProcessIdentity, of user: UInt32) -> String? {
+    static func reasonToRefuse(of link: Link, in process: ProcessIdentity, of user: UInt32) -> String? {
         guard let credentials = link.peer else { return "the peer's identity is unknown" }
         guard credentials.userID == user else { return "the peer runs as user \(credentials.userID), not \(user)" }
         let session = getsid(credentials.processID)

@@ -34,7 +34,7 @@ extension WorkerHost {
         do {
             let (spawned, ticket, pipe) = try await pending.value
             // Before the ticket, so that every worker that could be adopted is known to a next root.
-            if let record = state.withLock({ $0.keepsake?.record }) {
+            if let record = state.withLock({ $0.adoptionRecord?.record }) {
                 runtime.journal?.began(.init(family: spawned.family, record: record))
             }
             handle(.spawned) { $0.process = spawned }
@@ -99,8 +99,8 @@ extension WorkerHost {
             orphanGraceMilliseconds: grace.millisecondsClamped,
             epoch: runtime.epoch
         )
-        let made = try await makeKeepsake(secret, user)
-        state.withLock { $0.keepsake = made?.keepsake }
+        let made = try await makeAdoptionRecord(secret, user)
+        state.withLock { $0.adoptionRecord = made?.record }
         let (spawned, pipe) = try await runtime.spawner.spawn(
             program,
             plan,
@@ -108,7 +108,7 @@ extension WorkerHost {
             incarnation: state.withLock { $0.assignment?.events.life.incarnation } ?? 0,
             isStrict: ticket.isStrict,
             lock: made?.lock,
-            fifo: made?.keepsake.output.flatMap { try? runtime.directory.file($0) }
+            fifo: made?.record.output.flatMap { try? runtime.directory.file($0) }
         )
         return (spawned, ticket, pipe)
     }

@@ -20,7 +20,7 @@ final class WorkerHost: ChildHost {
         var secret: [UInt8]
         var origin = Origin.here
         /// The data by which a next root adopts the process, if it can.
-        var keepsake: Keepsake?
+        var adoptionRecord: AdoptionRecord?
         var links = Links()
         /// The life of the process; `nil`: it's a spare.
         var assignment: Assignment?

@@ -103,7 +103,7 @@ extension CoordinatorRuntime.Options {
 
 /// What exports the telemetry of a tree.
 private final class TreeExporter: TelemetryExporter {
-    let wish: TelemetryWish
+    let wish: TelemetryConfiguration
     private let export: TelemetryExport
     private let resource: OTLPResource
     private let spans: ExportQueue<MessageSpan>?
@@ -118,7 +118,7 @@ private final class TreeExporter: TelemetryExporter {
         let resource = OTLPResource(service: export.service)
         self.resource = resource
         let measures = export.metrics != nil || export.backend != nil || export.measuresAsks
-        wish = TelemetryWish(sampling: export.traces?.sample, measures: measures)
+        wish = TelemetryConfiguration(sampling: export.traces?.sample, measures: measures)
         meters = export.backend.map { TreeMeters($0.factory) }
         let failed: @Sendable (String) -> Void = { logger.warning("telemetry can't be exported", metadata: ["error": "\($0)"]) }
         spans = export.traces.map { traces in

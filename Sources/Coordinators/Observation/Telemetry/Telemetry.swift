@@ -9,9 +9,9 @@ import WireProtocol
 /// is sent up to the root's process, so that it alone exports, and that nothing is lost with a worker but its last moments.
 final class Telemetry: Sendable {
     private struct State {
-        var wish: TelemetryWish
+        var wish: TelemetryConfiguration
         /// The functions that are called when the wish changes.
-        var listeners = ChangeListeners<TelemetryWish>()
+        var listeners = ChangeListeners<TelemetryConfiguration>()
     }
 
     private let activity: ObservationActivity
@@ -26,10 +26,10 @@ final class Telemetry: Sendable {
     private let total = Lock(AskDurations())
 
     /// - Parameter exporter: What gets the spans in the root's process.
-    init(_ wish: TelemetryWish, exporter: (any TelemetryExporter)?, uplink: Uplink?, activity: ObservationActivity) {
+    init(_ wish: TelemetryConfiguration, exporter: (any TelemetryExporter)?, uplink: Uplink?, activity: ObservationActivity) {
         self.activity = activity
         self.exporter = exporter
-        state = Lock(State(wish: TelemetryWish()))
+        state = Lock(State(wish: TelemetryConfiguration()))
         spansUpward = uplink.map { UpwardReports($0, isPrompt: false) }
         // A busy process measures something at any time, and what it measures is looked at every few seconds.
         asksUpward = uplink.map { UpwardReports($0, isPrompt: false, delay: .milliseconds(250)) }
@@ -38,14 +38,14 @@ final class Telemetry: Sendable {
 
     var isActive: Bool { activity.has(.telemetry) }
 
-    var wish: TelemetryWish { state.withLock { $0.wish } }
+    var wish: TelemetryConfiguration { state.withLock { $0.wish } }
 
     /// The times of the asks of the tree, in the root's process.
     var asks: AskDurations { total.withLock { $0 } }
 
     /// Records what the process above wants.
-    func set(_ wish: TelemetryWish) {
-        let listeners = state.withLock { state -> [@Sendable (TelemetryWish) -> Void] in
+    func set(_ wish: TelemetryConfiguration) {
+        let listeners = state.withLock { state -> [@Sendable (TelemetryConfiguration) -> Void] in
             guard state.wish != wish else { return [] }
             state.wish = wish
             sampling.store(wish.sampling.map { UInt64($0 * 0x1p32) } ?? .max, ordering: .relaxed)
@@ -57,7 +57,7 @@ final class Telemetry: Sendable {
     }
 
     /// Adds a function that is called when the wish changes: for a link to a process below.
-    func whenSwitched(_ change: @escaping @Sendable (TelemetryWish) -> Void) -> UInt64 {
+    func whenSwitched(_ change: @escaping @Sendable (TelemetryConfiguration) -> Void) -> UInt64 {
         state.withLock { $0.listeners.add(change) }
     }
 

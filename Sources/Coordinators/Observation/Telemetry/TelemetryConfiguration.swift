@@ -1,5 +1,5 @@
 /// What is recorded in the whole tree.
-package struct TelemetryWish: Sendable, Hashable {
+package struct TelemetryConfiguration: Sendable, Hashable {
     /// The share of the traces that begin in the tree whose spans are recorded, from 0 to 1; `nil`: there are no spans.
     ///
     /// A message that has come with a trace follows that trace's own decision.
@@ -11,10 +11,10 @@ package struct TelemetryWish: Sendable, Hashable {
 
     package init(sampling: Double?, measures: Bool) { (self.sampling, self.measures) = (sampling.map { min(max($0, 0), 1) }, measures) }
 
-    var isEmpty: Bool { self == TelemetryWish() }
+    var isEmpty: Bool { self == TelemetryConfiguration() }
 }
 
-extension TelemetryWish {
+extension TelemetryConfiguration {
     /// The beginning of the names by which a process subscribes to what those below record.
     static let subscription = "coordinators.telemetry"
 
@@ -38,7 +38,7 @@ extension TelemetryWish {
 /// What gets everything that is recorded in the tree, in the root's process.
 package protocol TelemetryExporter: Sendable {
     /// What it wants to be recorded.
-    var wish: TelemetryWish { get }
+    var wish: TelemetryConfiguration { get }
     /// Takes spans, and the number of those that were left out before them; it's called where a message is handled, and returns at once.
     func export(_ spans: [MessageSpan], missed: UInt64)
     /// Exports the numbers of the tree from time to time until it's cancelled.

@@ -1,5 +1,5 @@
 /// A value that is empty for most of its owners: an empty one takes no more room than a reference.
-struct Occasional<Value: Emptiable> {
+struct LazyStorage<Value: Emptiable> {
     /// A value that isn't empty; a copy of its owner shares it until one of them changes it.
     private final class Storage {
         var value: Value
@@ -32,7 +32,7 @@ struct Occasional<Value: Emptiable> {
 }
 
 // Unchecked: what is shared isn't changed.
-extension Occasional: @unchecked Sendable where Value: Sendable {}
+extension LazyStorage: @unchecked Sendable where Value: Sendable {}
 
 /// A value with an empty state, which is its first.
 protocol Emptiable {

@@ -6,14 +6,14 @@ import WireProtocol
 ///
 /// Swift finds types and conformances when they're first used, and the kernel maps code when it's first run: together half of the time from a
 /// spare's start to its first answer.
-enum Rehearsal {
+enum WarmUp {
     static func run() async {
         var options = CoordinatorRuntime.Options()
         options.logger = Logger(label: "rehearsal") { _ in SwiftLogNoOpLogHandler() }
         let runtime = RuntimeCore(options)
-        guard let configuration = try? PayloadCoder.encode(Understudy.Configuration(), as: .compact) else { return }
+        guard let configuration = try? PayloadCoder.encode(WarmUpCoordinator.Configuration(), as: .compact) else { return }
         let parameters = NodeParameters(
-            type: .of(Understudy.self),
+            type: .of(WarmUpCoordinator.self),
             configuration: .encoded(.compact, configuration, isComplete: true),
             path: .root.appending("rehearsal"),
             incarnation: 1,
@@ -46,7 +46,7 @@ private struct Line: ResponderMessage {
     var text = "", number = 0
 }
 
-private actor Understudy: Coordinator {
+private actor WarmUpCoordinator: Coordinator {
     struct Configuration: CoordinatorConfiguration { var text = "", number = 0 }
 
     static let responders: Responders = [.respond(to: Line.self) { _, line in Line.Reply(text: line.text, number: line.number) }]

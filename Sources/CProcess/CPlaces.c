@@ -44,7 +44,8 @@ IN_CHILD static int is_outside(uid_t user) {
     long count = CALL(SYS_read, file, map, sizeof map);
     CALL(SYS_close, file);
     // Lines of three numbers: the first one here, the first one outside, how many.
-    uint64_t numbers[3] = {0};
+    uint64_t numbers[3];
+    numbers[0] = numbers[1] = numbers[2] = 0;
     int column = 0, is_number = 0;
     for (long index = 0; index < count; index++) {
         if (map[index] >= '0' && map[index] <= '9') {

@@ -29,13 +29,21 @@ public struct IncomingFrames {
     public mutating func next() -> Frame? {
         do throws(WireError) {
             while let frame = try decoder.next() {
-                if epoch != 0, frame.epoch != epoch, frame.epoch != 0 {
-                    return end(LinkError(.violation, "the peer sent a frame of epoch \(frame.epoch), and the link's is \(epoch)"))
+                if epoch != 0, frame.epoch != epoch, frame.epoch != 0 { return end(LinkError(frame.epoch, insteadOf: epoch)) }
+                switch frame.content {
+                case .defineName(let definition):
+                    definitions += 1
+                    if link.define(definition) { continue }
+                    let reason = "the peer defined name \(definition.id), which is out of range, or came before its hello"
+                    return end(LinkError(.malformed, reason))
+                case .part(let part):
+                    switch link.add(part, of: epoch) {
+                    case .success(nil): continue
+                    case .success(let whole): return whole
+                    case .failure(let error): return end(error)
+                    }
+                default: return frame
                 }
-                guard case .defineName(let definition) = frame.content else { return frame }
-                definitions += 1
-                if link.define(definition) { continue }
-                return end(LinkError(.malformed, "the peer defined name \(definition.id), which is out of range, or came before its hello"))
             }
             return end(nil)
         } catch {
@@ -52,5 +60,12 @@ public struct IncomingFrames {
         self.error = self.error ?? error
         areTaken = true
         return nil
+    }
+}
+
+extension LinkError {
+    /// Creates the error that a frame of another epoch is.
+    init(_ epoch: UInt32, insteadOf own: UInt32) {
+        self.init(.violation, "the peer sent a frame of epoch \(epoch), and the link's is \(own)")
     }
 }

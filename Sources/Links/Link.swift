@@ -85,6 +85,19 @@ public final class Link: Sendable {
         outbound.withLock { $0.maximumFrameSize = min(limits.maximumFrameSize, size) }
     }
 
+    /// Lets frames that are too large for one be sent and taken in parts, if the other side knows parts.
+    ///
+    /// - Parameters:
+    ///   - own: The size of the largest frame that this side takes in parts, as it has told the other side.
+    ///   - other: That of the other side, as its hello or welcome says; 0: it knows no parts.
+    public func useParts(upTo own: Int, and other: UInt64) {
+        outbound.withLock { outbound in
+            let hasRoom = outbound.maximumFrameSize >= FrameLimits.smallestFrameSize
+            outbound.maximumMessageSize = hasRoom ? min(own, Int(clamping: other)) : 0
+        }
+        inbound.withLock { $0.assembly.limit = own }
+    }
+
     /// Sends all frames from now on under the epoch of the parent's life, and closes the link when a frame of another one arrives.
     ///
     /// This is called once, during the handshake. A frame without an epoch is accepted, from peers that know of none. 0: no epoch is used.
@@ -96,7 +109,10 @@ public final class Link: Sendable {
     /// The newest epoch that the worker at the other end has seen, as its hello says; 0 when it knows of none.
     public var helloEpoch: UInt32 { inbound.withLock { $0.helloEpoch } }
 
-    func note(helloEpoch: UInt32) { inbound.withLock { $0.helloEpoch = helloEpoch } }
+    /// The size of the largest frame that the worker at the other end takes in parts, as its hello says; 0 when it knows no parts.
+    public var helloMessageSize: UInt64 { inbound.withLock { $0.helloMessageSize } }
+
+    func note(hello: Frame) { inbound.withLock { ($0.helloEpoch, $0.helloMessageSize) = (hello.epoch, hello.sequence) } }
 
     /// The size of the largest frame that may be sent, in bytes.
     public var maximumFrameSize: Int { outbound.withLock { $0.maximumFrameSize } }
@@ -148,8 +164,13 @@ public final class Link: Sendable {
     ///
     /// Unlike ``send(lane:_:)`` it never calls the handler, so that the caller may hold a lock that the handler takes.
     ///
+    /// - Parameter sender: The sender, who wants to know when the frame leaves if it leaves in parts.
     /// - Throws: As ``send(lane:_:)``.
-    public func append(lane: Lane = .bulk, _ frame: (_ name: (String) -> NameID) -> Frame) throws(LinkError) {
+    public func append(
+        lane: Lane = .bulk,
+        from sender: (any LargeFrameSender)? = nil,
+        _ frame: (_ name: (String) -> NameID) -> Frame
+    ) throws(LinkError) {
         let refusal = outbound.withLock { outbound -> LinkError? in
             if let error = outbound.closed { return error }
             var refusal: LinkError?
@@ -160,7 +181,7 @@ public final class Link: Sendable {
             if outbound.epoch != 0 { frame.epoch = outbound.epoch }
             if let refusal = refusal ?? limits.refusal(ofTextsIn: frame.content) { return refusal }
             do throws(LinkError) {
-                try outbound.batches.append(frame, lane: lane, limit: outbound.maximumFrameSize)
+                try outbound.append(frame, lane: lane, sender)
                 return nil
             } catch {
                 return error
@@ -168,6 +189,14 @@ public final class Link: Sendable {
         }
         if let refusal { throw refusal }
     }
+
+    /// Gives up a message of this side that leaves in parts, unless its last part has left: the other side forgets the others.
+    ///
+    /// - Returns: The size of its payload; `nil` when it has left whole.
+    public func abandon(_ correlation: UInt64) -> Int? { outbound.withLock { $0.abandon(correlation) } }
+
+    /// Drops the frames that leave in parts and have not left whole, for a link that is about to close: none of them leaves from now on.
+    public func abandonAll() { outbound.withLock { $0.abandonAll() } }
 
     /// Begins to send the frames that were queued, unless a batch is on its way, after which they are sent.
     public func flush() { flush(inThisThread: false) }
@@ -263,6 +292,19 @@ public final class Link: Sendable {
     /// - Returns: False when its number is out of order, or the peer hasn't said hello.
     func define(_ definition: DefineName) -> Bool { inbound.withLock { $0.takesNames && $0.names.define(definition) } }
 
+    /// Takes a part of a frame.
+    ///
+    /// - Returns: The frame, once it's complete.
+    func add(_ part: Part, of epoch: UInt32) -> Result<Frame?, LinkError> {
+        Result { () throws(LinkError) -> Frame? in
+            let bytes = try inbound.withLock { inbound throws(LinkError) in try inbound.assembly.add(part) }
+            guard let bytes else { return nil }
+            let frame = try FrameAssembly.frame(bytes, limits: limits)
+            guard epoch == 0 || frame.epoch == epoch || frame.epoch == 0 else { throw LinkError(frame.epoch, insteadOf: epoch) }
+            return frame
+        }
+    }
+
     private func close(_ error: LinkError) {
         let isFirst = outbound.withLock { outbound in
             guard outbound.closed == nil else { return false }
@@ -293,6 +335,8 @@ public final class Link: Sendable {
         var names = InboundNames()
         var epoch: UInt32 = 0
         var helloEpoch: UInt32 = 0
+        var helloMessageSize: UInt64 = 0
+        var assembly = FrameAssembly()
     }
 }
 

@@ -21,10 +21,14 @@ struct Outbound {
     }
 
     var batches = OutboundBatches()
+    /// The frames that leave in parts, besides the batches.
+    private(set) var large = LargeFrames()
     var names = OutboundNames()
     private(set) var closed: LinkError?
     /// The size of the largest frame that the other side accepts, in bytes.
     var maximumFrameSize: Int
+    /// The size of the largest frame that the other side accepts in parts, in bytes; 0: it knows no parts.
+    var maximumMessageSize = 0
     /// The epoch of all frames; 0: they have none.
     var epoch: UInt32 = 0
     /// The number of batches that have been handed to the connection.
@@ -46,7 +50,7 @@ struct Outbound {
 
     /// Returns the batch to send after another has left; `nil` when the link is idle.
     mutating func continueTransmission() -> [UInt8]? {
-        let next = closed == nil ? batches.next() : nil
+        let next = closed == nil ? large.isEmpty ? batches.next() : nextWithPart() : nil
         isTransmitting = next != nil
         if next != nil {
             transmissions &+= 1
@@ -55,10 +59,63 @@ struct Outbound {
         return next
     }
 
+    /// Returns the batch to send next, with a part of a large frame if there is room.
+    private mutating func nextWithPart() -> [UInt8]? {
+        let urgent = large.isOverdue ? batches.nextControl() : nil
+        var batch = urgent ?? batches.next() ?? []
+        // What is in a batch never exceeds the size of a message that the other end accepts.
+        if urgent != nil || batch.count + LargeFrames.partSize <= 2 * OutboundBatches.batchSize {
+            large.appendNext(to: &batch, limit: maximumFrameSize, epoch: epoch)
+        } else {
+            large.passOver()
+        }
+        return batch.isEmpty ? large.isEmpty ? nil : nextWithPart() : batch
+    }
+
+    /// Queues a frame.
+    ///
+    /// - Parameter sender: The sender of a frame that may leave in parts.
+    mutating func append(_ frame: Frame, lane: Link.Lane, _ sender: (any LargeFrameSender)?) throws(LinkError) {
+        do throws(LinkError) {
+            // While large frames wait every frame is looked at, to keep the order.
+            return try batches.append(frame, lane: lane, limit: large.isEmpty ? maximumFrameSize : 0)
+        } catch {
+            guard error.code == .frameTooLarge else { throw error }
+        }
+        guard lane != .control else { return try batches.append(frame, lane: lane, limit: maximumFrameSize) }
+        var bytes: [UInt8] = []
+        FrameEncoder.append(frame, to: &bytes)
+        let isWhole = bytes.count <= maximumFrameSize
+        if isWhole, !large.holdsBack(frame) { return try batches.append(frame, lane: lane, limit: maximumFrameSize) }
+        let maximum = frame.content.mayComeInParts ? max(maximumFrameSize, maximumMessageSize) : maximumFrameSize
+        guard bytes.count <= maximum else {
+            throw LinkError(.frameTooLarge, "a frame of \(bytes.count) bytes exceeds the limit of \(maximum) bytes")
+        }
+        guard large.count + bytes.count <= LargeFrames.limit else {
+            throw LinkError(.frameTooLarge, "a frame of \(bytes.count) bytes has no place: \(large.count) bytes of large ones wait")
+        }
+        let isNotice = lane == .notice
+        guard !isNotice || large.notices < OutboundBatches.noticesLimit else {
+            throw LinkError(.congested, "\(large.notices) bytes of large events wait for the other side")
+        }
+        large.append(frame, bytes, isWhole: isWhole, isNotice: isNotice, sender)
+    }
+
+    /// Gives up a message that has not left whole.
+    ///
+    /// - Returns: The size of its payload; `nil` when it has left.
+    mutating func abandon(_ correlation: UInt64) -> Int? { large.abandon(correlation) }
+
+    /// Drops the frames that leave in parts, and those behind them.
+    mutating func abandonAll() { large = LargeFrames() }
+
+    /// Whether nothing waits to leave.
+    private var isIdle: Bool { batches.count == 0 && large.isEmpty }
+
     /// Decides when the frames leave that were queued just now.
     mutating func planFlush(now: MonotonicTime = .now) -> FlushPlan {
         if isTransmitting { return .none }
-        if batches.count >= Self.enough { return .now }
+        if batches.count >= Self.enough || !large.isEmpty { return .now }
         if planned != nil { return .none }
         if now - latest > Self.quiet { return .now }
         planned = transmissions
@@ -70,12 +127,12 @@ struct Outbound {
 
     /// Decides whether the frames leave for which a later flush was planned.
     mutating func resumeFlush() -> FlushPlan {
-        if batches.count > 0, closed == nil, planned != transmissions {
+        if !isIdle, closed == nil, planned != transmissions {
             planned = transmissions
             return .later
         }
         planned = nil
-        return batches.count == 0 || isTransmitting ? .none : .now
+        return isIdle || isTransmitting ? .none : .now
     }
 
     /// Returns the number of a name, after defining it to the other end if it is new.
@@ -86,7 +143,14 @@ struct Outbound {
             return id
         case .new(let id, replacing: let isReplacing):
             // Frames that still wait may use the number's former meaning, so that no frame may overtake them now.
-            if isReplacing { batches.seal() }
+            if isReplacing {
+                while !large.isEmpty {
+                    var frames: [UInt8] = []
+                    large.appendNext(to: &frames, limit: maximumFrameSize, epoch: epoch)
+                    if !frames.isEmpty { batches.append(encoded: frames) }
+                }
+                batches.seal()
+            }
             batches.define(DefineName(id: id, text: text))
             return id
         }
@@ -95,6 +159,7 @@ struct Outbound {
     mutating func close(_ error: LinkError) {
         closed = error
         batches = OutboundBatches()
+        abandonAll()
         names = OutboundNames()
     }
 }
@@ -116,7 +181,7 @@ extension FrameLimits {
         case .directory(let directory): directory.rows.lazy.compactMap { refusal(ofName: $0.name) }.first
         // No `default`: a new kind of frame with such a text must be noticed here.
         case .hello, .welcome, .ask, .reply, .streamItem, .streamEnd, .send, .ack, .cancel, .event, .subscribe, .stop, .pause, .resume,
-            .ready, .finish, .exited, .dependency, .ping, .pong, .credit, .goodbye, .defineName:
+            .ready, .finish, .exited, .dependency, .ping, .pong, .credit, .goodbye, .defineName, .part:
             nil
         }
     }

@@ -101,6 +101,19 @@ struct OutboundBatches {
         return batch
     }
 
+    /// Takes out the control frames alone, before bytes that wait elsewhere; `nil` when others must leave before.
+    mutating func nextControl() -> [UInt8]? {
+        guard sealedCount == 0 else { return nil }
+        defer { (control, count) = ([], count - control.count) }
+        return control
+    }
+
+    /// Appends bulk frames that are encoded already.
+    mutating func append(encoded frames: [UInt8]) {
+        bulk.append(Batch(bytes: frames))
+        count += frames.count
+    }
+
     private mutating func takeBulk() -> [UInt8]? {
         while firstBulk < bulk.count {
             let batch = bulk[firstBulk]
@@ -126,7 +139,8 @@ struct OutboundBatches {
         FrameEncoder.append(frame, to: &batch)
         let size = batch.count - start
         guard size <= limit else {
-            batch.removeLast(size)
+            // The memory of a large frame isn't kept for the batch.
+            if size > batchSize { batch = Array(batch[..<start]) } else { batch.removeLast(size) }
             throw LinkError(.frameTooLarge, "a frame of \(size) bytes exceeds the limit of \(limit) bytes")
         }
         return size

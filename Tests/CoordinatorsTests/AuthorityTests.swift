@@ -186,6 +186,17 @@ struct AuthorityTests {
             let rule = "a frame of the kind \(name) "
             attempts.append(Attempt(description: name, name: name, rule: rule, isAllowed: false, frames: [Frame(content)]))
         }
+        var hello: [UInt8] = []
+        FrameEncoder.append(Frame(parents[0].1), to: &hello)
+        let parts: [(String, String, [Part])] = [
+            ("part, not begun", "the peer sent a part of a frame that it hasn't begun", [Part(.last, [1])]),
+            ("parts of two", "the peer began a frame in parts within another one", [Part(.first, [1]), Part(.first, [1])]),
+            ("hello in parts", "a frame of the kind hello ", [Part(.first, hello.prefix(20)), Part(.last, hello.dropFirst(20))]),
+        ]
+        for (name, rule, parts) in parts {
+            let frames = parts.map { Frame(.part($0)) }
+            attempts.append(Attempt(description: name, name: "part", rule: rule, isAllowed: false, frames: frames))
+        }
         return attempts
     }
 

@@ -30,6 +30,10 @@ struct PythonPeerTests {
                 try await runtime.ask(named: "Python.Unknown", payload: [:], at: "/python")
             }
 
+            // The worker knows no parts.
+            let large = JSONValue.string(String(repeating: "x", count: 2 << 20))
+            await expect(.messageTooLarge) { try await runtime.ask(named: "Fixture.Echo", payload: ["text": large], at: "/python") }
+
             // Many names, and many asks at a time.
             try await runtime.expectAnswers(500) { ("Fixture.Echo", ["text": .string("n\($0)")]) }
 
@@ -98,6 +102,9 @@ struct PlainPythonTests {
             try await runtime.expectAnswers(2_000) { ("Echo", .integer(Int64($0))) }
             // The worker knows the message by a former name.
             #expect(try await runtime.ask(Repeat(text: "again"), at: "/python") == Repeat(text: "again"))
+            // In parts, both ways.
+            let large = Repeat(text: String(repeating: "x", count: 3 << 20))
+            #expect(try await runtime.ask(large, at: "/python", timeout: .seconds(30)) == large)
             #expect(try await runtime.pause("/python").state == .paused)
             #expect(try await runtime.resume("/python").state == .active)
             await expect(.unhandled) {

@@ -87,7 +87,12 @@ final class RawPeer: Sendable {
             Link.Handler(
                 frameReceived: { link, frame in
                     log.reading.withLock { _ in }
-                    if case .ask(let ask) = frame.content { log.names.withLock { $0[frame.correlation] = link.text(of: ask.message) } }
+                    switch frame.content {
+                    case .ask(let ask): log.names.withLock { $0[frame.correlation] = link.text(of: ask.message) }
+                    case .send(let send) where frame.correlation != 0:
+                        log.names.withLock { $0[frame.correlation] = link.text(of: send.message) }
+                    default: break
+                    }
                     log.frames.withLock { $0.append(frame) }
                 },
                 closed: { _, _ in }

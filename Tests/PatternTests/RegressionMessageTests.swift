@@ -28,7 +28,9 @@ struct RegressionMessageTests {
 
     @Test("A child still answers after messages that were too large")
     func tooLarge() async throws {
-        try await PageTree.run { tree in
+        var options = Support.options
+        options.maximumMessageSize = 1 << 20
+        try await PageTree.run(options: options) { tree in
             let child = try await tree.step("child", .worker)
             let large = String(repeating: "x", count: 2 << 20)
             for round in 1...20 {

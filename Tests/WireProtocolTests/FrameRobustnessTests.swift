@@ -56,7 +56,7 @@ struct FrameRobustnessTests {
         for round in 0..<count {
             var batch = random.bytes(upTo: 120)
             if round % 2 == 0, batch.count >= Frame.headerSize {
-                batch.replaceSubrange(0..<6, with: [UInt8(batch.count), 0, 0, 0, 1, UInt8.random(in: 1...27, using: &random)])
+                batch.replaceSubrange(0..<6, with: [UInt8(batch.count), 0, 0, 0, 1, UInt8.random(in: 1...29, using: &random)])
             }
             frames += (try? decodeAll(batch).count) ?? 0
         }
@@ -92,12 +92,15 @@ struct FrameRobustnessTests {
         #expect(error(try patched("ready", 5, 0))?.code == .unknownKind)
         #expect(error(try patched("ready", 5, 12))?.code == .unknownKind)
         #expect(error(try patched("ready", 5, 13))?.code == .unknownKind)
-        #expect(error(try patched("ready", 5, 29))?.code == .unknownKind)
+        #expect(error(try patched("ready", 5, 30))?.code == .unknownKind)
         #expect(error(try patched("ready", 5, 255))?.code == .unknownKind)
         #expect(error(try patched("subscribe", 48, 2))?.code == .malformed)
         #expect(error(try patched("reply-success", 40, 2))?.code == .malformed)
         #expect(error(try patched("define-name", 40, 0))?.code == .malformed)
         #expect(error(try patched("hello", 40, 9))?.code == .malformed)
+        // A part of no place, an abandonment with bytes, and a part without any.
+        for place: UInt8 in [0, 4, 5, 255] { #expect(error(try patched("part", 40, place))?.code == .malformed) }
+        for place: UInt8 in 1...3 { #expect(error(try patched("part-abandoned", 40, place))?.code == .malformed) }
         #expect(error(try patched("goodbye", 41, 0xFF)) == WireError(.badText, "a text of 7 bytes is not UTF-8", offset: 41))
         #expect(error(try patched("goodbye", 40, 6))?.code == .trailingBytes)
     }

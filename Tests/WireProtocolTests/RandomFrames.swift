@@ -23,7 +23,7 @@ extension SeededGenerator {
     }
 
     /// The number of kinds of content that ``content(_:)`` makes.
-    static let kinds = 26
+    static let kinds = 27
 
     mutating func content() -> Content { content(Int.random(in: 0..<Self.kinds, using: &self)) }
 
@@ -79,6 +79,9 @@ extension SeededGenerator {
         case 22: return .credit(Credit(target: number(), messages: number(), bytes: number()))
         case 23: return .goodbye(text())
         case 24: return .defineName(DefineName(id: max(1, number()), text: text()))
+        case 25:
+            let place: Part.Place = [.first, .middle, .last, .abandoned][Int.random(in: 0..<4, using: &self)]
+            return .part(Part(place, place == .abandoned ? [] : [1] + slice()))
         default:
             let count = Int.random(in: 0..<5, using: &self)
             let rows = (0..<count).map { _ in Directory.Row(text(), Directory.Row.Traits(rawValue: number())) }

@@ -108,6 +108,8 @@ enum Samples {
         "pong": Frame(.pong(Probe(timestampNanoseconds: 1_234_567_890_123, kind: .executor))),
         "credit": Frame(.credit(Credit(target: 0, messages: 16, bytes: 65_536))),
         "goodbye": Frame(.goodbye("stopped")),
+        "part": Frame(.part(Part(.first, [0x3A, 0x00, 0x10, 0x00, 0x01, 0x03]))),
+        "part-abandoned": Frame(.part(Part(.abandoned))),
         "define-name": Frame(.defineName(DefineName(id: 3, text: "Cart.Add"))),
         "directory": Frame(
             .directory(

@@ -89,7 +89,7 @@ enum Correspondent: Sendable, Hashable {
             case .subscribe: "subscribe"
             case .directory: "directory"
             case .ask, .send, .reply, .streamItem, .streamEnd, .ack, .cancel, .event, .ready, .finish, .exited, .inspect, .ping, .pong,
-                .credit, .goodbye, .defineName:
+                .credit, .goodbye, .defineName, .part:
                 nil
             }
         guard self != .parent, let name else { return nil }

@@ -116,6 +116,10 @@ extension Peer {
             return reply(.failure(error), to: Arrival(correlation: frame.correlation, codec: frame.codec, route: nil, size: 0))
         }
         let isBuiltin = Builtins.isName(message)
+        // What the runtime reads itself never comes in parts.
+        if isBuiltin, payload.count > FrameLimits.default.maximumFrameSize {
+            return link.close(because: "\(WireNames.first(in: message).shortened) came in parts, and has \(payload.count) bytes")
+        }
         if isBuiltin,
             let rule = correspondent.ruleBroken(
                 by: message,
@@ -340,6 +344,10 @@ extension Peer {
             }
             message.envelope.complete(message.envelope.isOneWay ? outcome.map { _ in .none } : outcome)
         case .request(let ending):
+            if case .success(.encoded(_, let bytes)) = outcome, bytes.count > FrameLimits.default.maximumFrameSize {
+                let text = "\(name) has answered a request of the runtime's with \(bytes.count) bytes"
+                ending.settle(.failure(CoordinatorError(.messageTooLarge, text, maybeExecuted: true)))
+            }
             ending.settle(Result { () throws -> JSONValue in try outcome.get().decoded(as: JSONValue.self) })
         case nil:
             // The ask has been cancelled or has timed out meanwhile, or this is the answer to a start.

@@ -131,7 +131,7 @@ extension Peer {
         var label = message.envelope.delivery?.depart(at: .now)
         if label?.since != nil { label?.goesToLife(since: .nanoseconds(place.load(ordering: .relaxed))) }
         do throws(LinkError) {
-            try link.append(lane: message.envelope.isBuiltin ? .control : .bulk) { name in
+            try link.append(lane: message.envelope.isBuiltin ? .control : .bulk, from: message.envelope) { name in
                 let envelope = message.envelope
                 return Frame(
                     envelope.content(target: name(message.target), called: message.name, intern: name, payload: message.payload, label),
@@ -192,14 +192,18 @@ extension Peer {
         return true
     }
 
-    /// Adds to a route's window, and sends the messages that have room then; called under the lock of the state.
+    /// Changes the windows, and sends the messages that have room then; called under the lock of the state.
     ///
+    /// - Parameter change: Returns the messages that have room.
     /// - Returns: The outcome for each message that had room.
-    private func transmitFree(_ route: String, _ window: CreditWindow, _ state: inout State) -> [(Envelope, Departure)] {
+    private func transmitFree(
+        _ state: inout State,
+        after change: (inout SendWindows<UInt64>, _ isOpen: (UInt64) -> Bool) -> [UInt64]
+    ) -> [(Envelope, Departure)] {
         var departures: [(Envelope, Departure)] = []
         // Messages that were given up meanwhile aren't open any more.
         let open = state.outgoing
-        var free = state.windows.add(window, route: route) { open.contains($0) }
+        var free = change(&state.windows) { open.contains($0) }
         while !free.isEmpty {
             for correlation in free {
                 guard case .message(let message)? = state.outgoing[correlation] else { continue }
@@ -247,11 +251,17 @@ extension Peer {
         }
         let route = credit.target == 0 ? "" : link.text(of: credit.target)
         guard let route else { return }
-        let departures = state.withLock { state in
+        let departures = state.withLock { state -> [(Envelope, Departure)] in
             // Messages that wait while the other side drains are handed back when the link closes.
-            state.phase.isDraining ? [] : transmitFree(route, CreditWindow(messages: window.messages, bytes: window.bytes), &state)
+            if state.phase.isDraining { return [] }
+            let credit = CreditWindow(messages: window.messages, bytes: window.bytes)
+            return transmitFree(&state) { windows, isOpen in windows.add(credit, route: route, where: isOpen) }
         }
         link.flush()
+        complete(departures)
+    }
+
+    private func complete(_ departures: [(Envelope, Departure)]) {
         for (envelope, departure) in departures { _ = complete(envelope, after: departure) }
         // Messages that aren't answered have been open only while they waited.
         if !departures.isEmpty { state.withLock { $0.takeAllAnswered() }?.settle(()) }
@@ -324,9 +334,17 @@ extension Peer {
 
     /// Cancels a message: on the other side when it has left, else here, so that it never leaves.
     func giveUp(_ correlation: UInt64) {
-        let (isOpen, allAnswered) = state.withLock { state -> (Bool, OneShot<Void>?) in
-            guard case .message(let message)? = state.outgoing.remove(correlation) else { return (false, nil) }
-            if message.hasLeft {
+        let (isOpen, allAnswered, departures) = state.withLock { state -> (Bool, OneShot<Void>?, [(Envelope, Departure)]) in
+            guard case .message(let message)? = state.outgoing.remove(correlation) else { return (false, nil, []) }
+            var departures: [(Envelope, Departure)] = []
+            if message.hasLeft, let payload = link.abandon(correlation) {
+                // The other side doesn't get the message, and never gives back its credit.
+                let isDraining = state.phase.isDraining
+                departures = transmitFree(&state) { windows, isOpen in
+                    windows.takeBack(Self.size(payload), route: message.route)
+                    return isDraining ? [] : windows.release(where: isOpen)
+                }
+            } else if message.hasLeft {
                 // In the lane whose frames overtake others: what the asker does next, such as resuming the receiver, must not begin the message.
                 try? link.append(lane: .control) { _ in Frame(.cancel, correlation: correlation, flags: .ahead) }
                 // In the lane of the message, so that it comes behind it.
@@ -335,12 +353,13 @@ extension Peer {
             // Those that wait for credit are forgotten once they are many.
             let open = state.outgoing
             if state.windows.count >= 2 * open.count + 64 { state.windows.removeAll { !open.contains($0) } }
-            return (true, state.takeAllAnswered())
+            return (true, state.takeAllAnswered(), departures)
         }
         guard isOpen else { return }
         counts.openAsks.subtract(1, ordering: .relaxed)
         allAnswered?.settle(())
         link.flush()
+        complete(departures)
     }
 
     /// Cancels a message on the other side, which answers it when its handler has ended.
@@ -349,7 +368,10 @@ extension Peer {
     func cancelToItsEnd(_ correlation: UInt64) -> Bool {
         guard answersCancelled else { return false }
         let isTold = state.withLock { state in
-            guard case .message(let message)? = state.outgoing[correlation], message.hasLeft else { return false }
+            // One that has left in parts, but not whole, is given up.
+            guard case .message(let message)? = state.outgoing[correlation], message.hasLeft, message.envelope.mayBeExecuted else {
+                return false
+            }
             return (try? link.append { _ in Frame(.cancel, correlation: correlation) }) != nil
         }
         if isTold { link.flush() }
@@ -362,6 +384,13 @@ extension Peer {
         case .encoded(_, let codec, let payload): (codec, payload.bytes)
         }
     }
+}
+
+extension Envelope: LargeFrameSender {
+    // Until the last part leaves, it's proved that no handler has begun.
+    func leavesLater() { takeBack() }
+
+    func leavesNow() -> Bool { begin() }
 }
 
 extension CoordinatorError {

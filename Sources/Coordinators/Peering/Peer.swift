@@ -253,12 +253,15 @@ final class Peer: Sendable {
             return (!state.phase.isClosed, state.outgoing.removeAll(), state.incoming, state.watch.takeTimer(), state.phase.farewell)
         }
         guard isFirst else { return }
+        // What is known not to have left now never leaves.
+        link.abandonAll()
         if let timer { Timers.shared.cancel(timer) }
         counts.links.subtract(1, ordering: .relaxed)
         counts.openAsks.subtract(outgoing.count(where: \.isMessage), ordering: .relaxed)
         for ask in outgoing.sorted(by: { $0.number < $1.number }) {
             switch ask {
-            case .message(let message) where !message.hasLeft: handBack(message, because: farewell)
+            // One that has left in parts, but not whole, can't have begun.
+            case .message(let message) where !message.hasLeft || !message.envelope.mayBeExecuted: handBack(message, because: farewell)
             case .message(let message): end(message, because: farewell)
             case .request(let ending): ending.settle(.failure(farewell ?? lost(maybeExecuted: true)))
             }

@@ -1,8 +1,16 @@
 import ConcurrencySupport
 import DequeModule
+import WireProtocol
 
 /// A number of messages and of bytes that may be under way.
 struct CreditWindow: Equatable {
+    /// The number of bytes of a message that count against the windows of its link and its route; those beyond count against ``large``.
+    static let largestSize = 1 << 20
+    /// The number of bytes beyond ``largestSize`` that the messages on a link may have under way, all together.
+    static let large = 64 << 20
+    /// The name of the route by which these bytes are given back.
+    static let largeRoute = ReservedName.prefix + "large"
+
     /// The window that a process names to the other side of a link, and the largest that it uses itself.
     static let link = CreditWindow(messages: 16_384, bytes: 16 << 20)
 
@@ -48,6 +56,8 @@ struct SendWindows<Waiting> {
     private var whole: Window?
     private var link: Window?
     private var initial = Window(messages: .max, bytes: .max)
+    /// The rest of the window for the bytes of large messages.
+    private var large = Window.large
     private var routes = RecentlyUsed<Route>()
 
     /// The number of messages that wait.
@@ -69,6 +79,7 @@ struct SendWindows<Waiting> {
     mutating func takeOpen(route: String, size: Int) -> Bool {
         guard link != nil || waitsForWindow else { return true }
         guard isOpen else { return false }
+        if size > Window.largestSize { return takeLarge(route, size) }
         let mayLeave = with(route) { route in
             guard route.queue.isEmpty, route.window.isOpen else { return false }
             route.window.take(size)
@@ -76,6 +87,12 @@ struct SendWindows<Waiting> {
         }
         if mayLeave { link?.take(size) }
         return mayLeave
+    }
+
+    private mutating func takeLarge(_ route: String, _ size: Int) -> Bool {
+        guard large > 0, takeOpen(route: route, size: Window.largestSize) else { return false }
+        large -= size - Window.largestSize
+        return true
     }
 
     /// Adds credit that the other side gives.
@@ -90,6 +107,8 @@ struct SendWindows<Waiting> {
             // The routes whose windows were counted without bounds begin anew.
             if whole == nil { routes.forEach { $0.window = named.share } }
             (whole, link, initial) = (named, named, named.share)
+        } else if route == Window.largeRoute {
+            large = min(large.addingSaturating(credit.bytes), Window.large)
         } else {
             give(credit, to: route)
         }
@@ -118,7 +137,8 @@ struct SendWindows<Waiting> {
 
     /// Returns the room that was taken for a message that has not left.
     mutating func takeBack(_ size: Int, route: String) {
-        give(Window(messages: 1, bytes: size), to: route)
+        give(Window(messages: 1, bytes: min(size, Window.largestSize)), to: route)
+        large = min(large + max(size - Window.largestSize, 0), Window.large)
     }
 
     /// Takes out the messages that may leave now, in order for each route; those that aren't wanted any more take no room.
@@ -126,11 +146,15 @@ struct SendWindows<Waiting> {
         var free: [Waiting] = []
         for name in routes.names {
             guard var route = routes[name], !route.queue.isEmpty else { continue }
-            while isOpen, route.window.isOpen, let (size, waiting) = route.queue.popFirst() {
+            while isOpen, route.window.isOpen, let next = route.queue.first, next.size <= Window.largestSize || large > 0,
+                let (size, waiting) = route.queue.popFirst()
+            {
                 count -= 1
                 guard isWanted(waiting) else { continue }
-                route.window.take(size)
-                link?.take(size)
+                let base = min(size, Window.largestSize)
+                route.window.take(base)
+                link?.take(base)
+                large -= size - base
                 free.append(waiting)
             }
             routes.change(name) { $0 = route }
@@ -183,6 +207,8 @@ struct ReceiveCredits {
     private var owed = CreditWindow(messages: 0, bytes: 0)
     /// The window that the other side still has, according to the credit that was sent.
     private var link = CreditWindow.link
+    /// The bytes of large messages that the other side may still have under way.
+    private var large = CreditWindow.large
 
     /// Charges the other side for messages that have arrived, all in one batch.
     ///
@@ -192,6 +218,11 @@ struct ReceiveCredits {
     ///   - last: The size of the last; any credit is enough for it.
     /// - Returns: False when the other side had no credit left for one of the messages.
     mutating func take(_ name: String, _ size: Int, count: Int = 1, last: Int? = nil) -> Bool {
+        if size > CreditWindow.largestSize, count == 1 {
+            guard large > 0, take(name, CreditWindow.largestSize) else { return false }
+            large -= size - CreditWindow.largestSize
+            return true
+        }
         let rest = CreditWindow(messages: count - 1, bytes: size - (last ?? size))
         guard link.isOpen(after: rest) else { return false }
         let hasCredit = with(name) { route in
@@ -207,6 +238,11 @@ struct ReceiveCredits {
     ///
     /// - Returns: The credit to give back now, by route.
     mutating func release(_ name: String, _ size: Int, count: Int = 1) -> [(route: String, messages: Int, bytes: Int)] {
+        if size > CreditWindow.largestSize, count == 1 {
+            let excess = size - CreditWindow.largestSize
+            large += excess
+            return release(name, CreditWindow.largestSize) + [(CreditWindow.largeRoute, 0, excess)]
+        }
         owed.messages += count
         owed.bytes += size
         let whole = CreditWindow.link

@@ -99,13 +99,20 @@ final class Uplink: Sendable {
     let ticket: Ticket
     private let counts: LiveCounts
     private let busyWait: Duration
+    private let sizes: CoordinatorRuntime.Options.MessageSizes
     /// The dials, each of which ends within the time that it's given.
     let tasks = OwnedTasks()
     let state: MachineShell<State>
     /// The moves of pages that wait for the next link, oldest first.
     let moves = Lock<Deque<Envelope>>([])
 
-    init(_ ticket: Ticket, counts: LiveCounts, busyWait: Duration = .zero) {
+    init(
+        _ ticket: Ticket,
+        counts: LiveCounts,
+        busyWait: Duration = .zero,
+        sizes: CoordinatorRuntime.Options.MessageSizes = .init()
+    ) {
+        self.sizes = sizes
         self.ticket = ticket
         self.counts = counts
         self.busyWait = busyWait
@@ -218,10 +225,11 @@ extension Uplink {
             processID: getpid(),
             processStartTime: ProcessIdentity.current.startTime,
             buildID: BuildID.current,
-            maximumFrameSize: UInt32(FrameLimits.default.maximumFrameSize)
+            maximumFrameSize: UInt32(sizes.frame)
         )
         do throws(LinkError) {
-            try link.send(Frame(.hello(hello), epoch: state.withLock { $0.above.epoch }), lane: .control)
+            let epoch = state.withLock { $0.above.epoch }
+            try link.send(Frame(.hello(hello), sequence: UInt64(sizes.message), epoch: epoch), lane: .control)
         } catch {
             link.close()
         }
@@ -232,6 +240,7 @@ extension Uplink {
         let isCompact = welcome.buildID == BuildID.current
         let peer = makePeer(on: link, id, isCompact ? .compact : .json)
         link.limitFrames(to: Int(welcome.maximumFrameSize))
+        link.useParts(upTo: sizes.message, and: frame.sequence)
         let epoch = ticket.epoch == 0 ? 0 : frame.epoch
         link.useEpoch(epoch)
         // The peer takes over here, before the next frame arrives. A link that was given up meanwhile is closed, and ends the peer.

@@ -1,5 +1,6 @@
 package import ConcurrencySupport
 public import Logging
+import WireProtocol
 
 extension CoordinatorRuntime {
     /// The settings of a runtime.
@@ -55,6 +56,15 @@ extension CoordinatorRuntime {
         /// When more than a fifth of the answers come later, or other threads want the processor, looks are given up for the next thousand asks. A
         /// process whose processor time is limited may want zero. A worker has the time that its own program sets. See <doc:HowAMessageTravels>.
         public var busyWait: Duration = .microseconds(200)
+        /// The size of the largest message, reply or stream element between two processes, in bytes, encoded and with its header: 64 MiB.
+        ///
+        /// What is larger than 1 MiB leaves in parts, between which smaller messages pass. Beyond this size it fails with
+        /// ``CoordinatorError/Code/messageTooLarge``, before anything has left. Each process has the size that its own program sets, and the
+        /// smaller of the two sides of a link counts; 1 MiB and less means that nothing leaves in parts. At most 2 GiB count. See
+        /// <doc:RuntimeSemantics>.
+        public var maximumMessageSize = 64 << 20
+        /// The size of the largest frame that this process takes, for tests; anything larger comes in parts.
+        package var maximumFrameSize = 1 << 20
         /// The destination of the output of workers and programs.
         public var workerOutput: WorkerOutput = .inherit
         /// The policy by which the root restarts its children, instead of its type's.
@@ -172,5 +182,20 @@ extension CoordinatorRuntime {
         }
 
         var row: Row { .message(MessageRow(.prefix(prefix), forwardingTo: .key(child))) }
+    }
+}
+
+extension CoordinatorRuntime.Options {
+    /// What a process takes of another one.
+    struct MessageSizes {
+        /// The size of the largest frame.
+        var frame = FrameLimits.default.maximumFrameSize
+        /// The size of the largest frame that comes in parts; 0: none does.
+        var message = 64 << 20
+    }
+
+    var messageSizes: MessageSizes {
+        let message = maximumMessageSize > maximumFrameSize ? min(maximumMessageSize, FrameLimits.largestFrameInParts) : 0
+        return MessageSizes(frame: maximumFrameSize, message: message)
     }
 }

@@ -50,7 +50,7 @@ final class Worker: Sendable {
         self.path = path
         state = MachineShell(State(incarnation: ticket.incarnation))
         let counts = LiveCounts()
-        uplink = Uplink(ticket, counts: counts, busyWait: options.busyWait)
+        uplink = Uplink(ticket, counts: counts, busyWait: options.busyWait, sizes: options.messageSizes)
         var options = options
         // The sockets of the whole tree are in one directory. That of another user takes none of this process: it makes one of its own.
         options.runtimeDirectory = ticket.parentUserID == geteuid() ? ticket.directory : nil

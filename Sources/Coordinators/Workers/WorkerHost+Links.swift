@@ -25,6 +25,7 @@ extension WorkerHost {
         let id = Self.linkNumbers.add(1, ordering: .relaxed).newValue
         let peer = makePeer(link, hello, id)
         link.limitFrames(to: Int(hello.maximumFrameSize))
+        link.useParts(upTo: runtime.options.messageSizes.message, and: link.helloMessageSize)
         // The worker may answer the welcome at once: its frames come to the peer by then.
         link.hand(over: peer.handler)
         var isLost = false
@@ -173,12 +174,12 @@ extension WorkerHost {
     func welcome(_ attachment: Attachment, on link: WorkerMachine.LinkID) {
         let welcome = Welcome(
             buildID: runtime.upwardBuildID,
-            maximumFrameSize: UInt32(FrameLimits.default.maximumFrameSize),
+            maximumFrameSize: UInt32(runtime.options.messageSizes.frame),
             heartbeatMilliseconds: heartbeat.millisecondsClamped
         )
         // From the welcome on.
         attachment.peer.link.useEpoch(runtime.epoch)
-        attachment.peer.send(Frame(.welcome(welcome)))
+        attachment.peer.send(Frame(.welcome(welcome), sequence: UInt64(runtime.options.messageSizes.message)))
         attachment.peer.announceCredit()
         if directorySwitch.outcome == nil, let uplink = runtime.uplink {
             directorySwitch.settle(uplink.whenDirectoryChanges { [weak self] _ in self?.tellDirectoryAgain() })

@@ -55,6 +55,8 @@ public enum Content: Sendable, Hashable {
     case defineName(DefineName)
     /// The rows of one coordinator above a worker.
     case directory(Directory)
+    /// A part of a frame that is larger than the receiver takes at once.
+    case part(Part)
 }
 
 /// The byte in a frame's header that says which body follows.
@@ -87,6 +89,7 @@ enum FrameKind: UInt8 {
     case goodbye = 26
     case defineName = 27
     case directory = 28
+    case part = 29
 }
 
 extension Content {
@@ -119,6 +122,7 @@ extension Content {
         case .goodbye: .goodbye
         case .defineName: .defineName
         case .directory: .directory
+        case .part: .part
         }
     }
 }

@@ -9,7 +9,10 @@ public struct Frame: Sendable, Hashable {
     public var codec: PayloadCodec
     /// Switches that change how the content is handled.
     public var flags: Flags
-    /// The number of an acknowledged message among those of its origin, from 1 on; 0 in every other frame, and ignored there.
+    /// The number of an acknowledged message among those of its origin, from 1 on.
+    ///
+    /// In a hello and a welcome it's the size of the largest frame that the sender takes in parts, in bytes; 0: it knows no parts. It's 0 in every
+    /// other frame, and ignored there.
     public var sequence: UInt64
     /// The floor of an acknowledged message's origin: every message with a smaller number has ended there, so that receivers can forget it.
     ///

@@ -138,6 +138,7 @@ public struct FrameDecoder: Sendable {
         case .goodbye: .goodbye(try body.text())
         case .defineName: .defineName(try DefineName(from: &body, limits: limits))
         case .directory: .directory(try Directory(from: &body, limits: limits))
+        case .part: .part(try Part(from: &body))
         case .ask, .reply, .streamItem, .send, .ack, .cancel, .ready, .finish:
             // `content(of:isAcknowledged:from:limits:)` reads these itself.
             throw WireError(.unknownKind, "kind \(kind) carries traffic", offset: body.position)

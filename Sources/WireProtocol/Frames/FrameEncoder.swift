@@ -70,6 +70,7 @@ public enum FrameEncoder {
         case .goodbye(let reason): batch.appendText(reason)
         case .defineName(let definition): definition.encode(into: &batch)
         case .directory(let directory): directory.encode(into: &batch)
+        case .part(let part): part.encode(into: &batch)
         case .ask, .send, .reply, .streamItem, .finish, .ack, .cancel, .ready:
             break  // `encode(_:into:)` appends these itself.
         }

@@ -6,6 +6,13 @@ public enum Order {
         public var count: Int
         public init(_ count: Int) { self.count = count }
     }
+
+    /// A note of any size.
+    public struct Padded: ResponderMessage {
+        public var number: Int
+        public var padding: String
+        public init(_ number: Int, padding: String) { (self.number, self.padding) = (number, padding) }
+    }
 }
 
 /// Answers notes without awaiting anything.
@@ -17,6 +24,7 @@ public actor OrderKeeper: Coordinator {
 
     public static let responders: Responders = [
         .respond(to: Fixture.Note.self) { me, note in me.notes.append(note.number) },
+        .respond(to: Order.Padded.self) { me, note in me.notes.append(note.number) },
         .respond(to: Fixture.Notes.self) { me, _ in me.notes },
     ]
 

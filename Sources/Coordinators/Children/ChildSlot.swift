@@ -104,12 +104,18 @@ extension ChildSlot.Phase {
         }
     }
 
-    /// Whether messages wait for the next life, which begins at once, or for the present one to take them.
-    var isBetweenLives: Bool {
+    /// Whether messages and requests with this deadline wait for the next life, or for the present one to take them.
+    func isBetweenLives(until deadline: MonotonicTime?) -> Bool {
         switch self {
         case .vacant(nextAttempt: nil), .starting, .exitedEarly, .held: true
-        case .vacant, .flushing, .active, .draining, .down: false
+        case .vacant(let nextAttempt?): deadline.map { nextAttempt <= $0 } ?? true
+        case .flushing, .active, .draining, .down: false
         }
+    }
+
+    /// Whether the next life begins later than the deadline.
+    func isVacant(beyond deadline: MonotonicTime?) -> Bool {
+        if case .vacant = self { !isBetweenLives(until: deadline) } else { false }
     }
 
     /// Holds back messages from the life from now on; without a life, the next one begins at once.
@@ -196,11 +202,8 @@ extension ChildSlot {
             return message.envelope.isBuiltin
                 ? .delivered(to: life.host, isTracked: false) : .refused(CoordinatorError.drains(path))
         case .held where record.isRetired: return .gone
-        case .starting, .exitedEarly, .held, .flushing, .vacant(nextAttempt: nil): break
-        case .vacant(let nextAttempt?):
-            if let deadline = message.envelope.deadline, nextAttempt > deadline {
-                return .refused(CoordinatorError(.restarting, "\(path) is being restarted, later than the deadline"))
-            }
+        case .vacant where phase.isVacant(beyond: message.envelope.deadline): return .refused(.restartsLate(path))
+        case .starting, .exitedEarly, .held, .flushing, .vacant: break
         case .down(let isFailed):
             guard isFailed else { return .refused(.hasStopped(path)) }
             let cause = record.lastExit.map { ": \($0)" } ?? ""

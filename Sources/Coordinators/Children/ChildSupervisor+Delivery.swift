@@ -83,10 +83,11 @@ extension ChildSupervisor {
         withSlot(life.key) { slot in
             if message.envelope.mayBeHandled, slot.incarnation != life.incarnation || slot.phase.life == nil { return false }
             switch slot.phase {
-            case .vacant(nextAttempt: nil), .starting, .exitedEarly, .held, .flushing:
+            case .vacant where slot.phase.isVacant(beyond: message.envelope.deadline): return false
+            case .vacant, .starting, .exitedEarly, .held, .flushing:
                 slot.record.parking.takeBack(message)
                 return true
-            case .vacant, .active, .draining, .down: return false
+            case .active, .draining, .down: return false
             }
         } ?? false
     }

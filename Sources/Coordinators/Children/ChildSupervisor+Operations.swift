@@ -13,19 +13,21 @@ extension ChildSupervisor {
     }
 
     /// Has a child's process carry out a request; while the child is between two lives, without a process or a link, the call waits for it.
+    ///
+    /// - Throws: `restarting` when the next life begins later than the request's deadline.
     func relay(_ operation: Operation, to key: String, _ rest: ArraySlice<Substring>, _ budget: TimeoutBudget) async throws -> JSONValue {
         let time = node.runtime.time
         let deadline = time.now + budget.duration
         while true {
             // All of it in one look, since the next life may be ready a moment later.
-            let (host, incarnation, wasBetweenLives) = try look(at: key)
+            let (host, incarnation, wasBetweenLives) = try look(at: key, deadline)
             do {
                 guard let host else { throw CoordinatorError(.stopped, "\(node.path.appending(key)) isn't running") }
                 return try await host.operate(operation, on: rest, budget: budget)
             } catch let error as CoordinatorError where error.code == .peerLost || error.code == .stopped || error.code == .noSuchPath {
                 // An operation that may have been carried out is requested again only where a second time does no harm.
                 let mayRepeat = !error.maybeExecuted || operation != .restart && operation != .replace && operation != .kill
-                guard mayRepeat, time.now < deadline, let now = try? look(at: key) else { throw error }
+                guard mayRepeat, time.now < deadline, let now = try? look(at: key, deadline) else { throw error }
                 // A life that has only begun may not have started its children yet.
                 let hasNewLife = wasBetweenLives || now.incarnation != incarnation
                 guard hasNewLife || error.code != .noSuchPath && now.isBetweenLives else { throw error }
@@ -35,13 +37,17 @@ extension ChildSupervisor {
     }
 
     /// Returns what a request for a path below a child has to know of the child's life.
-    private func look(at key: String) throws -> (host: (any ChildHost)?, incarnation: Incarnation, isBetweenLives: Bool) {
+    private func look(
+        at key: String,
+        _ deadline: MonotonicTime
+    ) throws -> (host: (any ChildHost)?, incarnation: Incarnation, isBetweenLives: Bool) {
         let found = state.withLock { state in
             let isAlive = state.isAlive(key)
-            return state.slots.with(key) { ($0.host, $0.incarnation, isAlive && $0.phase.isBetweenLives) }
+            return state.slots.with(key) { ($0.host, $0.incarnation, isAlive && $0.phase.isBetweenLives(until: deadline), $0.phase) }
         }
-        guard let found else { throw node.noSuchPath(key) }
-        return found
+        guard let (host, incarnation, isBetweenLives, phase) = found else { throw node.noSuchPath(key) }
+        if phase.isVacant(beyond: deadline) { throw CoordinatorError.restartsLate(node.path.appending(key)) }
+        return (host, incarnation, isBetweenLives)
     }
 
     /// Returns the state of a child as it's known in this process, without its subtree.

@@ -107,10 +107,11 @@ struct ChildTransition {
     }
 
     private mutating func wait(_ slot: inout ChildSlot, _ record: inout ChildSlot.Record, until time: Duration) {
-        slot.phase = .vacant(nextAttempt: MonotonicTime(sinceOrigin: time))
-        hopeless = record.parking.remove { $0.deadline.map { $0.sinceOrigin < time } ?? false }
+        let phase = ChildSlot.Phase.vacant(nextAttempt: MonotonicTime(sinceOrigin: time))
+        slot.phase = phase
+        hopeless = record.parking.remove { phase.isVacant(beyond: $0.deadline) }
         let cause = record.lastExit.map { "; its last life: \($0)" } ?? ""
-        refusal = CoordinatorError(.restarting, "\(path) is being restarted, later than the deadline\(cause)")
+        refusal = .restartsLate(path, cause)
     }
 
     private mutating func crash(_ slot: inout ChildSlot, _ record: inout ChildSlot.Record, _ reason: ExitReason) {

@@ -498,6 +498,10 @@ extension CoordinatorError {
     static func drains(_ path: CoordinatorPath) -> CoordinatorError {
         CoordinatorError(.draining, "\(path) is stopping, and finishes only what it has taken")
     }
+
+    static func restartsLate(_ path: CoordinatorPath, _ cause: String = "") -> CoordinatorError {
+        CoordinatorError(.restarting, "\(path) is being restarted, later than the deadline\(cause)")
+    }
 }
 
 extension Envelope {

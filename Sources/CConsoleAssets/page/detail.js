@@ -55,7 +55,7 @@ export class Detail {
     state.replaceChildren(sign(row.state), element("span", {}, row.since ? `${row.state} for ${seconds(now - row.since)}` : row.due ? `${row.state}, attempt ${row.attempt}, next start in ${seconds(row.due - now)}` : row.state));
     const placement = { worker: "worker process", program: "program", in_process: "in its parent's process" }[row.placement] ?? row.placement;
     const list = [["Type", row.type], ["Runs", row.pid ? `${placement} ${row.pid}` : placement], ["Life", `${row.life}, ${row.restarts} restarts`]];
-    if (row.waiting !== undefined && row.waiting !== null) list.push(["Mailbox", `${count(row.waiting)} waiting${row.oldest ? `, the oldest for ${duration(now - row.oldest)}` : ""}, ${count(row.running)} running, ${count(row.rate)}/s`]);
+    if (row.waiting !== undefined && row.waiting !== null) list.push(["Mailbox", `${count(row.waiting)} waiting${row.oldest ? `, the oldest for ${duration(now - row.oldest)}` : ""}, ${count(row.running)} running${row.stuck ? `, ${count(row.stuck)} of them stuck` : ""}, ${count(row.rate)}/s`]);
     if (row.exit) list.push(["Last exit", row.exit]);
     if (row.status) list.push(["Status", row.status]);
     if (row.health) list.push(["Health", row.health]);

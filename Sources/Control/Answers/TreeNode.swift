@@ -30,17 +30,26 @@ public struct TreeNode: Codable, Hashable, Sendable {
         public var oldestWaitingMilliseconds: Int64?
         /// The number of messages that the present life has handled.
         public var handled: UInt64
+        /// The number of handlers that run on past their cancellation; nil when there are none.
+        public var stuck: Int?
 
         /// Creates the description of a mailbox.
-        public init(waiting: Int = 0, running: Int = 0, oldestWaitingMilliseconds: Int64? = nil, handled: UInt64 = 0) {
+        public init(
+            waiting: Int = 0,
+            running: Int = 0,
+            oldestWaitingMilliseconds: Int64? = nil,
+            handled: UInt64 = 0,
+            stuck: Int? = nil
+        ) {
             self.waiting = waiting
             self.running = running
             self.oldestWaitingMilliseconds = oldestWaitingMilliseconds
             self.handled = handled
+            self.stuck = stuck
         }
 
         private enum CodingKeys: String, CodingKey {
-            case waiting, running, handled
+            case waiting, running, handled, stuck
             case oldestWaitingMilliseconds = "oldest_waiting_ms"
         }
     }

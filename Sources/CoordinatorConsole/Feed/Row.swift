@@ -22,6 +22,8 @@ struct Row: Codable, Hashable, Sendable {
     var since: Int64?
     var waiting: Int?
     var running: Int?
+    /// The handlers that run on past their cancellation; nil when there are none.
+    var stuck: Int?
     /// The time at which the oldest waiting message came.
     var oldest: Int64?
     /// The messages that were handled each second, to two digits.
@@ -56,6 +58,7 @@ extension Row {
         if node.isServing { since = Self.steady(now - node.uptimeMilliseconds, isSameLife ? former?.since : nil) }
         waiting = node.mailbox?.waiting
         running = node.mailbox?.running
+        stuck = node.mailbox?.stuck
         oldest = node.mailbox?.oldestWaitingMilliseconds.map { Self.steady(now - $0, former?.oldest, within: 100) }
         self.rate = rate.map(Self.rounded)
         exit = node.lastExit

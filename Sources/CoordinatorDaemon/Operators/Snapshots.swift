@@ -40,7 +40,8 @@ extension TreeNode.Mailbox {
             waiting: mailbox.waiting,
             running: mailbox.running,
             oldestWaitingMilliseconds: mailbox.oldestWaiting?.wholeMilliseconds,
-            handled: mailbox.handled
+            handled: mailbox.handled,
+            stuck: mailbox.stuck > 0 ? mailbox.stuck : nil
         )
     }
 }

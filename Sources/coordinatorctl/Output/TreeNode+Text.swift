@@ -43,6 +43,7 @@ extension TreeNode {
         if let stopping = stoppingMilliseconds { return state.text(stoppingFor: stopping) }
         if let silence = executorSilenceMilliseconds { return "\(state), executor silent for \(Duration.milliseconds(silence).briefText)" }
         if let health, !health.healthy { return "\(state), unhealthy (\(health.failures))" }
+        if let stuck = mailbox?.stuck { return "\(state), stuck handlers: \(stuck)" }
         guard let nextStartMilliseconds else { return state }
         let attempt = restartAttempt.map { " \($0)" } ?? ""
         return "\(state)\(attempt) in \(Duration.milliseconds(nextStartMilliseconds).briefText)"
@@ -76,6 +77,7 @@ extension TreeNode {
             facts += [
                 ["waiting", waitingText.isEmpty ? "0" : waitingText], ["running", "\(mailbox.running)"], ["handled", "\(mailbox.handled)"],
             ]
+            if let stuck = mailbox.stuck { facts.append(["stuck", "\(stuck)"]) }
         }
         if let statusText { facts.append(["status", statusText]) }
         if let health { facts.append(["health", health.text]) }

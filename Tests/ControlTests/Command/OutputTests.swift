@@ -122,6 +122,9 @@ import Testing
         )
         #expect(root.details.contains("waiting:      3 for 1s\nrunning:      2\nhandled:      70\n"))
         #expect(idle.details.contains("waiting:      0\n"))
+        var stuck = idle
+        stuck.mailbox?.stuck = 2
+        #expect(stuck.text.contains("active, stuck handlers: 2") && stuck.details.contains("handled:      0\nstuck:        2\n"))
     }
 
     @Test("The JSON of a mailbox has the API's names")
@@ -129,6 +132,7 @@ import Testing
         let mailbox = TreeNode.Mailbox(waiting: 3, running: 2, oldestWaitingMilliseconds: 1_500, handled: 70)
         let json = try ControlJSON.text(of: mailbox)
         #expect(json == #"{"handled":70,"oldest_waiting_ms":1500,"running":2,"waiting":3}"#)
+        #expect(try ControlJSON.text(of: TreeNode.Mailbox(stuck: 2)) == #"{"handled":0,"running":0,"stuck":2,"waiting":0}"#)
     }
 
     @Test("Control characters in names are escaped")

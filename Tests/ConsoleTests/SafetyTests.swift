@@ -27,10 +27,11 @@ struct SafetyTests {
     @Test("Labels and numbers are written as Prometheus reads them")
     func prometheus() {
         var text = PrometheusText()
-        text.begin("a_total", "counter", help: "Line\nbreak \\ and")
-        text.add("a_total", 3, [("path", "/a\"b\\c\nd")])
-        text.add("a_total", .infinity)
-        text.add("a_total", 0.5)
+        let family = MetricFamily("a_total", .counter, "Line\nbreak \\ and")
+        text.begin(family)
+        text.add(family, 3, [("path", "/a\"b\\c\nd")])
+        text.add(family, .infinity)
+        text.add(family, 0.5)
         #expect(
             text.text
                 == "# HELP a_total Line\\nbreak \\\\ and\n# TYPE a_total counter\na_total{path=\"/a\\\"b\\\\c\\nd\"} 3\na_total +Inf\na_total 0.5\n"

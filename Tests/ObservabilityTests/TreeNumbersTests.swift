@@ -71,9 +71,24 @@ struct TreeNumbersTests {
         root.children = (0..<2_000).map { Self.node(CoordinatorPath.root.appending("\($0)"), pid: ProcessIdentity.current) }
         let numbers = TreeNumbers(root, asks: nil, deadLetters: 1)
         let samples = family.samples(numbers)
-        #expect((1...500).contains(samples.count), "\(family.name): \(samples.count)")
+        #expect((1...500).contains(samples.count), "\(family.metric.name): \(samples.count)")
         #expect(numbers.leftOut == 1_501)
         #expect(Set(samples.map { "\($0.labels)" }).count == samples.count)
+    }
+
+    @Test("What the console says of a tree is there without a daemon too, as are handlers that are stuck and what was given up")
+    func names() throws {
+        let article = try #require(Files.text(of: "\(Files.packageRoot)/Sources/Coordinators/Coordinators.docc/Console.md"))
+        let rows = article.split(separator: "\n").filter { $0.hasPrefix("| `coordinator_") }.compactMap { $0.split(separator: "|").first }
+        let names = rows.flatMap { $0.matches(of: /`(coordinator_[a-z_]+)`/).map { String($0.1) } }
+        let shared = Set(names.filter { !$0.hasPrefix("coordinator_console_") && !$0.hasPrefix("coordinator_cluster_") })
+        let own = Set(TreeFamily.all.map(\.metric.name) + [MetricFamily.asks.name])
+        #expect(shared.count > 10 && shared == own.subtracting(["coordinator_paths_left_out"]))
+        var node = Self.node(.root, pid: ProcessIdentity.current)
+        node.state = .failed
+        node.mailbox?.stuck = 3
+        let samples = try Self.samples(PrometheusText(TreeNumbers(node, asks: nil, deadLetters: 0)).text)
+        #expect(samples[#"coordinator_mailbox_stuck{path="/"}"#] == 3 && samples[#"coordinator_failed{path="/"}"#] == 1)
     }
 
     private static func asks(_ path: CoordinatorPath) -> String {

@@ -33,26 +33,47 @@ actor MetricsPage {
 
     private func write() async -> [UInt8] {
         var page = PrometheusText()
-        page.begin("coordinator_console_daemon_up", "gauge", help: "Whether the daemon answers the console.")
+        page.begin(.daemonUp)
         do throws(ControlError) {
             let tree = try ControlJSON.decode(TreeNode.self, from: try await daemon.answer(to: .tree).value)
             let letters = try ControlJSON.decode(DeadLetterList.self, from: try await daemon.answer(to: .deadLetters).value)
-            page.add("coordinator_console_daemon_up", 1)
+            page.add(.daemonUp, 1)
             page.add(tree)
-            page.begin("coordinator_dead_letters_total", "counter", help: "Messages and events that were dropped in the tree.")
-            page.add("coordinator_dead_letters_total", Double(letters.count))
+            page.begin(.deadLetters)
+            page.add(.deadLetters, Double(letters.count))
             page.add(try ControlJSON.decode(ProcessList.self, from: try await daemon.answer(to: .ps).value))
         } catch {
-            page.add("coordinator_console_daemon_up", 0)
+            page.add(.daemonUp, 0)
         }
         // A daemon of an older version has no such operation.
         if let metrics = try? ControlJSON.decode(TreeMetrics.self, from: try await daemon.answer(to: .metrics).value) {
             page.add(metrics)
         }
-        page.begin("coordinator_console_streams", "gauge", help: "Browsers that follow the tree.")
-        page.add("coordinator_console_streams", Double(await feed.viewerCount))
+        page.begin(.streams)
+        page.add(.streams, Double(await feed.viewerCount))
         return Array(page.text.utf8)
     }
+}
+
+/// What the console alone has.
+extension MetricFamily {
+    fileprivate static let daemonUp = MetricFamily("coordinator_console_daemon_up", .gauge, "Whether the daemon answers the console.")
+    fileprivate static let streams = MetricFamily("coordinator_console_streams", .gauge, "Browsers that follow the tree.")
+    fileprivate static let unreadableEntries = MetricFamily(
+        "coordinator_cluster_unreadable_entries",
+        .gauge,
+        "Entries of the cluster's store that can't be read and are ignored."
+    )
+    fileprivate static let fileExpiry = MetricFamily(
+        "coordinator_cluster_file_expiry_timestamp_seconds",
+        .gauge,
+        "The time at which a certificate, or a list of revoked ones, that is in use expires."
+    )
+    fileprivate static let fileProblem = MetricFamily(
+        "coordinator_cluster_file_problem",
+        .gauge,
+        "Whether a file, or another for the same peers, couldn't be renewed or has expired."
+    )
 }
 
 extension PrometheusText {
@@ -65,27 +86,22 @@ extension PrometheusText {
         let nodes = tree.all
         var counts: [String: Int] = [:]
         for node in nodes { counts[node.state, default: 0] += 1 }
-        begin("coordinator_nodes", "gauge", help: "Coordinators and programs in each state.")
-        for state in Self.states { add("coordinator_nodes", Double(counts[state] ?? 0), [("state", state)]) }
-        begin("coordinator_up", "gauge", help: "Whether a coordinator or program is active or paused.")
+        begin(.nodes)
+        for state in Self.states { add(.nodes, Double(counts[state] ?? 0), [("state", state)]) }
+        begin(.up)
         for node in nodes {
-            add("coordinator_up", node.isServing ? 1 : 0, [("path", node.path), ("type", node.type), ("kind", node.kind.rawValue)])
+            add(.up, node.isServing ? 1 : 0, [("path", node.path), ("type", node.type), ("kind", node.kind.rawValue)])
         }
-        family("coordinator_failed", "gauge", "Whether the supervisor has given up.", nodes) { $0.state == "failed" ? 1 : 0 }
-        family("coordinator_unresponsive", "gauge", "Whether the worker doesn't answer.", nodes) { $0.state == "unresponsive" ? 1 : 0 }
-        family("coordinator_restarts_total", "counter", "Restarts by the supervisor.", nodes) { Double($0.restarts) }
-        family("coordinator_incarnation", "gauge", "The number of the present life.", nodes) { Double($0.incarnation) }
-        family("coordinator_uptime_seconds", "gauge", "The time since the node became active.", nodes) {
-            $0.isServing ? Double($0.uptimeMilliseconds) / 1000 : nil
-        }
-        family("coordinator_messages_handled_total", "counter", "Messages that the present life has handled.", nodes) {
-            $0.mailbox.map { Double($0.handled) }
-        }
-        family("coordinator_mailbox_waiting", "gauge", "Messages that wait.", nodes) { $0.mailbox.map { Double($0.waiting) } }
-        family("coordinator_mailbox_running", "gauge", "Messages whose handlers run.", nodes) { $0.mailbox.map { Double($0.running) } }
-        family("coordinator_mailbox_oldest_seconds", "gauge", "The time for which the oldest waiting message has waited.", nodes) {
-            $0.mailbox.map { Double($0.oldestWaitingMilliseconds ?? 0) / 1000 }
-        }
+        add(.failed, nodes) { $0.state == "failed" ? 1 : 0 }
+        add(.unresponsive, nodes) { $0.state == "unresponsive" ? 1 : 0 }
+        add(.restarts, nodes) { Double($0.restarts) }
+        add(.incarnation, nodes) { Double($0.incarnation) }
+        add(.uptime, nodes) { $0.isServing ? Double($0.uptimeMilliseconds) / 1000 : nil }
+        add(.handled, nodes) { $0.mailbox.map { Double($0.handled) } }
+        add(.waiting, nodes) { $0.mailbox.map { Double($0.waiting) } }
+        add(.running, nodes) { $0.mailbox.map { Double($0.running) } }
+        add(.stuck, nodes) { $0.mailbox.map { Double($0.stuck ?? 0) } }
+        add(.oldest, nodes) { $0.mailbox.map { Double($0.oldestWaitingMilliseconds ?? 0) / 1000 } }
     }
 
     /// Adds what the processes use: what the kernel tells of those that this user may look at.
@@ -96,46 +112,38 @@ extension PrometheusText {
             guard let usage = ProcessUsage(of: entry.pid), usage.startTime == entry.startTime else { return nil }
             return (entry.path, usage, ProcessUsage.openDescriptors(of: entry.pid))
         }
-        begin("coordinator_process_cpu_seconds_total", "counter", help: "The processor time that the process at the path has used.")
-        for (path, usage, _) in usages {
-            add("coordinator_process_cpu_seconds_total", Double(usage.ticks) / ProcessUsage.ticksPerSecond, [("path", path)])
-        }
-        begin("coordinator_process_resident_memory_bytes", "gauge", help: "The memory that the process at the path has in use.")
-        for (path, usage, _) in usages { add("coordinator_process_resident_memory_bytes", Double(usage.residentBytes), [("path", path)]) }
-        begin("coordinator_process_open_fds", "gauge", help: "The descriptors that the process at the path has open.")
-        for (path, _, descriptors) in usages {
-            if let descriptors { add("coordinator_process_open_fds", Double(descriptors), [("path", path)]) }
-        }
+        begin(.processorTime)
+        for (path, usage, _) in usages { add(.processorTime, Double(usage.ticks) / ProcessUsage.ticksPerSecond, [("path", path)]) }
+        begin(.residentMemory)
+        for (path, usage, _) in usages { add(.residentMemory, Double(usage.residentBytes), [("path", path)]) }
+        begin(.descriptors)
+        for (path, _, descriptors) in usages { if let descriptors { add(.descriptors, Double(descriptors), [("path", path)]) } }
     }
 
     /// Adds the times of asks, if they are counted.
     fileprivate mutating func add(_ metrics: TreeMetrics) {
         if let count = metrics.unreadableEntries {
-            let name = "coordinator_cluster_unreadable_entries"
-            begin(name, "gauge", help: "Entries of the cluster's store that can't be read and are ignored.")
-            add(name, Double(count))
+            begin(.unreadableEntries)
+            add(.unreadableEntries, Double(count))
         }
         if let files = metrics.clusterFiles {
-            let expiry = "coordinator_cluster_file_expiry_timestamp_seconds"
-            begin(expiry, "gauge", help: "The time at which a certificate, or a list of revoked ones, that is in use expires.")
-            for file in files { if let end = file.expirySeconds { add(expiry, Double(end), [("file", file.file)]) } }
-            let problem = "coordinator_cluster_file_problem"
-            begin(problem, "gauge", help: "Whether a file, or another for the same peers, couldn't be renewed or has expired.")
-            for file in files { add(problem, file.problem == nil ? 0 : 1, [("file", file.file)]) }
+            begin(.fileExpiry)
+            for file in files { if let end = file.expirySeconds { add(.fileExpiry, Double(end), [("file", file.file)]) } }
+            begin(.fileProblem)
+            for file in files { add(.fileProblem, file.problem == nil ? 0 : 1, [("file", file.file)]) }
         }
         guard metrics.isCounting else { return }
-        let name = "coordinator_ask_duration_seconds"
-        begin(name, "histogram", help: "The time from the arrival of an ask in the coordinator's process to its answer.")
+        begin(.asks)
         for asks in metrics.asks {
             let labels = [("path", asks.path), ("message", asks.message), ("outcome", asks.hasFailed ? "failure" : "success")]
-            addHistogram(name, bounds: metrics.boundsSeconds, counts: asks.buckets, sum: asks.sumSeconds, labels)
+            addHistogram(.asks, bounds: metrics.boundsSeconds, counts: asks.buckets, sum: asks.sumSeconds, labels)
         }
     }
 
     /// Adds a family with a sample for each node that has the value.
-    private mutating func family(_ name: String, _ kind: String, _ help: String, _ nodes: [TreeNode], _ value: (TreeNode) -> Double?) {
-        begin(name, kind, help: help)
-        for node in nodes { if let number = value(node) { add(name, number, [("path", node.path)]) } }
+    private mutating func add(_ family: MetricFamily, _ nodes: [TreeNode], _ value: (TreeNode) -> Double?) {
+        begin(family)
+        for node in nodes { if let number = value(node) { add(family, number, [("path", node.path)]) } }
     }
 }
 

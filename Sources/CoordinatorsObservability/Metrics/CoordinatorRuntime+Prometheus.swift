@@ -26,14 +26,14 @@ extension PrometheusText {
     init(_ numbers: TreeNumbers) {
         self.init()
         for family in TreeFamily.all {
-            begin(family.name, family.kind.rawValue, help: family.help)
-            for sample in family.samples(numbers) { add(family.name, sample.value, sample.labels) }
+            begin(family.metric)
+            for sample in family.samples(numbers) { add(family.metric, sample.value, sample.labels) }
         }
         guard let asks = numbers.asks else { return }
-        begin(AskFamily.name, "histogram", help: AskFamily.help)
+        begin(.asks)
         for (key, histogram) in asks.histograms.sorted(by: { ($0.key.path, $0.key.message) < ($1.key.path, $1.key.message) }) {
             addHistogram(
-                AskFamily.name,
+                .asks,
                 bounds: AskFamily.bounds,
                 counts: histogram.counts,
                 sum: Double(histogram.sum) / 1e9,

@@ -1,6 +1,7 @@
 import ConcurrencySupport
 import Coordinators
 import CoreMetrics
+import WireProtocol
 
 /// The numbers of a tree in a backend of swift-metrics: a gauge or a counter for each sample, which is destroyed when its coordinator is gone.
 final class TreeMeters: Sendable {
@@ -32,23 +33,19 @@ final class TreeMeters: Sendable {
     func report(_ numbers: TreeNumbers) {
         meters.withLock { meters in
             var present: Set<Key> = []
-            func note(_ name: String, _ kind: TreeFamily.Kind, _ sample: TreeFamily.Sample) {
+            func note(_ name: String, isGauge: Bool, _ sample: TreeFamily.Sample) {
                 let key = Key(name: name, labels: sample.labels.map(\.1))
                 present.insert(key)
-                meters[key] = self.updated(meters[key], name, kind, sample)
+                meters[key] = self.updated(meters[key], name, isGauge: isGauge, sample)
             }
             for family in TreeFamily.all {
-                for sample in family.samples(numbers) { note(family.name, family.kind, sample) }
+                for sample in family.samples(numbers) { note(family.metric.name, isGauge: family.metric.kind == .gauge, sample) }
             }
             for (key, histogram) in numbers.asks?.histograms ?? [:] {
-                let labels = AskFamily.labels(of: key)
-                var total: UInt64 = 0
-                for (bound, count) in zip(AskFamily.bounds.map { "\($0)" } + ["+Inf"], histogram.counts) {
-                    total = total.addingSaturating(count)
-                    note("\(AskFamily.name)_bucket", .counter, (labels + [("le", bound)], Double(total)))
+                let (sum, labels) = (Double(histogram.sum) / 1e9, AskFamily.labels(of: key))
+                for sample in MetricFamily.asks.samples(bounds: AskFamily.bounds, counts: histogram.counts, sum: sum, labels) {
+                    note(sample.name, isGauge: false, (sample.labels, sample.value))
                 }
-                note("\(AskFamily.name)_sum", .counter, (labels, Double(histogram.sum) / 1e9))
-                note("\(AskFamily.name)_count", .counter, (labels, Double(total)))
             }
             for (key, meter) in meters where !present.contains(key) {
                 meter.destroy()
@@ -58,22 +55,22 @@ final class TreeMeters: Sendable {
     }
 
     /// Returns the meter of a sample, which has been told its value.
-    private func updated(_ former: Meter?, _ name: String, _ kind: TreeFamily.Kind, _ sample: TreeFamily.Sample) -> Meter {
+    private func updated(_ former: Meter?, _ name: String, isGauge: Bool, _ sample: TreeFamily.Sample) -> Meter {
         let factory = given ?? MetricsSystem.factory
-        switch (kind, former) {
-        case (.gauge, .gauge(let gauge)?):
+        switch (isGauge, former) {
+        case (true, .gauge(let gauge)?):
             gauge.record(sample.value)
             return .gauge(gauge)
-        case (.gauge, _):
+        case (true, _):
             let gauge = Gauge(label: name, dimensions: sample.labels, factory: factory)
             gauge.record(sample.value)
             return .gauge(gauge)
-        case (.counter, .counter(let counter, let total)?):
+        case (false, .counter(let counter, let total)?):
             // What counts anew with the next life has begun at zero.
             let growth = sample.value - (sample.value < total ? 0 : total)
             if growth > 0 { counter.increment(by: growth) }
             return .counter(counter, total: sample.value)
-        case (.counter, _):
+        case (false, _):
             let counter = FloatingPointCounter(label: name, dimensions: sample.labels, factory: factory)
             if sample.value > 0 { counter.increment(by: sample.value) }
             return .counter(counter, total: sample.value)

@@ -10,12 +10,17 @@ package struct PrometheusText: Sendable {
     package init() {}
 
     /// Begins a family.
-    package mutating func begin(_ name: String, _ kind: String, help: String) {
-        text += "# HELP \(name) \(help.replacing("\\", with: "\\\\").replacing("\n", with: "\\n"))\n# TYPE \(name) \(kind)\n"
+    package mutating func begin(_ family: MetricFamily) {
+        let help = family.help.replacing("\\", with: "\\\\").replacing("\n", with: "\\n")
+        text += "# HELP \(family.name) \(help)\n# TYPE \(family.name) \(family.kind.rawValue)\n"
     }
 
     /// Adds a sample.
-    package mutating func add(_ name: String, _ value: Double, _ labels: [(String, String)] = []) {
+    package mutating func add(_ family: MetricFamily, _ value: Double, _ labels: [(String, String)] = []) {
+        add(family.name, value, labels)
+    }
+
+    private mutating func add(_ name: String, _ value: Double, _ labels: [(String, String)]) {
         text += name
         if !labels.isEmpty {
             text += "{" + labels.map { "\($0.0)=\"\(Self.escaped($0.1))\"" }.joined(separator: ",") + "}"
@@ -23,20 +28,15 @@ package struct PrometheusText: Sendable {
         text += " \(Self.number(value))\n"
     }
 
-    /// Adds the samples of a histogram of seconds.
-    ///
-    /// - Parameters:
-    ///   - bounds: The upper bounds of the buckets but the last one, which has none.
-    ///   - counts: The number of values in each bucket.
-    package mutating func addHistogram(_ name: String, bounds: [Double], counts: [UInt64], sum: Double, _ labels: [(String, String)]) {
-        guard counts.count == bounds.count + 1 else { return }
-        var total: UInt64 = 0
-        for (bound, count) in zip(bounds + [.infinity], counts) {
-            total = total.addingReportingOverflow(count).overflow ? .max : total + count
-            add("\(name)_bucket", Double(total), labels + [("le", Self.number(bound))])
-        }
-        add("\(name)_sum", sum, labels)
-        add("\(name)_count", Double(total), labels)
+    /// Adds the samples of a histogram of seconds; see ``MetricFamily/samples(bounds:counts:sum:_:)``.
+    package mutating func addHistogram(
+        _ family: MetricFamily,
+        bounds: [Double],
+        counts: [UInt64],
+        sum: Double,
+        _ labels: [(String, String)]
+    ) {
+        for sample in family.samples(bounds: bounds, counts: counts, sum: sum, labels) { add(sample.name, sample.value, sample.labels) }
     }
 
     private static func escaped(_ value: String) -> String {

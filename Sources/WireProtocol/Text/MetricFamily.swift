@@ -1,0 +1,83 @@
+/// A family of metrics: what is told of its samples to the program that reads them.
+package struct MetricFamily: Sendable {
+    package enum Kind: String, Sendable { case gauge, counter, histogram }
+
+    package let name: String
+    package let kind: Kind
+    package let help: String
+
+    package init(_ name: String, _ kind: Kind, _ help: String) { (self.name, self.kind, self.help) = (name, kind, help) }
+}
+
+/// The families of a tree's metrics, which an embedded runtime and the console have alike.
+extension MetricFamily {
+    package static let nodes = MetricFamily("coordinator_nodes", .gauge, "Coordinators and programs in each state.")
+    package static let deadLetters = MetricFamily(
+        "coordinator_dead_letters_total",
+        .counter,
+        "Messages and events that were dropped in the tree."
+    )
+    package static let up = MetricFamily("coordinator_up", .gauge, "Whether a coordinator or program is active or paused.")
+    package static let failed = MetricFamily("coordinator_failed", .gauge, "Whether the supervisor has given up.")
+    package static let unresponsive = MetricFamily("coordinator_unresponsive", .gauge, "Whether the worker doesn't answer.")
+    package static let restarts = MetricFamily("coordinator_restarts_total", .counter, "Restarts by the supervisor.")
+    package static let incarnation = MetricFamily("coordinator_incarnation", .gauge, "The number of the present life.")
+    package static let uptime = MetricFamily("coordinator_uptime_seconds", .gauge, "The time since the node became active.")
+    package static let handled = MetricFamily(
+        "coordinator_messages_handled_total",
+        .counter,
+        "Messages that the present life has handled."
+    )
+    package static let waiting = MetricFamily("coordinator_mailbox_waiting", .gauge, "Messages that wait.")
+    package static let running = MetricFamily("coordinator_mailbox_running", .gauge, "Messages whose handlers run.")
+    package static let stuck = MetricFamily("coordinator_mailbox_stuck", .gauge, "Handlers that run on past their cancellation.")
+    package static let oldest = MetricFamily(
+        "coordinator_mailbox_oldest_seconds",
+        .gauge,
+        "The time for which the oldest waiting message has waited."
+    )
+    package static let processorTime = MetricFamily(
+        "coordinator_process_cpu_seconds_total",
+        .counter,
+        "The processor time that the process at the path has used."
+    )
+    package static let residentMemory = MetricFamily(
+        "coordinator_process_resident_memory_bytes",
+        .gauge,
+        "The memory that the process at the path has in use."
+    )
+    package static let descriptors = MetricFamily(
+        "coordinator_process_open_fds",
+        .gauge,
+        "The descriptors that the process at the path has open."
+    )
+    package static let asks = MetricFamily(
+        "coordinator_ask_duration_seconds",
+        .histogram,
+        "The time from the arrival of an ask in the coordinator's process to its answer."
+    )
+}
+
+extension MetricFamily {
+    /// Returns the samples of a histogram of seconds: the values up to each bound, their sum, and their number.
+    ///
+    /// - Parameters:
+    ///   - bounds: The upper bounds of the buckets but the last one, which has none.
+    ///   - counts: The number of values in each bucket; there are no samples unless they are as many as the buckets.
+    package func samples(
+        bounds: [Double],
+        counts: [UInt64],
+        sum: Double,
+        _ labels: [(String, String)]
+    ) -> [(name: String, value: Double, labels: [(String, String)])] {
+        guard counts.count == bounds.count + 1 else { return [] }
+        var total: UInt64 = 0
+        var samples = zip(bounds + [.infinity], counts).map { bound, count in
+            total = total.addingReportingOverflow(count).overflow ? .max : total + count
+            return (name: "\(name)_bucket", value: Double(total), labels: labels + [("le", PrometheusText.number(bound))])
+        }
+        samples.append(("\(name)_sum", sum, labels))
+        samples.append(("\(name)_count", Double(total), labels))
+        return samples
+    }
+}

@@ -51,7 +51,7 @@ struct PoolCrashTests {
         let way = each.way
         let deed = Crash.Deed("\(key) bad", after: "\(key) go", way)
         let bad = ask(pool, deed, isIdempotent: each.isIdempotent)
-        let other = ask(pool, Crash.Deed("\(key) other", after: "\(key) calm"), isIdempotent: each.isOtherIdempotent)
+        let other = askByName(pool, Crash.Deed("\(key) other", after: "\(key) calm"), tree, isIdempotent: each.isOtherIdempotent)
         try await eventually("\(key): both have begun") { tree.begins("\(key) bad") == 1 && tree.begins("\(key) other") == 1 }
         let waiting = (1...3).map { ask(pool, Crash.Deed("\(key) waiting \($0)"), isIdempotent: false) }
         tree.notebook.note("\(key) go")
@@ -94,6 +94,25 @@ struct PoolCrashTests {
         for number in 1...3 { #expect(tree.begins("\(key) waiting \(number)") == 1, "\(each)") }
     }
 
+    /// Asks with an encoded message, whose bytes are gone once a handler has it.
+    private static func askByName(
+        _ pool: Pool<CrashCoordinator>,
+        _ deed: Crash.Deed,
+        _ tree: PageTree,
+        isIdempotent: Bool
+    ) -> Task<Result<Void, CoordinatorError>, Never> {
+        let payload: JSONValue = ["deed": ["name": .string(deed.name), "gate": deed.gate.map { .string($0) } ?? .null]]
+        return Task.immediate {
+            do {
+                let name = isIdempotent ? Crash.Repeatable.name : Crash.Once.name
+                _ = try await tree.runtime.ask(named: name, payload: payload, at: pool.path, timeout: .seconds(120))
+                return .success(())
+            } catch {
+                return .failure(error as? CoordinatorError ?? CoordinatorError(.unsupported, "\(error)"))
+            }
+        }
+    }
+
     private static func ask(
         _ pool: Pool<CrashCoordinator>,
         _ deed: Crash.Deed,
@@ -110,6 +129,25 @@ struct PoolCrashTests {
             } catch {
                 return .failure(error as? CoordinatorError ?? CoordinatorError(.unsupported, "\(error)"))
             }
+        }
+    }
+
+    @Test("A member that is recycled while it handles a message casts no suspicion on the message")
+    func recycled() async throws {
+        try await PageTree.run(options: Self.quietly(allowing: 0)) { tree in
+            let placement = PoolPlacement.pool(1, .worker(recycling: Recycling(messages: 2)))
+            let pool = try await tree.startCrashing("pool", in: placement, shutdown: .timeout(.milliseconds(200)))
+            let repeated = Self.ask(pool, Crash.Deed("repeated", after: "calm"), isIdempotent: true)
+            // More often than what kills its members is given again.
+            for number in 1...3 {
+                try await eventually("it's handled in life \(number)") { tree.begins("repeated") == number }
+                // The second message of this life, which the first one outlasts.
+                try await pool.ask(Crash.Once(Crash.Deed("\(number)")), timeout: .seconds(60))
+            }
+            try await eventually("it's handled once more") { tree.begins("repeated") == 4 }
+            tree.notebook.note("calm")
+            if case .failure(let error) = await repeated.value { Issue.record("\(error)") }
+            #expect(tree.runtime.deadLetters.count == 0 && pool.members[0].incarnation == 4)
         }
     }
 
@@ -188,8 +226,12 @@ struct PoolCrashTests {
 }
 
 extension PageTree {
-    fileprivate func startCrashing(_ key: String, in placement: PoolPlacement) async throws -> Pool<CrashCoordinator> {
-        try await root.start(CrashCoordinator.self, as: key, in: placement) { $0.notebook = notebook }
+    fileprivate func startCrashing(
+        _ key: String,
+        in placement: PoolPlacement,
+        shutdown: Shutdown = .timeout(.seconds(5))
+    ) async throws -> Pool<CrashCoordinator> {
+        try await root.start(CrashCoordinator.self, as: key, in: placement, shutdown: shutdown) { $0.notebook = notebook }
     }
 
     /// Returns how often a handler has begun.

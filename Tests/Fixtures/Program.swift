@@ -23,7 +23,7 @@ extension Fixture {
         FormCoordinator.self, TickerCoordinator.self, RestingCoordinator.self, WakingCoordinator.self,
         PressCoordinator.self, PressHall.self, CrashCoordinator.self, DeedCoordinator.self, DeedAsker.self,
         StubbornCoordinator.self, JobCoordinator.self, NewsCoordinator.self, NewsHall.self,
-        SerialX.self, SerialY.self, DoubleY.self, FreeY.self, SerialZ.self, TangleRoom.self,
+        SerialX.self, SerialY.self, DoubleY.self, FreeY.self, SerialZ.self, SerialP.self, TangleRoom.self,
     ]
 
     private static let regressions: [any Coordinator.Type] = [

@@ -440,7 +440,7 @@ extension Envelope {
         try Task.checkCancellation()
         // Before the message is on its way: the coordinator that it reaches may ask back at once.
         let scope = HandlerScope.current
-        cause = scope?.handled
+        noteCause()
         let waiting = scope?.beginWait()
         defer { waiting?.end() }
         open(in: asks)
@@ -458,6 +458,9 @@ extension Envelope {
         }
         return try outcome.restored(for: body).get()
     }
+
+    /// Notes the message whose handler sends this one; called before this one is on its way.
+    func noteCause() { cause = HandlerScope.current?.handled }
 
     private func takeOutcome() -> Result<Answer, any Error>? {
         state.withLock { state in

@@ -307,7 +307,7 @@ extension Peer {
         guard let (search, correlation) = CycleSearch.read(payload), let top = owner.top(),
             let ask = state.withLock({ $0.incoming[correlation] }), let cycle = await search.follow(ask, below: top)
         else { return .null }
-        return .array(cycle.map { .string($0) })
+        return cycle.payload
     }
 
     // MARK: Answers

@@ -14,6 +14,8 @@ actor PoolCoordinator<Member: Coordinator>: Coordinator {
     private var router: PoolRouter<Turn>
     /// The messages that each member has.
     private var assigned: [Int: Set<ObjectIdentifier>] = [:]
+    /// The messages that wait for a member.
+    private var waiting: [ObjectIdentifier: (message: Envelope, turn: Turn, hash: UInt64?)] = [:]
     /// The waits until a member has no messages.
     private var idleWaits: [Int: OneShot<Void>] = [:]
     /// Whether a timer runs after which messages that wait look for a member again.
@@ -86,6 +88,7 @@ enum PoolTurn: Sendable {
     /// The message gives way to a newer one.
     case dropped
     case cancelled
+    case refused(CoordinatorError)
 }
 
 /// The error that ends a message which no life of a member has got, so that the pool hands it to another member.
@@ -142,7 +145,7 @@ extension PoolCoordinator {
     private func member(for envelope: Envelope, _ hash: UInt64?, _ suspicion: PoolSuspicion) async throws -> Int {
         do {
             if context.node.hasFailed { throw CancellationError() }
-            return try await suspicion.runsAlone ? memberAlone(for: hash) : member(for: hash)
+            return try await suspicion.runsAlone ? memberAlone(for: hash) : member(for: envelope, hash)
         } catch let error as CancellationError {
             guard !suspicion.runsAlone, !envelope.isWithdrawn, context.node.handBack(envelope) else { throw error }
             throw MessageHandedBack()
@@ -196,13 +199,18 @@ extension PoolCoordinator {
     private func incarnation(of number: Int) -> UInt32 { context.node.children.incarnation(of: key(of: number)) }
 
     /// Waits until a member takes a message, in order of arrival.
-    private func member(for hash: UInt64?) async throws -> Int {
+    private func member(for envelope: Envelope, _ hash: UInt64?) async throws -> Int {
         let lane = router.lane(of: hash)
         if !router.isWaiting(in: lane), let number = router.assign(lane, readiness) { return number }
         try makeRoom(in: lane)
         let turn = Turn()
         router.wait(turn, hash)
         lookAgainIfHeld()
+        if !envelope.isOneWay {
+            waiting[ObjectIdentifier(envelope)] = (envelope, turn, hash)
+            context.node.watchForCycles()
+        }
+        defer { waiting[ObjectIdentifier(envelope)] = nil }
         return try await number(for: turn)
     }
 
@@ -215,6 +223,7 @@ extension PoolCoordinator {
             throw CancellationError()
         case .member(let number)?: return number
         case .dropped?: throw isFull
+        case .refused(let error)?: throw error
         case .cancelled?, nil: throw CancellationError()
         }
     }
@@ -278,6 +287,35 @@ extension PoolCoordinator {
             router.removeFirst(in: lane)
             if !turn.settle(.member(number)) { router.release(number) }
         }
+    }
+}
+
+// MARK: - Cycles
+
+extension PoolCoordinator: HandingOn {
+    var blockedPlaces: [BlockedPlace] {
+        let open = Dictionary(uniqueKeysWithValues: (context.node.existingOpenAsks?.all ?? []).map { (ObjectIdentifier($0), $0) })
+        let waiting = Dictionary(grouping: waiting.values) { router.lane(of: $0.hash) }
+        return waiting.compactMap { lane, waiting in
+            guard let members = router.fullMembers(of: lane, readiness), members.allSatisfy(mayWait) else { return nil }
+            let held = members.flatMap { assigned[$0] ?? [] }.compactMap { open[$0] }
+            // Those that have just been given to a member aren't on their way yet.
+            guard held.count == members.reduce(0, { $0 + router.load(of: $1) }) else { return nil }
+            let path = if case .member(let number) = lane { context.path.appending(key(of: number)) } else { context.path }
+            return BlockedPlace(name: path.description, obstacle: .members(held), asks: waiting.map(\.message).filter { !$0.hasEnded })
+        }
+    }
+
+    /// Whether a member may wait for other coordinators, as far as is known in this process.
+    private func mayWait(_ number: Int) -> Bool {
+        guard let host = try? context.node.children.host(of: key(of: number)) as? LocalHost else { return true }
+        return host.coordinator?.state.withLock { $0.mailbox.isAnyHandlerWaiting } == true
+    }
+
+    func refuse(_ ask: Envelope, _ error: CoordinatorError) -> Bool {
+        guard let entry = waiting[ObjectIdentifier(ask)], entry.turn.settle(.refused(error)) else { return false }
+        router.remove { $0 === entry.turn }
+        return true
     }
 }
 

@@ -58,6 +58,16 @@ struct PoolRouter<Turn> {
         return number
     }
 
+    /// Returns the members for which the messages of a lane wait; `nil` if one of them may get another message before it has ended one.
+    func fullMembers(of lane: Lane, _ readiness: (Int) -> Readiness) -> [Int]? {
+        let numbers = if case .member(let number) = lane { [number] } else { Array(0..<size) }
+        let areFull = numbers.allSatisfy { number in
+            !members[number].isExcluded && number != kept && readiness(number) == .ready
+                && (members[number].load >= capacity || members[number].isAlone)
+        }
+        return areFull ? numbers : nil
+    }
+
     /// Notes that a member has one message less.
     mutating func release(_ number: Int) {
         members[number].load -= 1

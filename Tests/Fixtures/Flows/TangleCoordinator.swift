@@ -3,7 +3,8 @@ public import Coordinators
 /// The messages of coordinators that ask their siblings.
 ///
 /// Each goes to the sibling of its name, and has the names of those that are asked next, one by the other: a small letter by a row that hands
-/// the message on, a capital one by a handler of the parent. At a dot the handler waits for the notebook.
+/// the message on, a capital one by a handler of the parent; p is a pool, whose members are as serial as the others, and v is y by a stream. At a dot
+/// the handler waits for the notebook.
 public enum Tangle {
     public struct X: TangleMessage {
         public typealias Reply = String
@@ -18,6 +19,19 @@ public enum Tangle {
     }
 
     public struct Z: TangleMessage {
+        public typealias Reply = String
+        public var route: String
+        public init(_ route: String) { self.route = route }
+    }
+
+    public struct P: TangleMessage {
+        public typealias Reply = String
+        public var route: String
+        public init(_ route: String) { self.route = route }
+    }
+
+    /// Is answered by y, with a stream of one reply.
+    public struct V: TangleMessage {
         public typealias Reply = String
         public var route: String
         public init(_ route: String) { self.route = route }
@@ -47,6 +61,10 @@ extension TangleCoordinator {
         [.respond(to: message) { me, message in try await Self.follow(message.route, me.context) }]
     }
 
+    fileprivate static var stream: Responders {
+        [.stream(Tangle.V.self) { me, message, replies in try await replies.send(try await follow(message.route, me.context)) }]
+    }
+
     private static func follow(_ route: String, _ context: Context) async throws -> String {
         guard let next = route.first else { return context.path.key }
         let rest = String(route.dropFirst())
@@ -60,6 +78,8 @@ extension TangleCoordinator {
             case "x": try await context.ask(Tangle.X(rest))
             case "y": try await context.ask(Tangle.Y(rest))
             case "z": try await context.ask(Tangle.Z(rest))
+            case "p": try await context.ask(Tangle.P(rest))
+            case "v": try await context.stream(Tangle.V(rest)).first { _ in true } ?? "nothing"
             default: try await context.ask(Tangle.Hop(next.lowercased(), rest))
             }
         return "\(context.path.key) \(reply)"
@@ -79,7 +99,15 @@ public actor SerialY: TangleCoordinator {
     public static let mailbox = MailboxPolicy(running: 1)
     public nonisolated let context: Context
     public init(_ context: Context) { self.context = context }
-    public static let responders = row(for: Tangle.Y.self)
+    public static let responders = row(for: Tangle.Y.self) + stream
+}
+
+/// Handles one message at a time, as a member of a pool.
+public actor SerialP: TangleCoordinator {
+    public static let mailbox = MailboxPolicy(running: 1)
+    public nonisolated let context: Context
+    public init(_ context: Context) { self.context = context }
+    public static let responders = row(for: Tangle.P.self)
 }
 
 /// Handles two messages at a time.
@@ -112,6 +140,8 @@ public actor TangleRoom: Coordinator {
         public var inWorkers = false
         /// The number of messages that y handles at a time: one, two or any.
         public var running = 1
+        /// The number of the pool's members.
+        public var members = 1
         public init() {}
     }
 
@@ -122,10 +152,13 @@ public actor TangleRoom: Coordinator {
         .forward(prefix: "Tangle.X", to: "x"),
         .forward(prefix: "Tangle.Y", to: "y"),
         .forward(prefix: "Tangle.Z", to: "z"),
+        .forward(prefix: "Tangle.P", to: "p"),
+        .forward(prefix: "Tangle.V", to: "y"),
         .respond(to: Tangle.Hop.self) { me, hop in
             switch hop.name {
             case "x": try await me.context.ask(Tangle.X(hop.route))
             case "y": try await me.context.ask(Tangle.Y(hop.route))
+            case "p": try await me.context.ask(Tangle.P(hop.route))
             default: try await me.context.ask(Tangle.Z(hop.route))
             }
         },
@@ -139,6 +172,10 @@ public actor TangleRoom: Coordinator {
         default: try await start(FreeY.self, "y")
         }
         try await start(SerialZ.self, "z")
+        let place = context.configuration.inWorkers ? Placement.worker : .inProcess
+        try await context.start(SerialP.self, as: "p", in: .pool(context.configuration.members, place)) {
+            $0.notebook = context.configuration.notebook
+        }
     }
 
     private func start<C: TangleCoordinator>(_ type: C.Type, _ key: String) async throws {

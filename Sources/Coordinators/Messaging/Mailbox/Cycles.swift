@@ -9,8 +9,10 @@ import WireProtocol
 /// processes on the links on which the asks have left. Each process sees its own part alone, and nothing is kept for it but the message that
 /// caused each ask.
 ///
-/// A message is blocked only if no handler that could make room for it will end: each of them waits for asks alone, and all of these are
-/// blocked as well. What waits for something else, such as a timer, a member of a pool, a stream or a restart, isn't blocked.
+/// The same holds for a pool in which an ask waits because all members have as many messages as they take: these messages keep it waiting.
+///
+/// A message is blocked only if no handler that could make room for it will end: each of them waits for asks and streams alone, and all of
+/// these are blocked as well. What waits for something else, such as a timer or a restart, isn't blocked.
 struct CycleSearch: Sendable {
     /// The request in which the other side of a link is asked to go on.
     static let operation = "cycle"
@@ -29,10 +31,16 @@ struct CycleSearch: Sendable {
     /// The coordinators on the way at which messages wait that can't begin.
     var blocked: [String]
 
-    /// Begins a search at a coordinator.
-    fileprivate init(at path: CoordinatorPath) {
-        (number, way, blocked) = (.random(in: 1 ... .max), [path.description], [path.description])
+    /// A cycle that a search has found.
+    struct Cycle: Sendable {
+        /// The coordinators of the cycle, of which the last is the first.
+        var way: [String]
+        /// Those among them that can't begin what waits for them: each of these looks for the cycle.
+        var blocked: [String]
     }
+
+    /// Begins a search where an ask can't begin.
+    fileprivate init(at name: String) { (number, way, blocked) = (.random(in: 1 ... .max), [name], [name]) }
 
     /// Reads a search of the other side of a link.
     ///
@@ -55,24 +63,23 @@ struct CycleSearch: Sendable {
     /// Follows an ask that is open in this process.
     ///
     /// - Parameter top: The topmost coordinator of the process.
-    /// - Returns: The coordinators of the cycle; `nil` if the ask isn't known to be blocked.
-    func follow(_ envelope: Envelope, below top: Node) async -> [String]? {
-        await follow(envelope, in: WaitEdges(below: top))
+    /// - Returns: The cycle; `nil` if the ask isn't known to be blocked.
+    func follow(_ envelope: Envelope, below top: Node) async -> Cycle? {
+        await follow(envelope, in: .below(top))
     }
 
-    fileprivate func follow(_ envelope: Envelope, in edges: WaitEdges) async -> [String]? {
+    fileprivate func follow(_ envelope: Envelope, in edges: WaitEdges) async -> Cycle? {
         guard !envelope.hasEnded, way.count < Self.limit else { return nil }
-        if let node = edges.waiting[ObjectIdentifier(envelope)] {
-            let path = node.path.description
-            if let first = way.firstIndex(of: path), blocked.contains(path) {
+        if let place = edges.waiting[ObjectIdentifier(envelope)] {
+            if let first = way.firstIndex(of: place.name), blocked.contains(place.name) {
                 // The coordinator at which the search has begun ends the ask that closes the cycle.
-                if path == blocked.first { CycleLooks.shared.note(envelope, in: number) }
-                return way[first...] + [path]
+                if place.name == blocked.first { CycleLooks.shared.note(envelope, in: number) }
+                return Cycle(way: way[first...] + [place.name], blocked: blocked.filter { way[first...].contains($0) })
             }
             var search = self
-            search.way.append(path)
-            search.blocked.append(path)
-            return await search.followHandlers(of: node, in: edges)
+            search.way.append(place.name)
+            search.blocked.append(place.name)
+            return await search.follow(place, in: edges)
         }
         if let (peer, correlation) = envelope.way { return await go(on: peer, correlation) }
         guard let asks = edges.asks[ObjectIdentifier(envelope)], let node = asks.first?.node else { return nil }
@@ -81,22 +88,26 @@ struct CycleSearch: Sendable {
         return await search.follow(asks.map(\.envelope), in: edges)
     }
 
-    /// Follows what the handlers ask that keep a coordinator from beginning its messages.
-    fileprivate func followHandlers(of node: Node, in edges: WaitEdges) async -> [String]? {
-        guard let handled = node.handledWhileHeldUp else { return nil }
-        var cycle: [String]?
-        for message in handled {
-            guard let asks = edges.asks[ObjectIdentifier(message)]?.map(\.envelope) else { return nil }
-            guard let found = await follow(asks, in: edges) else { return nil }
-            cycle = cycle ?? found
+    /// Follows what the messages ask that keep others from beginning.
+    fileprivate func follow(_ place: BlockedPlace, in edges: WaitEdges) async -> Cycle? {
+        switch place.obstacle {
+        case .members(let messages): return await follow(messages, in: edges)
+        case .handlers(let node):
+            guard let handled = node.handledWhileHeldUp else { return nil }
+            var cycle: Cycle?
+            for message in handled {
+                guard let asks = edges.asks[ObjectIdentifier(message)]?.map(\.envelope) else { return nil }
+                guard let found = await follow(asks, in: edges) else { return nil }
+                cycle = cycle ?? found
+            }
+            return cycle
         }
-        return cycle
     }
 
-    /// Follows the asks of one handler, which goes on when one of them ends.
-    private func follow(_ asks: [Envelope], in edges: WaitEdges) async -> [String]? {
+    /// Follows asks of which each has to be blocked: one handler's, which goes on when one of them ends.
+    private func follow(_ asks: [Envelope], in edges: WaitEdges) async -> Cycle? {
         guard asks.count <= Self.limit else { return nil }
-        var cycle: [String]?
+        var cycle: Cycle?
         for ask in asks {
             guard let found = await follow(ask, in: edges) else { return nil }
             cycle = cycle ?? found
@@ -105,13 +116,49 @@ struct CycleSearch: Sendable {
     }
 
     /// Has the process go on to which the ask has gone.
-    private func go(on peer: Peer, _ correlation: UInt64) async -> [String]? {
+    private func go(on peer: Peer, _ correlation: UInt64) async -> Cycle? {
         let payload: JSONValue = [
             "search": .string("\(number)"), "ask": .string("\(correlation)"),
             "way": .array(way.map { .string($0) }), "blocked": .array(blocked.map { .string($0) }),
         ]
-        return Self.texts(try? await peer.inspect(Self.operation, "", payload, timeout: Self.answerLimit))
+        guard let answer = try? await peer.inspect(Self.operation, "", payload, timeout: Self.answerLimit),
+            let way = Self.texts(answer["way"]), let blocked = Self.texts(answer["blocked"])
+        else { return nil }
+        return Cycle(way: way, blocked: blocked)
     }
+}
+
+extension CycleSearch.Cycle {
+    /// The answer to the process that has asked this one to go on.
+    var payload: JSONValue { ["way": .array(way.map { .string($0) }), "blocked": .array(blocked.map { .string($0) })] }
+}
+
+/// A place where asks can't begin.
+struct BlockedPlace: Sendable {
+    /// What keeps the asks from beginning.
+    enum Obstacle: Sendable {
+        /// The running handlers of a coordinator.
+        case handlers(Node)
+        /// The messages that the members of a pool have.
+        case members([Envelope])
+    }
+
+    /// The path of the coordinator that can't begin the asks: of a pool, or of the one member that may have them.
+    let name: String
+    let obstacle: Obstacle
+    /// The asks that can't begin.
+    let asks: [Envelope]
+}
+
+/// A coordinator that hands asks on to its children, and in which they wait for one: a pool.
+protocol HandingOn: Actor {
+    /// The places where asks wait for members none of which has room.
+    var blockedPlaces: [BlockedPlace] { get }
+
+    /// Ends an ask that waits for a member.
+    ///
+    /// - Returns: Whether it waited: it never begins then.
+    func refuse(_ ask: Envelope, _ error: CoordinatorError) -> Bool
 }
 
 /// The searches that this process has begun.
@@ -132,21 +179,24 @@ private final class CycleLooks: Sendable {
 
 /// What waits for what among the coordinators of one process.
 private struct WaitEdges {
-    /// The coordinators that can't begin a message, by the message.
-    var waiting: [ObjectIdentifier: Node] = [:]
+    /// The places where messages can't begin, by the message.
+    var waiting: [ObjectIdentifier: BlockedPlace] = [:]
     /// The open asks that the handler of a message makes, by the message.
     var asks: [ObjectIdentifier: [(node: Node, envelope: Envelope)]] = [:]
 
-    init(below top: Node) { add(top) }
-
-    private mutating func add(_ node: Node) {
-        for envelope in node.heldUpMessages { waiting[ObjectIdentifier(envelope)] = node }
-        for envelope in node.existingOpenAsks?.all ?? [] {
-            if let cause = envelope.cause { asks[cause, default: []].append((node, envelope)) }
+    static func below(_ top: Node) async -> WaitEdges {
+        var edges = WaitEdges()
+        var nodes = [top]
+        while let node = nodes.popLast() {
+            for place in await node.blockedPlaces {
+                for ask in place.asks { edges.waiting[ObjectIdentifier(ask)] = place }
+            }
+            for envelope in node.existingOpenAsks?.all ?? [] {
+                if let cause = envelope.cause { edges.asks[cause, default: []].append((node, envelope)) }
+            }
+            nodes += (node.existingChildren?.hosts ?? []).compactMap { ($0 as? LocalHost)?.coordinator }
         }
-        for case let host as LocalHost in node.existingChildren?.hosts ?? [] {
-            if let child = host.coordinator { add(child) }
-        }
+        return edges
     }
 }
 
@@ -169,8 +219,9 @@ extension Node {
 
     private func lookForCycle() async {
         let isLeft = await CycleLooks.shared.turn.pass { await self.endCycle() }
+        let isBlocked = await !blockedPlaces.isEmpty
         let goesOn = state.withLock { state in
-            let rest = state.mailbox.heldUpMessages.isEmpty ? 0 : max(state.extras.cycleLooks - 1, isLeft ? 1 : 0)
+            let rest = isBlocked ? max(state.extras.cycleLooks - 1, isLeft ? 1 : 0) : 0
             (state.extras.cycleLooks, state.extras.hasLeftCycle) = (rest, isLeft && rest > 0)
             return rest > 0
         }
@@ -179,30 +230,45 @@ extension Node {
 
     /// Ends the ask by which this coordinator waits for itself, if there is one.
     ///
-    /// Several processes may find a cycle at the same moment, and one ask is enough to end: the first coordinator by name ends its own at once, the
-    /// others when they find the cycle again.
+    /// Several processes may find a cycle at the same moment, and one ask is enough to end: of the coordinators that look, the first by name ends
+    /// its own at once, the others when they find the cycle again.
     ///
     /// - Returns: Whether there is a cycle that is left to another coordinator for now.
     private func endCycle() async -> Bool {
-        guard !heldUpMessages.isEmpty else { return false }
-        let top = lineage.last ?? self
-        let search = CycleSearch(at: path)
-        CycleLooks.shared.begin(search.number)
-        let cycle = await search.followHandlers(of: self, in: WaitEdges(below: top))
-        let closing = CycleLooks.shared.end(search.number)
-        guard let cycle, let message = closing.first else { return false }
-        guard cycle.min() == path.description || state.withLock({ $0.extras.hasLeftCycle }) else { return true }
-        guard withdraw(message) else { return false }
-        logger.warning("coordinators wait for one another", metadata: ["cycle": "\(cycle.joined(separator: " → "))"])
-        let text =
-            "\(message.body.name), asked by \(message.sender), can't begin at \(path), which waits for itself: "
-            + "\(cycle.joined(separator: " → ")). Let one of the rows interleave, or ask from a task of its own"
-        message.end(.failure(CoordinatorError(.deadlock, text)))
+        let places = await blockedPlaces
+        guard !places.isEmpty else { return false }
+        let edges = await WaitEdges.below(lineage.last ?? self)
+        for place in places {
+            let search = CycleSearch(at: place.name)
+            CycleLooks.shared.begin(search.number)
+            let cycle = await search.follow(place, in: edges)
+            let closing = CycleLooks.shared.end(search.number)
+            guard let cycle, let message = closing.first else { continue }
+            guard cycle.blocked.min() == place.name || state.withLock({ $0.extras.hasLeftCycle }) else { return true }
+            let names = cycle.way.joined(separator: " → ")
+            let text =
+                "\(message.body.name), asked by \(message.sender), can't begin at \(place.name), which waits for itself: \(names). "
+                + "Let one of the rows interleave, or ask from a task of its own"
+            if await refuse(message, CoordinatorError(.deadlock, text)) {
+                logger.warning("coordinators wait for one another", metadata: ["cycle": "\(names)"])
+            }
+            return false
+        }
         return false
     }
 
-    /// The messages that wait for handlers that wait themselves.
-    fileprivate var heldUpMessages: [Envelope] { state.withLock { $0.mailbox.heldUpMessages } }
+    /// The places where asks wait for what waits itself: this coordinator's mailbox, or the members of a pool.
+    fileprivate var blockedPlaces: [BlockedPlace] {
+        get async {
+            if let pool = handingOn { return await pool.blockedPlaces }
+            let asks = state.withLock { $0.mailbox.heldUpMessages }
+            return asks.isEmpty ? [] : [BlockedPlace(name: path.description, obstacle: .handlers(self), asks: asks)]
+        }
+    }
+
+    private var handingOn: (any HandingOn)? {
+        type.table.isPool ? state.withLock { $0.life.instance } as? any HandingOn : nil
+    }
 
     /// The messages whose handlers keep others from beginning; `nil` when no message is held up.
     fileprivate var handledWhileHeldUp: [Envelope]? {
@@ -212,12 +278,14 @@ extension Node {
         return running?.filter { type.table.row(for: $0.body)?.interleaves != true }
     }
 
-    /// Takes a message out of the mailbox that hasn't begun.
+    /// Ends an ask that hasn't begun.
     ///
     /// - Returns: Whether it waited: it never begins then.
-    private func withdraw(_ message: Envelope) -> Bool {
-        let isWithdrawn = state.withLock { $0.mailbox.removeHeldUp(message) }
-        if isWithdrawn { wakeIfIdle() }
-        return isWithdrawn
+    private func refuse(_ ask: Envelope, _ error: CoordinatorError) async -> Bool {
+        if let pool = handingOn { return await pool.refuse(ask, error) }
+        guard state.withLock({ $0.mailbox.removeHeldUp(ask) }) else { return false }
+        wakeIfIdle()
+        ask.end(.failure(error))
+        return true
     }
 }

@@ -318,6 +318,9 @@ struct Mailbox {
     /// Whether messages of other coordinators have to wait until one of the handlers ends, all of which wait themselves.
     var isHeldUp: Bool { waitingHandlers > 0 && waitingHandlers >= places && places >= policy.running && !isPaused }
 
+    /// Whether any running handler waits for other coordinators.
+    var isAnyHandlerWaiting: Bool { waitingHandlers > 0 }
+
     /// The asks that are held up.
     var heldUpMessages: [Envelope] { isHeldUp ? messages.ofOrdinaryLane.filter { !$0.isOneWay && !$0.hasEnded } : [] }
 

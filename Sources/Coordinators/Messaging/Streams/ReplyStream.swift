@@ -169,6 +169,7 @@ final class ReplyBuffer: Sendable {
             isBuiltin: isBuiltin,
             flow: ReplyFlow({ content.append($0) }, accepted: { content.accept() })
         )
+        envelope.noteCause()
         content.state.withLock { $0.envelope = envelope }
         envelope.open(in: openAsks)
         if !envelope.hasEnded { dispatch(envelope) }

@@ -133,8 +133,8 @@ struct ConfigurationPlanTests {
         let program = "children: [{ key: a, program: { command: [cat] }, shutdown: infinity }]"
         let worker = "children: [{ key: a, worker: { executable: /w, coordinator: W } }]"
         let group = "children: [{ key: a, children: [{ key: b, program: { command: [cat] } }] }]"
-        #expect(try Self.lines(program, worker) == ["~ /a program worker restart"])
+        #expect(try Self.lines(program, worker) == ["~ /a worker program restart"])
         #expect(try Self.lines(worker, group) == ["~ /a worker children restart"])
-        #expect(try Self.lines(group, program) == ["~ /a children program restart"])
+        #expect(try Self.lines(group, program) == ["~ /a program children restart"])
     }
 }

@@ -9,7 +9,7 @@ extension ConfigurationProblemTests {
         Row(
             "a node that listens without what it needs",
             cluster + "  listen: 10.0.0.1:7400\n",
-            "f:3:3: `cluster` has no `token_file`; expected the path of the file with the cluster's secret",
+            "f:5:11: `cluster` has no `token_file`; expected the path of the file with the cluster's secret",
             "f:5:11: `listen` needs an authority, a certificate and its key; expected all three in `link_tls` or in `tls`"
         ),
         Row(

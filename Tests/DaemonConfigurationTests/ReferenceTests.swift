@@ -1,35 +1,32 @@
-import DaemonConfiguration
 import TestSupport
 import Testing
+import WireProtocol
+
+@testable import DaemonConfiguration
 
 @Suite("The reference of the configuration file")
 struct ReferenceTests {
-    private static let directory = "\(Files.packageRoot)/Sources/DaemonConfiguration"
-
-    private static func lines(_ path: String) throws -> [Substring] {
-        let text = try #require(Files.text(of: "\(directory)/\(path)"))
-        return text.split(separator: "\n", omittingEmptySubsequences: false)
+    @Test("The article's tables and the JSON schema are as the declarations of the keys (COORDINATORS_TEST_WRITE=1 writes them)")
+    func generated() throws {
+        let text = try #require(Files.text(of: SchemaDocuments.articleFile))
+        let count = SchemaDocuments.referenceTables.count
+        let article = try #require(SchemaDocuments.article(text), "the article needs \(count) tables, each with the heading | Key |")
+        #expect(try SchemaDocuments.checkedIn(SchemaDocuments.articleFile, article) == article)
+        let schema = try SchemaDocuments.schema()
+        #expect(try SchemaDocuments.checkedIn(SchemaDocuments.schemaFile, schema) == schema)
     }
 
-    @Test("Every mapping that the reader knows has a table with exactly its keys, and there is no other table")
-    func keys() throws {
-        var documented: [Set<String>] = []
-        for line in try Self.lines("DaemonConfiguration.docc/Configuration.md") {
-            if line.hasPrefix("| Key |") { documented.append([]) }
-            if line.hasPrefix("| `"), let key = line.split(separator: "`").dropFirst().first {
-                documented[documented.count - 1].insert(String(key))
+    @Test("The examples of the reference and of the library's articles are good files")
+    func examples() throws {
+        var examples: [Substring] = []
+        for folder in ["DaemonConfiguration/DaemonConfiguration.docc", "Coordinators/Coordinators.docc"] {
+            let folder = "\(Files.packageRoot)/Sources/\(folder)"
+            for name in Files.names(in: folder) {
+                let text = Files.text(of: "\(folder)/\(name)") ?? ""
+                examples += text.split(separator: "```yaml\n").dropFirst().compactMap { $0.split(separator: "```").first }
             }
         }
-        let known = try ReaderSource.keyLists()
-        #expect(known.count >= 6)
-        #expect(Set(documented) == Set(known))
-    }
-
-    @Test("The reference's examples are good files")
-    func examples() throws {
-        let text = try Self.lines("DaemonConfiguration.docc/Configuration.md").joined(separator: "\n")
-        let examples = text.split(separator: "```yaml\n").dropFirst().compactMap { $0.split(separator: "```").first }
-        #expect(examples.count >= 3)
+        #expect(examples.count >= 6)
         for example in examples { _ = try DaemonConfiguration.parse(text: String(example), file: "example") }
     }
 }

@@ -1,32 +1,10 @@
-import FoundationEssentials
 import Glibc
 import Processes
 import TestSupport
 import Testing
-import WireProtocol
 
 @Suite("The JSON schema of the configuration file", .timeLimit(minutes: 2))
 struct SchemaTests {
-    private static let schema = "\(Files.packageRoot)/Deploy/configuration.schema.json"
-
-    @Test("The schema's mappings are those that the reader knows, with the same keys")
-    func keys() throws {
-        let text = try #require(Files.text(of: Self.schema))
-        let schema = try JSONDecoder().decode(JSONValue.self, from: Data(text.utf8))
-        var described: [Set<String>] = []
-        func collect(_ value: JSONValue) {
-            switch value {
-            case .object(let members):
-                if case .object(let properties)? = members["properties"] { described.append(Set(properties.keys)) }
-                for member in members.values { collect(member) }
-            case .array(let elements): for element in elements { collect(element) }
-            default: break
-            }
-        }
-        collect(schema)
-        #expect(Set(described) == Set(try ReaderSource.keyLists()))
-    }
-
     /// A program that validates files from its standard input, one a line: a path, or a text after `yaml:`; prints `valid` or `invalid` for each.
     private static let validator = """
         import json, sys, jsonschema, yaml
@@ -74,7 +52,7 @@ struct SchemaTests {
             try Files.write(text, to: file)
             return file
         }
-        let ended = try await run(["-c", validator, schema] + files)
+        let ended = try await run(["-c", validator, SchemaDocuments.schemaFile] + files)
         try #require(ended.status == .exited(code: 0), "\(ended.output)")
         return ended.output.split(separator: "\n").map(String.init)
     }

@@ -96,9 +96,7 @@ final class ConfigurationKeeper: Sendable {
         let failures = await Reconfiguration(plan).carryOut(on: children, next.children, next.supervision, under: .root)
         // Everything else is as it was when the daemon was started, and still differs from the file.
         running.withLock { running in
-            running.configuration.children = next.children
-            running.configuration.supervision = next.supervision
-            running.configuration.logging = next.logging
+            running.configuration.follow(next)
             running.text = text
         }
         await cluster?.follow()

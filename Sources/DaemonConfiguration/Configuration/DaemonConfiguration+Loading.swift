@@ -45,7 +45,12 @@ extension DaemonConfiguration {
     public static func parse(text: String, file: String, checkingFiles: Bool) throws(ConfigurationError) -> DaemonConfiguration {
         let root = try YAMLComposer.compose(text, file: file)
         var reader = ConfigurationReader(file: file, checksFiles: checkingFiles)
-        let configuration = reader.configuration(root, size: text.utf8.count)
+        var configuration: DaemonConfiguration?
+        if let root, root.plain != .null {
+            if reader.checkTree(root, size: text.utf8.count) { configuration = reader.read(Keys.file, root, "the file")?.subject }
+        } else {
+            reader.report(at: Mark(), "the file is empty; expected a mapping with `children`")
+        }
         guard let configuration, reader.problems.isEmpty else {
             throw ConfigurationError(problems: reader.problemsInFileOrder)
         }
@@ -61,7 +66,7 @@ extension DaemonConfiguration {
         var reader = ConfigurationReader(file: path)
         var cluster: ClusterConfiguration?
         if let root {
-            if reader.checkTree(root, size: text.utf8.count) { cluster = reader.cluster(root, "the file") }
+            if reader.checkTree(root, size: text.utf8.count) { cluster = reader.read(Keys.cluster, root, "the file")?.subject }
         } else {
             reader.report(at: Mark(), "the file is empty; expected a mapping with `name` and `endpoints`")
         }

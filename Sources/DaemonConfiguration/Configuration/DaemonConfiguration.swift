@@ -30,7 +30,7 @@ public struct DaemonConfiguration: Codable, Hashable, Sendable {
 
     /// The messages that the root hands on to its children, as the children's ``ConfiguredChild/receives`` had them when the configuration
     /// was created: a root goes on with them when its children change.
-    public let receives: [MessageRoute]
+    public internal(set) var receives: [MessageRoute]
 
     /// Creates a configuration with the defaults of the file.
     public init(

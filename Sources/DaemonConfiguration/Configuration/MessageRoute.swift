@@ -4,6 +4,8 @@ public struct MessageRoute: Codable, Hashable, Sendable {
     public let prefix: String
     /// The child's key.
     public let child: String
+
+    var description: String { "\(prefix) to \(child)" }
 }
 
 extension [ConfiguredChild] {

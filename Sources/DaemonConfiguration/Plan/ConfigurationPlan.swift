@@ -1,7 +1,6 @@
 /// The steps from one configuration to another.
 ///
-/// A plan is made from two values and does nothing. Children are compared as a whole, so that a property that this code doesn't know counts
-/// as a change that needs a restart.
+/// A plan is made from two values and does nothing. Children are compared key by key, and the declaration of a key says what its change does.
 public struct ConfigurationPlan: Hashable, Sendable {
     /// A difference between the configurations.
     public struct Change: Hashable, Sendable {
@@ -30,15 +29,24 @@ public struct ConfigurationPlan: Hashable, Sendable {
         public var path: String
         /// Whether the child was added, removed or changed.
         public var kind: Kind
-        /// The keys that differ, as they are written in the file, with a period between a key and one inside it.
-        public var keys: [String]
+        /// The keys that differ, with their values; of a child those of its own children are theirs.
+        public var differences: [KeyDifference]
         /// What follows for a running daemon.
         public var effect: Effect
         /// The path of the child because of which this one is restarted if it runs, though its process could go on with what has changed.
         public var cause: String?
 
+        /// The keys that differ: the outermost ones, and those of `worker` and `program` with these before them.
+        public var keys: [String] {
+            differences.reduce(into: []) { keys, difference in
+                let names = difference.key.split(separator: ".")
+                let key = names.prefix(names[0] == "worker" || names[0] == "program" ? 2 : 1).joined(separator: ".")
+                if !keys.contains(key) { keys.append(key) }
+            }
+        }
+
         /// Whether a process that has begun before the change can't go on with it.
-        public var needsRestart: Bool { !ConfigurationPlan.takenOver.isSuperset(of: keys) }
+        public var needsRestart: Bool { differences.contains { $0.effect == .restart } }
 
         /// Whether a process that runs ends with the change, and another one begins.
         public var replacesProcess: Bool { effect == .restart || effect == .start && (needsRestart || cause != nil) }
@@ -67,19 +75,20 @@ public struct ConfigurationPlan: Hashable, Sendable {
 }
 
 extension ConfigurationPlan {
-    /// The keys of a child whose changes supervision takes over, without a restart of its process.
-    fileprivate static let takenOver: Set = [
-        "restart", "shutdown", "restart_limits", "autostart", "after", "requires", "supervision", "logging", "overlap",
-        "worker.spares",
-    ]
-
-    /// Compares what the file says beside its children.
+    /// Compares what the file says beside its children, and which messages the root hands on to them.
     private mutating func compareSettings(_ former: DaemonConfiguration, _ next: DaemonConfiguration) {
-        let keys = Properties.differences(former, next).filter { $0 != "children" }
-        let takenOver = keys.filter { $0 == "supervision" || $0 == "logging" }
-        let others = keys.filter { !takenOver.contains($0) }
-        if !takenOver.isEmpty { changes.append(Change(path: "/", kind: .changed, keys: takenOver, effect: .takeOver)) }
-        if !others.isEmpty { changes.append(Change(path: "/", kind: .changed, keys: others, effect: .nextDaemon)) }
+        var settings = next
+        settings.receives = former.receives
+        var differences = Keys.file.differences(former, settings, Keys.ofFile)
+        if former.receives != next.receives {
+            let (former, next) = (former.receives.map(\.description), next.receives.map(\.description))
+            let show = Value<String>.text("").list("", expected: "").show
+            differences += Keys.ofFile.inside("receives").difference(show(former), show(next))
+        }
+        for (keyEffect, effect) in [(ChangeEffect.live, Change.Effect.takeOver), (.nextDaemon, .nextDaemon)] {
+            let keys = differences.filter { $0.effect == keyEffect }
+            if !keys.isEmpty { changes.append(Change(path: "/", kind: .changed, differences: keys, effect: effect)) }
+        }
     }
 
     private mutating func compare(_ former: [ConfiguredChild], _ next: [ConfiguredChild], under parent: String) {
@@ -98,7 +107,7 @@ extension ConfigurationPlan {
             compare(known, child, at: path, isBeginning: beginning.contains(child.key), cause: causes[child.key])
         }
         for child in former where !after.contains(child.key) {
-            changes.append(Change(path: "\(parent)/\(child.key)", kind: .removed, keys: [], effect: .stop))
+            changes.append(Change(path: "\(parent)/\(child.key)", kind: .removed, differences: [], effect: .stop))
         }
         let formerOrder = SiblingDependencies(of: former).startOrder.filter(after.contains)
         let order = SiblingDependencies(of: next).startOrder.filter { before[$0] != nil }
@@ -107,7 +116,7 @@ extension ConfigurationPlan {
 
     /// A child and, below it, its own children, of which each is added too.
     private mutating func add(_ child: ConfiguredChild, at path: String, isStarted: Bool) {
-        changes.append(Change(path: path, kind: .added, keys: [], effect: isStarted ? .start : .none))
+        changes.append(Change(path: path, kind: .added, differences: [], effect: isStarted ? .start : .none))
         guard case .group(let group) = child.content else { return }
         let children = group.children.withInstances
         let starting = children.startedBySupervisor
@@ -124,32 +133,23 @@ extension ConfigurationPlan {
         isBeginning: Bool,
         cause: String?
     ) {
-        let keys = Self.keys(former, next)
-        var change = Change(path: path, kind: .changed, keys: keys, effect: .takeOver)
+        let differences = Self.differences(former, next)
+        var change = Change(path: path, kind: .changed, differences: differences, effect: .takeOver)
         if isBeginning {
             change.effect = .start
         } else if change.needsRestart || cause != nil {
             change.effect = .restart
         }
         if !change.needsRestart { change.cause = cause }
-        if keys.isEmpty, change.effect == .takeOver { unchanged += 1 } else { changes.append(change) }
+        if differences.isEmpty, change.effect == .takeOver { unchanged += 1 } else { changes.append(change) }
         if case .group(let former) = former.content, case .group(let next) = next.content {
             compare(former.children, next.children, under: path)
         }
     }
 
     /// Returns the keys in which a child differs, without those of its own children, and without `receives`: what it gets is the root's.
-    private static func keys(_ former: ConfiguredChild, _ next: ConfiguredChild) -> [String] {
-        Properties.differences(former, next).flatMap { key -> [String] in
-            if key == "receives" { return [] }
-            guard key == "content" else { return [key] }
-            switch (former.content, next.content) {
-            case (.worker(let former), .worker(let next)): return Properties.differences(former, next).map { "worker.\($0)" }
-            case (.program(let former), .program(let next)): return Properties.differences(former, next).map { "program.\($0)" }
-            case (.group(let former), .group(let next)): return former.supervision == next.supervision ? [] : ["supervision"]
-            case (.worker, _), (.program, _), (.group, _): return [former.content.name, next.content.name]
-            }
-        }
+    private static func differences(_ former: ConfiguredChild, _ next: ConfiguredChild) -> [KeyDifference] {
+        Keys.child.differences(former, next, Keys.ofChild).filter { $0.effect != .nextDaemon }
     }
 
     /// Returns the children that are restarted because one that they require is, with its path.
@@ -158,42 +158,17 @@ extension ConfigurationPlan {
         if dependencies.isEmpty { return [:] }
         var causes: [String: String] = [:]
         for child in next {
-            guard let known = before[child.key], !Self.takenOver.isSuperset(of: Self.keys(known, child)) else { continue }
+            guard let known = before[child.key], Self.differences(known, child).contains(where: { $0.effect == ChangeEffect.restart })
+            else { continue }
             for key in dependencies.requiring(child.key) where before[key] != nil { causes[key] = "\(parent)/\(child.key)" }
         }
         return causes
     }
 }
 
-extension ConfiguredChild.Content {
-    /// The key under which the file has the content.
-    var name: String {
-        switch self {
-        case .worker: "worker"
-        case .program: "program"
-        case .group: "children"
-        }
-    }
-}
-
-/// The stored properties of a value, by the names of the file's keys.
-enum Properties {
-    /// Returns the keys of the properties in which two values of one type differ, in the order of their declaration.
-    static func differences<Value: Hashable>(_ former: Value, _ next: Value) -> [String] {
-        if former == next { return [] }
-        return zip(Mirror(reflecting: former).children, Mirror(reflecting: next).children).compactMap { former, next in
-            // A property without a value isn't hashable on either side.
-            (former.value as? AnyHashable) == (next.value as? AnyHashable) ? nil : key(former.label ?? "")
-        }
-    }
-
-    /// Returns the key of a property, such as `restart_limits` for `restartLimits`.
-    private static func key(_ name: String) -> String {
-        var key = ""
-        for character in name {
-            if character.isUppercase { key += "_" }
-            key += character.lowercased()
-        }
-        return key
+extension DaemonConfiguration {
+    /// Takes over what a running daemon follows; everything else is for the next daemon, and still differs.
+    public mutating func follow(_ next: DaemonConfiguration) {
+        for key in Keys.file.keys where key.description.effect == .live { key.copy(next, &self) }
     }
 }

@@ -17,10 +17,9 @@ extension ConfigurationReader {
         return path
     }
 
-    /// Reads the path of a file of the cluster, and reports one that the daemon wouldn't use.
-    mutating func path(_ node: YAMLNode?, of file: ClusterFile, _ name: String, expected: String) -> String? {
-        guard let node, let path = path(node, name, expected: expected) else { return nil }
-        guard let files else { return path }
+    /// Reports a file of the cluster that the daemon wouldn't use.
+    mutating func check(_ node: YAMLNode, path: String, of file: ClusterFile, expected: String) {
+        guard let files else { return }
         do throws(RegularFile.Failure) {
             let (mode, _) = try files.look(at: path)
             if mode & S_IFMT != S_IFREG {
@@ -31,7 +30,14 @@ extension ConfigurationReader {
         } catch {
             report(at: node.mark, "the file `\(path)` can't be used: \(reason(error, path)); expected \(expected)")
         }
-        return path
+    }
+
+    mutating func checkEnvironmentFile(_ path: String, at node: YAMLNode) {
+        do throws(ProcessError) {
+            _ = try EnvironmentFile.load([path], within: .seconds(5))
+        } catch {
+            report(at: node.mark, error.message)
+        }
     }
 
     mutating func checkDirectory(_ path: String, at node: YAMLNode) {

@@ -1,80 +1,55 @@
 extension ConfigurationReader {
-    /// A name in `after` or `requires`, and its place in the file.
-    struct SiblingName {
-        let name: String
-        /// The key in whose list the name stands.
-        let list: String
-        let mark: Mark
-    }
-
-    /// The children of one supervisor, as far as they have been read.
-    struct Siblings {
-        private(set) var children: [ConfiguredChild] = []
-        /// The names that each child's lists have, by the child's key.
-        fileprivate private(set) var names: [(key: String, names: [SiblingName])] = []
-        /// The lines at which keys are taken, those of instances included.
-        fileprivate var lines: [String: Int] = [:]
-        /// The lines at which beginnings of messages' names are taken.
-        var receivers: [String: Int] = [:]
-        /// The keys as they are written.
-        fileprivate var keys: [String] = []
-        /// Whether every child's key could be read.
-        var isComplete = true
-
-        mutating func add(_ child: ConfiguredChild, _ names: [SiblingName]) {
-            children.append(child)
-            if !names.isEmpty { self.names.append((child.key, names)) }
+    /// Reports keys that are taken, beginnings of messages' names that two children have, names that no sibling has, and children that are
+    /// started after one another in a circle.
+    ///
+    /// - Parameter isComplete: Whether every child's key could be read.
+    mutating func checkSiblings(_ siblings: [(child: ConfiguredChild, fields: Fields)], isComplete: Bool) {
+        var (keys, receivers): ([String: Int], [String: Int]) = ([:], [:])
+        for (child, fields) in siblings {
+            if let node = fields["key"], !child.key.isEmpty {
+                let taken = [child.key] + (child.instances == nil ? [] : child.instanceKeys)
+                // All are taken; the first one that was is enough to say.
+                let former = taken.compactMap { key in keys.updateValue(node.mark.line, forKey: key).map { (key, $0) } }
+                if let (key, line) = former.first {
+                    report(at: node.mark, "the key `\(key)` is taken by the child at line \(line); expected each child to have its own")
+                }
+            }
+            for node in fields["receives"]?.elements ?? [] {
+                guard let prefix = node.text, child.receives.contains(prefix) else { continue }
+                guard let line = receivers.updateValue(node.mark.line, forKey: prefix) else { continue }
+                report(at: node.mark, "`receives` has `\(prefix)`, as it does at line \(line); expected each beginning once in the file")
+            }
         }
-    }
-
-    /// Takes a child's key, and those of its instances; reports one that is taken.
-    mutating func register(_ key: String, _ node: YAMLNode, _ instances: Int?, _ siblings: inout Siblings) {
-        siblings.keys.append(key)
-        let line = node.mark.line
-        var taken = instances.map { count in (0..<count).map { "\(key)-\($0 + 1)" } } ?? []
-        taken.insert(key, at: 0)
-        for taken in taken {
-            guard let first = siblings.lines.updateValue(line, forKey: taken) else { continue }
-            report(at: node.mark, "the key `\(taken)` is taken by the child at line \(first); expected each child to have its own")
-            break
-        }
-    }
-
-    /// Reads a list of siblings' keys.
-    mutating func names(_ fields: Fields, _ list: String) -> [SiblingName] {
-        guard let node = fields[list] else { return [] }
-        let expected = "a list of siblings' keys, such as [database]"
-        guard let nodes = self.list(node, "`\(list)`", expected: expected) else { return [] }
-        return nodes.compactMap { node in
-            text(node, "a name in `\(list)`", expected: "a sibling's key").map { SiblingName(name: $0, list: list, mark: node.mark) }
-        }
-    }
-
-    /// Reports names that no sibling has, and children that are started after one another in a circle.
-    mutating func checkDependencies(of siblings: Siblings) {
         // A name may be that of a child whose key couldn't be read.
-        guard siblings.isComplete, !siblings.names.isEmpty else { return }
-        let known = Set(siblings.keys)
-        for (key, names) in siblings.names {
-            for name in names where !known.contains(name.name) {
-                let others = siblings.keys.filter { $0 != key }
-                let hint = others.isEmpty ? "it has no sibling" : Spelling.hint(for: name.name, among: Array(others.prefix(20)))
-                report(at: name.mark, "`\(name.list)` of `\(key)` names `\(name.name)`, which is the key of no sibling; \(hint)")
+        if isComplete { checkDependencies(siblings) }
+    }
+
+    private mutating func checkDependencies(_ siblings: [(child: ConfiguredChild, fields: Fields)]) {
+        let keys = siblings.map(\.child.key)
+        let known = Set(keys)
+        let placed = Set(siblings.filter { $0.child.placement != nil }.map(\.child.key))
+        var marks: [String: [String: Mark]] = [:]
+        for (child, fields) in siblings {
+            for list in ["after", "requires"] {
+                for node in fields[list]?.elements ?? [] {
+                    guard let name = node.text, (child.after + child.requires).contains(name) else { continue }
+                    if marks[child.key]?[name] == nil { marks[child.key, default: [:]][name] = node.mark }
+                    if !known.contains(name) {
+                        let others = keys.filter { $0 != child.key }
+                        let hint = others.isEmpty ? "it has no sibling" : Spelling.hint(for: name, among: Array(others.prefix(20)))
+                        report(at: node.mark, "`\(list)` of `\(child.key)` names `\(name)`, which is the key of no sibling; \(hint)")
+                    }
+                    if placed.contains(child.key) || placed.contains(name) {
+                        let names = "`\(list)` of `\(child.key)` names `\(name)`, and one of them has `placement`"
+                        report(at: node.mark, "\(names); expected no order with what other nodes may run")
+                    }
+                }
             }
         }
-        let placed = Set(siblings.children.filter { $0.placement != nil }.map(\.key))
-        for (key, names) in siblings.names {
-            for name in names where placed.contains(key) || placed.contains(name.name) {
-                report(
-                    at: name.mark,
-                    "`\(name.list)` of `\(key)` names `\(name.name)`, and one of them has `placement`; expected no order with what other nodes may run"
-                )
-            }
+        guard !marks.isEmpty, let cycle = SiblingDependencies(of: siblings.map(\.child)).cycle, let mark = marks[cycle[0]]?[cycle[1]] else {
+            return
         }
-        guard let cycle = SiblingDependencies(of: siblings.children).cycle,
-            let place = siblings.names.filter({ $0.key == cycle[0] }).flatMap(\.names).first(where: { $0.name == cycle[1] })?.mark
-        else { return }
         let circle = cycle.map { "`\($0)`" }.joined(separator: " after ")
-        report(at: place, "children would be started after one another in a circle: \(circle); expected an order in which they can start")
+        report(at: mark, "children would be started after one another in a circle: \(circle); expected an order in which they can start")
     }
 }

@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import Processes
+import Supervision
 
 /// A reader of typed values from YAML nodes that collects their problems.
 ///
@@ -11,6 +12,17 @@ struct ConfigurationReader {
     /// What looks at the named files; nil: nothing does.
     let files: FileLooks?
     private(set) var problems: [ConfigurationError.Problem] = []
+    var scope = Scope()
+
+    /// What the mappings around the one that is read mean for its defaults and bounds.
+    struct Scope {
+        /// The supervision of the children, which has the defaults of their limits.
+        var supervision = SupervisionPolicy()
+        /// The logging of the file, which has the defaults of the children's.
+        var logging = LoggingConfiguration()
+        /// The length of the supervisor's path, in bytes.
+        var pathLength = 0
+    }
 
     init(file: String, checksFiles: Bool = false) {
         self.file = file
@@ -30,9 +42,10 @@ struct ConfigurationReader {
     }
 
     /// Reads a mapping whose keys are all in `keys`; `name` is its name in messages.
-    mutating func fields(_ node: YAMLNode, _ name: String, keys: [String]) -> Fields? {
+    mutating func fields(_ node: YAMLNode, _ name: String, _ keys: [KeyDescription]) -> Fields? {
         guard case .mapping(let pairs) = node.content else {
-            report(at: node.mark, "\(name) is \(node.summary); expected a mapping with \(Self.list(keys))")
+            let names = keys.prefix(6).map { "`\($0.name)`" }.joined(separator: ", ") + (keys.count > 6 ? " or others" : "")
+            report(at: node.mark, "\(name) is \(node.summary); expected a mapping with \(names)")
             return nil
         }
         var fields = Fields(mark: node.mark, name: name)
@@ -41,30 +54,18 @@ struct ConfigurationReader {
                 report(at: keyNode.mark, "a key of \(name) is \(keyNode.summary); expected a name")
                 continue
             }
-            if keys.contains(key) {
+            if keys.contains(where: { $0.name == key }) {
                 fields.values[key] = value
             } else if key == "<<" {
                 // `checkTree` has reported it, and the keys that it would have merged are unknown.
-                fields.excused.formUnion(keys)
+                fields.excused.formUnion(keys.map(\.name))
             } else {
-                report(at: keyNode.mark, "unknown key `\(key)` in \(name); \(Spelling.hint(for: key, among: keys))")
-                if let suggestion = Spelling.suggestion(for: key, among: keys) { fields.excused.insert(suggestion) }
+                let suggestion = Spelling.suggestion(for: key, among: keys)
+                report(at: keyNode.mark, "unknown key `\(key)` in \(name); \(Spelling.hint(suggestion, among: keys.map(\.name)))")
+                if let suggestion { fields.excused.insert(suggestion) }
             }
         }
         return fields
-    }
-
-    /// Returns the first keys of a mapping, for a message.
-    private static func list(_ keys: [String]) -> String {
-        keys.prefix(6).map { "`\($0)`" }.joined(separator: ", ") + (keys.count > 6 ? " or others" : "")
-    }
-
-    /// Returns the node of a required key.
-    mutating func required(_ key: String, of fields: Fields, expected: String) -> YAMLNode? {
-        if let node = fields[key] { return node }
-        guard !fields.excused.contains(key) else { return nil }
-        report(at: fields.mark, "\(fields.name) has no `\(key)`; expected \(expected)")
-        return nil
     }
 
     mutating func list(_ node: YAMLNode, _ name: String, expected: String) -> [YAMLNode]? {
@@ -135,6 +136,36 @@ struct ConfigurationReader {
         if let number, range.contains(number) { return number }
         report(at: node.mark, "\(name) is \(node.summary); expected a number from \(range.lowerBound) to \(range.upperBound)")
         return nil
+    }
+
+    mutating func truth(_ node: YAMLNode, _ name: String) -> Bool? {
+        if case .bool(let value)? = node.plain { return value }
+        report(at: node.mark, "\(name) is \(node.summary); expected true or false")
+        return nil
+    }
+
+    /// Reads a number of bytes: `65536`, or a number with a unit, `64KiB`, `512MiB`, `2GiB`.
+    mutating func size(_ node: YAMLNode, _ name: String, or alternatives: String = "") -> Int? {
+        let expected = "a number of bytes, or a whole number and a unit, such as 64KiB, 512MiB or 2GiB\(alternatives)"
+        if case .integer(let count)? = node.plain, count >= 0 { return Int(count) }
+        let text = node.text ?? ""
+        let digits = text.prefix { ("0"..."9").contains($0) }
+        let shift = ["KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40][String(text.dropFirst(digits.count))]
+        if let shift, let count = Int(digits), count <= Int.max >> shift { return count << shift }
+        report(at: node.mark, "\(name) is \(node.summary); expected \(expected)")
+        return nil
+    }
+
+    mutating func command(_ node: YAMLNode, _ name: String, expected: String) -> [String]? {
+        guard let nodes = list(node, name, expected: expected) else { return nil }
+        guard let program = nodes.first else {
+            report(at: node.mark, "\(name) is an empty list; expected \(expected)")
+            return nil
+        }
+        let first = path(program, "the program of \(name)", expected: "its name or path")
+        let arguments = nodes.dropFirst().map { verbatim($0, "an argument of \(name)") }
+        guard let first, !arguments.contains(nil) else { return nil }
+        return [first] + arguments.compactMap(\.self)
     }
 
     mutating func choice<Choice: RawRepresentable & CaseIterable>(_ node: YAMLNode, _ name: String) -> Choice?

@@ -9,9 +9,20 @@ enum Spelling {
         return best.candidate
     }
 
+    /// Returns the key that is meant by the name that another program has for the same, or by a similar one.
+    static func suggestion(for word: String, among keys: [KeyDescription]) -> String? {
+        let other = normalised(word)
+        return keys.first { $0.others.contains { normalised($0) == other } }?.name ?? suggestion(for: word, among: keys.map(\.name))
+    }
+
     /// Returns `did you mean …?`, or the list of all candidates.
     static func hint(for word: String, among candidates: [String]) -> String {
-        if let suggestion = suggestion(for: word, among: candidates) { return "did you mean `\(suggestion)`?" }
+        hint(suggestion(for: word, among: candidates), among: candidates)
+    }
+
+    /// Returns `did you mean …?` of a suggestion, or the list of all candidates.
+    static func hint(_ suggestion: String?, among candidates: [String]) -> String {
+        if let suggestion { return "did you mean `\(suggestion)`?" }
         return "expected one of \(candidates.map { "`\($0)`" }.joined(separator: ", "))"
     }
 

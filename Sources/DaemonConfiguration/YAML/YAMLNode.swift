@@ -32,6 +32,17 @@ struct YAMLNode {
         if case .scalar(let text, _) = content { text } else { nil }
     }
 
+    /// The elements of a list; nil for anything else.
+    var elements: [YAMLNode]? {
+        if case .sequence(let elements) = content { elements } else { nil }
+    }
+
+    /// The value of a mapping's key.
+    subscript(key: String) -> YAMLNode? {
+        guard case .mapping(let pairs) = content else { return nil }
+        return pairs.first { $0.key.text == key }?.value
+    }
+
     /// The value of a plain scalar; nil for quoted and block scalars, which are texts, and for lists and mappings.
     var plain: PlainScalar? {
         guard case .scalar(let text, isPlain: true) = content, tag != "tag:yaml.org,2002:str" else { return nil }

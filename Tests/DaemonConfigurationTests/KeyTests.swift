@@ -1,0 +1,188 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import WireProtocol
+
+@testable import DaemonConfiguration
+
+/// Tests of every declared key, by the declarations.
+@Suite("The keys of the configuration file")
+struct KeyTests {
+    /// A file that has each mapping.
+    private static let base: JSONValue = [
+        "children": [
+            [
+                "key": "w", "restart_limits": ["backoff": [:]], "shutdown": ["draining": "9s"],
+                "worker": [
+                    "executable": "w", "coordinator": "W", "recycle": ["after": "1h"], "limits": limits,
+                ],
+            ],
+            [
+                "key": "p", "logging": ["file": "p.log"],
+                "program": [
+                    "command": ["cat"], "recycle": ["after": "1h"], "limits": limits, "ready": ["command": ["true"]], "health": ["tcp": 1],
+                    "sockets": [["name": "a", "listen": "/a"]],
+                ],
+            ],
+            ["key": "g", "supervision": ["backoff": [:]], "children": []],
+            ["key": "c", "worker": ["executable": "w", "coordinator": "W"], "placement": [:]],
+        ],
+        "supervision": ["backoff": [:]],
+        "operators": ["group": "staff"],
+        "logging": [:],
+        "observability": ["traces": ["file": "t"], "metrics": ["file": "m"]],
+        "cluster": [
+            "name": "c", "directory": "/c", "user": "u", "password_file": "/p", "listen": "[::1]:7400", "token_file": "/t", "tls": security,
+            "link_tls": security,
+        ],
+    ]
+    private static let former = parse(base)
+    private static let security: JSONValue = ["authority": "/a", "certificate": "/b", "key": "/k"]
+    private static let limits: JSONValue = .object(
+        Dictionary(uniqueKeysWithValues: Keys.limits.keys.map { ($0.description.name, ["soft": 7, "hard": 9]) })
+    )
+
+    /// Values of all forms, of which each key takes one.
+    private static let samples: [JSONValue] = [
+        true, false, "7s", 8, 700, 0.25, "64KiB", "64", "seven", "/seven", ["seven"], ["Seven."], "seven:7", "/seven:7", "http://seven",
+        "http://localhost:7/", ["https://seven"], [8], ["seven": "7"], ["g"], "infinity", "none", "notify", "QUIT", ["group": "seven"],
+        [["name": "b", "listen": "/b"]], ["tcp": 7], ["weight": 3], ["file": "/seven"], ["executable": "v", "coordinator": "V"],
+        ["metrics": [:]], ["intensity": 8], ["minimum": "1ms"], ["keep": 8], ["name": "d", "directory": "/d"], ["authority": "/seven"],
+        ["authority": "/seven", "certificate": "/b", "key": "/k"], ["command": ["seven"]], ["core": 7], ["after": "7s"],
+    ]
+
+    /// Returns the samples that may have the form of a JSON schema.
+    private static func samples(_ schema: JSONValue) -> [JSONValue] {
+        guard case .object(let members) = schema else { return samples }
+        if case .array(let names)? = members["enum"] { return names }
+        let type: JSONValue? = members["$ref"] == nil ? members["type"] : "object"
+        return samples.filter { sample in
+            switch (type, sample) {
+            case ("boolean"?, .bool), ("integer"?, .integer), ("number"?, .number), ("number"?, .integer): true
+            case ("string"?, .string), ("array"?, .array), ("object"?, .object): true
+            case (.string?, _): false
+            default: true
+            }
+        }
+    }
+
+    private static func parse(_ file: JSONValue) -> DaemonConfiguration? {
+        guard let text = try? JSONEncoder().encode(file) else { return nil }
+        return try? DaemonConfiguration.parse(text: String(decoding: text, as: UTF8.self), file: "f")
+    }
+
+    /// Returns files in which a key has a value, and those that exclude it aren't there: one for each place of its mapping.
+    private static func files(with value: JSONValue, at place: SchemaDocuments.Place) -> [JSONValue] {
+        var excluded: Set<String> = []
+        for case .one(let keys) in place.rules where keys.contains(place.path[place.path.count - 1]) { excluded.formUnion(keys) }
+        for case .oneAtMost(let keys) in place.rules where keys.contains(place.path[place.path.count - 1]) { excluded.formUnion(keys) }
+        return base.setting(value, at: place.path[...], without: excluded)
+    }
+
+    /// Keys that take none of the samples in the file above.
+    private static let others: Set<String> = [
+        // The whole lists; and what is for workers, or has to be beside another key.
+        "children", "children.children", "children.program.recycle.messages",
+    ]
+
+    @Test(
+        "Each key is read, compared and suggested, and a change of it does what is declared",
+        arguments: SchemaDocuments.places.map(\.path)
+    )
+    func each(path: [String]) throws {
+        let place = try #require(SchemaDocuments.places.first { $0.path == path })
+        let former = try #require(Self.former)
+        let name = path.joined(separator: ".")
+        #expect(!place.key.documentation.isEmpty)
+        if Self.others.contains(name) { return }
+        let samples = Self.samples(place.key.schema).lazy
+        let next = samples.flatMap { Self.files(with: $0, at: place) }.compactMap(Self.parse).first { $0 != former }
+        guard let next else { return #expect(Bool(false), "no sample makes a difference") }
+        let key = path.first == "children" && path.count > 1 ? Array(path.dropFirst()) : path
+        let differences = ConfigurationPlan(from: former, to: next).changes.flatMap(\.differences)
+        // The key of a child is its place in the tree; a mapping differs in its keys.
+        if key != ["key"], key != ["instances"] {
+            let found = differences.filter {
+                ($0.key + ".").hasPrefix(key.joined(separator: ".") + ".")
+                    || key.starts(with: $0.key.split(separator: ".").map(String.init))
+            }
+            #expect(!found.isEmpty, "\(differences)")
+            for difference in found where difference.key == key.joined(separator: ".") { #expect(difference.effect == place.effect) }
+        }
+        // A default that is a value changes nothing when it's written out, unless the runtime has it.
+        if let literal = place.fallback.wholeMatch(of: /`([^`]+)`/)?.1, name != "children.program.start_timeout" {
+            let written = Self.files(with: SchemaDocuments.value(String(literal)), at: place).lazy.compactMap(Self.parse)
+            #expect(written.contains(former), "\(literal)")
+        }
+    }
+
+    @Test("The names that other programs have lead to the key, and none of them is a key's")
+    func names() {
+        for table in Keys.tables {
+            let keys = table.rows.map(\.key)
+            let others = keys.flatMap(\.others)
+            #expect(Set(others).isDisjoint(with: keys.map(\.name)) && Set(others).count == others.count, "\(table.name): \(others)")
+            for key in keys {
+                for other in key.others { #expect(Spelling.suggestion(for: other, among: keys) == key.name) }
+            }
+        }
+    }
+
+    @Test("A property that no key has makes a difference too")
+    func withoutKey() {
+        struct Pair: Hashable {
+            var known = 0
+            var unknown = 0
+        }
+        let table = Table("pair", Pair()) { Key("known", .integer(0...9), \.known).says("A number.") }
+        #expect(table.differences(Pair(), Pair(known: 1), Keys.ofChild).map(\.key) == ["known"])
+        #expect(table.differences(Pair(), Pair(unknown: 1), Keys.ofChild).map(\.effect) == [.restart])
+        #expect(table.differences(Pair(), Pair(), Keys.ofChild) == [])
+    }
+
+    @Test("No value of a secret is in a difference")
+    func secrets() {
+        let former = DaemonConfiguration(children: [])
+        var next = former
+        let worker = ConfiguredWorker(
+            executable: "/w",
+            coordinator: "W",
+            configuration: ["password": "tell"],
+            environment: ["TOKEN": "tell"]
+        )
+        let children = [worker, ConfiguredWorker(executable: "/w", coordinator: "W", environment: ["TOKEN": "told", "A": "tell"])].map {
+            ConfiguredChild(key: "a", content: .worker($0))
+        }
+        var differences: [KeyDifference] = []
+        for (before, after) in [(0, 1), (1, 0)] {
+            next.children = [children[after]]
+            var former = former
+            former.children = [children[before]]
+            differences += ConfigurationPlan(from: former, to: next).changes.flatMap(\.differences)
+        }
+        let keys = ["worker.configuration", "worker.environment.A", "worker.environment.TOKEN"]
+        #expect(differences.map(\.key) == keys + keys)
+        #expect(!differences.contains { "\($0)".contains("tell") || "\($0)".contains("told") })
+    }
+}
+
+extension JSONValue {
+    /// Returns the value with another one at a path of keys, once for each element of a list on the way.
+    fileprivate func setting(_ value: JSONValue, at keys: ArraySlice<String>, without others: Set<String>) -> [JSONValue] {
+        guard let key = keys.first else { return [value] }
+        switch self {
+        case .object(let members):
+            let rest = keys.dropFirst()
+            if rest.isEmpty { return [.object(members.filter { !others.contains($0.key) }.merging([key: value]) { $1 })] }
+            guard let member = members[key] else { return [] }
+            return member.setting(value, at: rest, without: others).map { .object(members.merging([key: $0]) { $1 }) }
+        case .array(let elements):
+            return elements.indices.flatMap { place in
+                elements[place].setting(value, at: keys, without: others).map { changed in
+                    .array(elements.indices.map { $0 == place ? changed : elements[$0] })
+                }
+            }
+        default: return []
+        }
+    }
+}

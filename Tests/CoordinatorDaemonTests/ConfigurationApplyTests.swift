@@ -23,9 +23,14 @@ struct ConfigurationApplyTests {
         """
     private static let plan = """
         ~ /: orphan_grace (with an upgrade or the next start of the daemon)
+            orphan_grace: 10s → 1s
         + /new
         ~ /other: program.command (restart)
+            program.command: [sleep, 1000] → [sleep, 1002]
         ~ /limited: restart, shutdown, restart_limits (no restart)
+            restart: permanent → temporary
+            shutdown: 5s → 1s
+            restart_limits: none → { intensity: 1 }
         - /old
 
         """

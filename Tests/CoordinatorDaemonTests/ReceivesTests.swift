@@ -196,10 +196,10 @@ struct ReceivesTests {
             }
             try daemon.rewrite(moved)
             let applied = try await daemon.control("config", "apply")
-            #expect(applied == .init(exitCode: 0, output: "\(line)+ /new\n1 started, 4 unchanged\n"))
+            #expect(applied.exitCode == 0 && applied.output.withoutValues == "\(line)+ /new\n1 started, 4 unchanged\n")
             try await daemon.expect("as before", of: ["echo": ["_0": "as before"]])
             #expect(try await echoes(at: "/app") == 1)
-            #expect(try await daemon.control("config", "diff").output == "\(line)5 unchanged\n")
+            #expect(try await daemon.control("config", "diff").output.withoutValues == "\(line)5 unchanged\n")
             for path in ["/other", "/other/deep"] {
                 try await daemon.expect("unhandled: ", of: ["unhandled": [:]], at: path)
             }
@@ -212,7 +212,7 @@ struct ReceivesTests {
 
             // A name that no one has received so far is known to all workers, however deep.
             try daemon.rewrite(moved.replacing("[Fixture.Echo]", with: "[Fixture.Echo, Fixture.NobodyAnswersThis]"))
-            #expect(try await daemon.control("config", "apply").output == "\(line)5 unchanged\n")
+            #expect(try await daemon.control("config", "apply").output.withoutValues == "\(line)5 unchanged\n")
             #expect(try await daemon.control("upgrade").exitCode == 0)
             for path in ["/other", "/group/inner", "/other/deep"] {
                 try await daemon.eventually("\(path) knows") {
@@ -267,4 +267,9 @@ extension RunningDaemon {
         guard case .array(let numbers)? = answer["reply"] else { return [] }
         return numbers.compactMap { if case .integer(let number) = $0 { Int(number) } else { nil } }
     }
+}
+
+extension String {
+    /// The lines that aren't indented.
+    fileprivate var withoutValues: String { split(separator: "\n").filter { !$0.hasPrefix(" ") }.map { "\($0)\n" }.joined() }
 }

@@ -1,5 +1,18 @@
 /// The differences between the configuration of a running daemon and a file, and what became of them.
 public struct ConfigurationChanges: Codable, Hashable, Sendable {
+    /// A key that has another value.
+    public struct Value: Codable, Hashable, Sendable {
+        /// The key, after those of the mappings around it, with a period between two.
+        public var key: String
+        /// The former value, in which secrets are hidden; nil: there was none.
+        public var from: String?
+        /// The value that follows; nil: there is none.
+        public var to: String?
+
+        /// Creates a key's values.
+        public init(key: String, from: String?, to: String?) { (self.key, self.from, self.to) = (key, from, to) }
+    }
+
     /// One difference.
     public struct Change: Codable, Hashable, Sendable {
         /// The path of the child; `/` for the file's own settings.
@@ -8,6 +21,8 @@ public struct ConfigurationChanges: Codable, Hashable, Sendable {
         public var kind: String
         /// The keys that differ, as they are written in the file, with a period between a key and one inside it.
         public var keys: [String]
+        /// The values of the keys that differ, and of those inside them; nil: there are none, or the daemon doesn't tell them.
+        public var values: [Value]?
         /// What follows: `start`, `stop`, `restart`, `takeOver` (the child's process goes on), `none` (a child that is added and has
         /// `autostart: false`), or `nextDaemon` (the next daemon begins with the change, also that of an upgrade).
         public var effect: String
@@ -17,10 +32,19 @@ public struct ConfigurationChanges: Codable, Hashable, Sendable {
         public var error: String?
 
         /// Creates a difference.
-        public init(path: String, kind: String, keys: [String] = [], effect: String, cause: String? = nil, error: String? = nil) {
+        public init(
+            path: String,
+            kind: String,
+            keys: [String] = [],
+            values: [Value]? = nil,
+            effect: String,
+            cause: String? = nil,
+            error: String? = nil
+        ) {
             self.path = path
             self.kind = kind
             self.keys = keys
+            self.values = values
             self.effect = effect
             self.cause = cause
             self.error = error

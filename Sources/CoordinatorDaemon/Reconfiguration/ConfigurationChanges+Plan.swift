@@ -12,6 +12,8 @@ extension ConfigurationChanges {
                     path: change.path,
                     kind: change.kind.rawValue,
                     keys: change.keys,
+                    values: change.differences.isEmpty
+                        ? nil : change.differences.map { Value(key: $0.key, from: $0.former, to: $0.next) },
                     effect: change.effect.rawValue,
                     cause: change.cause,
                     error: failures?[change.path]
@@ -20,5 +22,13 @@ extension ConfigurationChanges {
             reordered: plan.reordered,
             unchanged: plan.unchanged
         )
+    }
+
+    /// Returns the differences as a requester may know them: without values, unless the daemon's file is that one's.
+    func told(to requester: Requester?) -> ConfigurationChanges {
+        guard requester?.foreignAccount != nil else { return self }
+        var told = self
+        for index in told.changes.indices { told.changes[index].values = nil }
+        return told
     }
 }

@@ -59,7 +59,7 @@ final class ConfigurationKeeper: Sendable {
     ///   - requester: The one who has named the file; nil: the daemon itself.
     func plan(_ file: String?, for requester: Requester?) async throws(ControlError) -> ConfigurationChanges {
         let (next, _) = try await read(file, for: requester, to: "compare")
-        return ConfigurationChanges(ConfigurationPlan(from: configuration, to: next), file: file ?? self.file)
+        return ConfigurationChanges(ConfigurationPlan(from: configuration, to: next), file: file ?? self.file).told(to: requester)
     }
 
     /// Follows a file: starts, stops and changes the children whose description differs, and leaves all others alone.
@@ -73,7 +73,7 @@ final class ConfigurationKeeper: Sendable {
             await self.cluster?.renew()
             // Read in the turn: of two files that are applied one after the other, the second is what holds.
             let (next, text) = try await self.read(file, for: requester, to: "apply")
-            return await self.follow(next, text, file: file ?? self.file)
+            return await self.follow(next, text, file: file ?? self.file).told(to: requester)
         }
     }
 

@@ -1,9 +1,10 @@
 import Control
 
 extension ConfigurationChanges {
-    /// The differences as lines that begin with `+`, `-` or `~`, and a line that counts them.
+    /// The differences as lines that begin with `+`, `-` or `~`, each with the values of its keys below it, and a line that counts them.
     var text: String {
-        let lines = changes.map(\.line) + reordered.map { "~ \(TextLayout.printable($0)): the order of its children" }
+        let lines =
+            changes.flatMap { [$0.line] + $0.valueLines } + reordered.map { "~ \(TextLayout.printable($0)): the order of its children" }
         if lines.isEmpty { return "nothing to change: \(children(unchanged))\n" }
         return lines.map { $0 + "\n" }.joined() + summary + "\n"
     }
@@ -27,6 +28,14 @@ extension ConfigurationChanges.Change {
         let sign = ["added": "+", "removed": "-"][kind] ?? "~"
         let keys = keys.isEmpty ? "" : ": " + keys.joined(separator: ", ")
         return TextLayout.printable("\(sign) \(path)\(keys)\(note)") + (error.map { ": \(TextLayout.printable("failed: \($0)"))" } ?? "")
+    }
+
+    /// The keys with their former values and those that follow, a line each.
+    fileprivate var valueLines: [String] {
+        (values ?? []).map { value in
+            let change = value.from == value.to ? "another value" : "\(value.from ?? "none") → \(value.to ?? "none")"
+            return "    " + TextLayout.printable("\(value.key): \(change)")
+        }
     }
 
     private var note: String {

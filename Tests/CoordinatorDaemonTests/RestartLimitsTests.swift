@@ -56,6 +56,23 @@ struct RestartLimitsTests {
             #expect(node.incarnation == 6)
         }
     }
+
+    @Test(
+        "A worker of the file has its limit of memory: with too little it isn't started, and the reason says how much it needs",
+        .disabled(if: Sanitizer.isOn, "the sanitizer's own memory is many times the limit")
+    )
+    func memoryLimit() async throws {
+        let tree = "children: [{ key: app, worker: { executable: FIXTURE, coordinator: RootCoordinator, memory_limit: 1MiB } }]"
+        try await RunningDaemon.with(tree) { daemon in
+            try await daemon.eventually("the start is refused") {
+                try await daemon.node("/app").lastExit?.contains("more than its memoryLimit of 1048576") == true
+            }
+            try daemon.rewrite(tree.replacing("1MiB", with: "4GiB"))
+            let applied = try await daemon.control("config", "apply")
+            #expect(applied.output.hasPrefix("~ /app: worker.memory_limit (restart)\n    worker.memory_limit: 1MiB → 4GiB\n"), "\(applied)")
+            try await daemon.eventually("it's started") { try await daemon.node("/app").state == "active" }
+        }
+    }
 }
 
 extension RunningDaemon {

@@ -137,6 +137,7 @@ extension ConfiguredSupervisor {
                 hang: worker.hang == .restart ? .restart : .report,
                 spares: worker.spares,
                 recycling: Recycling(worker.process.recycling),
+                memoryLimit: worker.memoryLimit,
                 overlaps: child.overlap,
                 configuration: worker.configuration ?? [:],
                 restart: child.restart,

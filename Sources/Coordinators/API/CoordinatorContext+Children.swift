@@ -135,6 +135,8 @@ extension CoordinatorContext {
     ///   - hang: The response to an executor of the worker that runs nothing any more; it's reported by default.
     ///   - spares: The number of processes that are kept started and waiting for a life; none by default.
     ///   - recycling: The rules for replacing the process by a fresh one without a failure; none by default.
+    ///   - memoryLimit: The bytes of memory (resident set) above which the process is killed; unlimited by default. See
+    ///     ``Placement/worker(spares:recycling:memoryLimit:dataLimit:hang:overlaps:)``.
     ///   - overlaps: Whether a replacement starts the next life before the present one ends; see
     ///     ``Placement/worker(spares:recycling:memoryLimit:dataLimit:hang:overlaps:)``.
     ///   - configuration: The fields that differ from the type's defaults.
@@ -160,6 +162,7 @@ extension CoordinatorContext {
         hang: HangResponse = .report,
         spares: Int = 0,
         recycling: Recycling = Recycling(),
+        memoryLimit: Int? = nil,
         overlaps: Bool = false,
         configuration: JSONValue = [:],
         restart: RestartType = .permanent,
@@ -179,10 +182,12 @@ extension CoordinatorContext {
             attributes: attributes,
             fence: fence
         )
+        var plan = WorkerPlan(spares: max(spares, 0), recycling: recycling, hang: hang, overlaps: overlaps)
+        plan.memoryLimit = memoryLimit
         let place: CoordinatorDefinition.Place =
             node.runtime.options.runsInOneProcess && executable == nil
             ? .inProcess(try node.runtime.registry.type(named: typeName))
-            : .worker(typeName: typeName, program, WorkerPlan(spares: max(spares, 0), recycling: recycling, hang: hang, overlaps: overlaps))
+            : .worker(typeName: typeName, program, plan)
         let kind = ChildDefinition.Kind.coordinator(CoordinatorDefinition(configuration: .json(configuration), place: place))
         return try await start(kind, key, restart, shutdown, restartLimits, retriesFirstStart, ifPresent)
     }

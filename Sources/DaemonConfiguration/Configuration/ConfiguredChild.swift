@@ -127,6 +127,9 @@ public struct ConfiguredWorker: Codable, Hashable, Sendable {
     /// The number of processes that are kept started and waiting, so that the life after a failure takes one instead of spawning.
     public var spares: Int
 
+    /// The bytes of memory (resident set) above which the process is killed; nil means any number.
+    public var memoryLimit: Int?
+
     /// What the process has around it.
     public var process: ProcessSettings
 
@@ -139,6 +142,7 @@ public struct ConfiguredWorker: Codable, Hashable, Sendable {
         directory: String? = nil,
         hang: HangResponse = .report,
         spares: Int = 0,
+        memoryLimit: Int? = nil,
         process: ProcessSettings = ProcessSettings()
     ) {
         self.executable = executable
@@ -148,6 +152,7 @@ public struct ConfiguredWorker: Codable, Hashable, Sendable {
         self.directory = directory
         self.hang = hang
         self.spares = spares
+        self.memoryLimit = memoryLimit
         self.process = process
     }
 }

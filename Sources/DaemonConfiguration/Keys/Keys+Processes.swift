@@ -34,6 +34,13 @@ extension Keys {
             user:
                 "The user as whom the worker runs, as for a program. Its link is accepted from that user alone, at a socket that belongs to it; the runtime directory then lets others pass, who can't list it. An upgrade and the next daemon keep such a worker as any other. Workers below it have their sockets in a directory of that user."
         )
+        Key("memory_limit", .size, \.memoryLimit, default: "any").or("memory", "memory_max", "max_memory", "max_memory_restart")
+            .says(
+                """
+                The memory (resident set, measured each second) above which the process is killed and its asks fail; the restart counts \
+                against no limit. A coordinator that is above it when it's ready isn't started. `recycle` replaces a process in order.
+                """
+            )
         Key("spares", .integer(0...100), \.spares, effect: .live)
             .says(
                 """

@@ -1,0 +1,72 @@
+import Processes
+import TestSupport
+import Testing
+import WireProtocol
+
+@testable import Control
+
+/// What each operation is on the wire, and what is said of it, beside a record of both.
+@Suite("Operations on the wire")
+struct OperationTests {
+    /// The lines of the record that begin with a word, without it.
+    private static func record(_ word: String) throws -> [String] {
+        let text = try #require(Files.text(of: "\(Files.packageRoot)/Tests/Transcript/operations.txt"))
+        return text.split(separator: "\n").filter { $0.hasPrefix("\(word) ") }.map { String($0.dropFirst(word.count + 1)) }
+    }
+
+    @Test("Each request has the bytes of the record, and the record's role, effect, path and patience")
+    func requests() throws {
+        let lines = try ControlOperation.samples.map { operation in
+            let facts: [(String, Bool)] = [
+                ("changes", operation.isMutating), ("streams", operation.isStream), ("describes", operation.isDescription),
+                ("ends with its requester", operation.endsWithItsRequester), ("asks a node", operation.isNodeQuestion),
+            ]
+            let said = facts.filter(\.1).map(\.0) + [operation.path.map { "at \($0)" }].compactMap(\.self)
+            let request = ControlRequest(id: 7, operation: operation, requestID: operation.isMutating ? "r" : nil)
+            let bytes = String(decoding: try ControlJSON.bytes(of: request.json), as: UTF8.self)
+            #expect(try ControlRequest(json: try ControlJSON.parse(Array(bytes.utf8))) == request)
+            return "\(bytes) \(([operation.role.rawValue, "\(operation.defaultTimeout)"] + said).joined(separator: ", "))"
+        }
+        let record = try Self.record("request")
+        for line in lines where !record.contains(line) { Issue.record("request \(line)") }
+        #expect(Set(record).subtracting(lines) == [])
+    }
+
+    @Test("Each answer of the record is read as its operation's, and written again with the same bytes")
+    func answers() throws {
+        let answers = try Self.record("answer").map { $0.split(separator: " ", maxSplits: 1).map(String.init) }
+        for answer in answers {
+            let again = try Self.rewritten(answer[0], try ControlJSON.parse(answer: Array(answer[1].utf8)))
+            #expect(again == answer[1], "\(answer[0])")
+        }
+        #expect(Set(answers.map(\.[0])) == Set(ControlOperation.Name.allCases.map(\.rawValue)))
+    }
+
+    private static func rewritten(_ name: String, _ json: JSONValue) throws -> String {
+        func written<Answer: Codable>(_ type: Answer.Type) throws -> String {
+            String(decoding: try ControlJSON.bytes(of: try ControlJSON.decode(type, from: json)), as: UTF8.self)
+        }
+        return switch ControlOperation.Name(rawValue: name) {
+        case .tree, .status: try written(TreeNode.self)
+        case .ps, .onNode: try written(ProcessList.self)
+        case .start, .stop, .restart, .replace, .kill, .pause, .resume: try written(LifecycleResult.self)
+        case .replacements: try written(PathList.self)
+        case .scale: try written(ScaleResult.self)
+        case .ask: try written(AskResult.self)
+        case .send: try written(SendResult.self)
+        case .deadLetters: try written(DeadLetterList.self)
+        case .metrics: try written(TreeMetrics.self)
+        case .ping, .shutdown: try written(JSONValue.self)
+        case .signal: try written(SignalResult.self)
+        case .trace: try written(TraceResult.self)
+        case .configurationDifference, .configurationApplication: try written(ConfigurationChanges.self)
+        case .logs: try written(LogLine.self)
+        case .events: try written(ControlEvent.self)
+        case .upgrade: try written(UpgradeResult.self)
+        case .history: try written(LifeHistory.self)
+        case .nodes, .drain: try written(NodeList.self)
+        case .whereabouts, .move: try written(Whereabouts.self)
+        case nil: "no operation"
+        }
+    }
+}

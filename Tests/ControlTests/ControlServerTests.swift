@@ -13,7 +13,7 @@ import WireProtocol
     func everyOperationReachesTheHandlerAsItWasMeant() async throws {
         let handler = FakeHandler()
         let operations = ControlOperation.samples
-        #expect(Set(operations.map(\.name)) == Set(ControlOperation.Name.allCases.map(\.rawValue)))
+        #expect(Set(operations.map(\.name)) == Set(ControlOperation.types.map { $0.name }))
         try await withServer(handler) { directory, _ in
             let client = try await ControlClient.connect(runtimeDirectory: directory)
             for operation in operations {
@@ -29,11 +29,12 @@ import WireProtocol
         let answered = (0...200).map { _ in OneShot<Void>() }
         answered[200].settle()
         let handler = FakeHandler { operation in
-            guard case .ask(_, _, let payload, _) = operation, case .integer(let number) = payload else { return .success(nil) }
+            let payload = (operation.content as? ControlOperation.Ask)?.payload
+            guard case .integer(let number)? = payload else { return .success(nil) }
             // The later ones answer first.
             _ = await answered[Int(number) + 1].valueUnlessCancelled()
             answered[Int(number)].settle()
-            return .success(["reply": payload, "duration_us": 1])
+            return .success(["reply": .integer(number), "duration_us": 1])
         }
         try await withServer(handler) { directory, _ in
             let client = try await ControlClient.connect(runtimeDirectory: directory)

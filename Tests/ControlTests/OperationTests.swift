@@ -36,37 +36,14 @@ struct OperationTests {
     func answers() throws {
         let answers = try Self.record("answer").map { $0.split(separator: " ", maxSplits: 1).map(String.init) }
         for answer in answers {
-            let again = try Self.rewritten(answer[0], try ControlJSON.parse(answer: Array(answer[1].utf8)))
+            let type = try #require(ControlOperation.types.first { $0.name == answer[0] })
+            let again = try Self.rewritten(type, try ControlJSON.parse(answer: Array(answer[1].utf8)))
             #expect(again == answer[1], "\(answer[0])")
         }
-        #expect(Set(answers.map(\.[0])) == Set(ControlOperation.Name.allCases.map(\.rawValue)))
+        #expect(Set(answers.map(\.[0])) == Set(ControlOperation.types.map { $0.name }))
     }
 
-    private static func rewritten(_ name: String, _ json: JSONValue) throws -> String {
-        func written<Answer: Codable>(_ type: Answer.Type) throws -> String {
-            String(decoding: try ControlJSON.bytes(of: try ControlJSON.decode(type, from: json)), as: UTF8.self)
-        }
-        return switch ControlOperation.Name(rawValue: name) {
-        case .tree, .status: try written(TreeNode.self)
-        case .ps, .onNode: try written(ProcessList.self)
-        case .start, .stop, .restart, .replace, .kill, .pause, .resume: try written(LifecycleResult.self)
-        case .replacements: try written(PathList.self)
-        case .scale: try written(ScaleResult.self)
-        case .ask: try written(AskResult.self)
-        case .send: try written(SendResult.self)
-        case .deadLetters: try written(DeadLetterList.self)
-        case .metrics: try written(TreeMetrics.self)
-        case .ping, .shutdown: try written(JSONValue.self)
-        case .signal: try written(SignalResult.self)
-        case .trace: try written(TraceResult.self)
-        case .configurationDifference, .configurationApplication: try written(ConfigurationChanges.self)
-        case .logs: try written(LogLine.self)
-        case .events: try written(ControlEvent.self)
-        case .upgrade: try written(UpgradeResult.self)
-        case .history: try written(LifeHistory.self)
-        case .nodes, .drain: try written(NodeList.self)
-        case .whereabouts, .move: try written(Whereabouts.self)
-        case nil: "no operation"
-        }
+    private static func rewritten<Operation: DescribedOperation>(_ type: Operation.Type, _ json: JSONValue) throws -> String {
+        String(decoding: try ControlJSON.bytes(of: try ControlJSON.decode(Operation.Answer.self, from: json)), as: UTF8.self)
     }
 }

@@ -37,7 +37,7 @@ struct RoleTests {
     @Test("The protocol's article has the role of every operation")
     func table() throws {
         func name(_ operation: ControlOperation) -> String {
-            if case .configurationDifference(file: .some) = operation { return "`config-diff` with `file`" }
+            if operation == .configurationDifference(file: "/a.yaml") { return "`config-diff` with `file`" }
             return "`\(operation.name)`"
         }
         let text = try #require(Files.text(of: "\(Files.packageRoot)/Sources/Control/Control.docc/ControlProtocol.md"))

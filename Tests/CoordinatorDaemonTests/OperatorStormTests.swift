@@ -25,9 +25,9 @@ private let duration = Duration.seconds(rounds(short: 0, all: 10, long: 60))
 
         /// The state that the command asks for; nil for a question.
         var wish: String? {
-            switch operation {
-            case .stop: "inactive"
-            case .start, .restart: "active"
+            switch operation.name {
+            case "stop": "inactive"
+            case "start", "restart": "active"
             default: nil
             }
         }

@@ -1,5 +1,3 @@
-import WireProtocol
-
 /// The events that an operator wants to see.
 public struct EventQuery: Hashable, Sendable {
     /// The number after which events are sent; nil means from the oldest that is kept.
@@ -28,23 +26,5 @@ public struct EventQuery: Hashable, Sendable {
         self.sinceMilliseconds = sinceMilliseconds
         self.path = path
         self.follows = follows
-    }
-
-    var fields: [String: JSONValue] {
-        var fields: [String: JSONValue] = [:]
-        fields["after"] = after.map { .integer(Int64(clamping: $0)) }
-        fields["boot"] = boot.map(JSONValue.string)
-        fields["since_ms"] = sinceMilliseconds.map(JSONValue.integer)
-        fields["path"] = path.map(JSONValue.string)
-        if follows { fields["follow"] = true }
-        return fields
-    }
-
-    init(fields: RequestFields) throws(ControlError) {
-        after = try fields.optionalInteger("after").map { UInt64(clamping: $0) }
-        boot = fields.members["boot"] == nil ? nil : try fields.text("boot")
-        sinceMilliseconds = try fields.optionalInteger("since_ms")
-        path = fields.members["path"] == nil ? nil : try fields.path()
-        follows = fields.members["follow"] == true
     }
 }

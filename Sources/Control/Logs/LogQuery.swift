@@ -1,11 +1,7 @@
-import WireProtocol
-
 /// The lines that an operator wants to see of the children's output.
 public struct LogQuery: Hashable, Sendable {
     /// The largest number of paths.
     static let maximumPaths = 256
-    /// The length of the longest pattern, in bytes.
-    static let maximumPatternLength = 1024
 
     /// The paths whose output is sent, each with its descendants'; lines of several are merged by time.
     public var paths: [String]
@@ -27,40 +23,5 @@ public struct LogQuery: Hashable, Sendable {
         self.sinceMilliseconds = sinceMilliseconds
         self.pattern = pattern
         self.follows = follows
-    }
-
-    var fields: [String: JSONValue] {
-        var fields: [String: JSONValue] = ["paths": .array(paths.map(JSONValue.string))]
-        fields["lines"] = lines.map { .integer(Int64($0)) }
-        fields["since_ms"] = sinceMilliseconds.map(JSONValue.integer)
-        fields["pattern"] = pattern.map(JSONValue.string)
-        if follows { fields["follow"] = true }
-        return fields
-    }
-
-    init(fields: RequestFields) throws(ControlError) {
-        paths = try fields.paths(atMost: Self.maximumPaths)
-        lines = try fields.optionalInteger("lines").map { Int(clamping: max(0, $0)) }
-        sinceMilliseconds = try fields.optionalInteger("since_ms")
-        pattern = fields.members["pattern"] == nil ? nil : try fields.text("pattern")
-        follows = fields.members["follow"] == true
-        guard (pattern?.utf8.count ?? 0) <= Self.maximumPatternLength else {
-            throw ControlError(.invalidRequest, "`pattern` has more than \(Self.maximumPatternLength) bytes; expected a shorter one")
-        }
-    }
-}
-
-extension RequestFields {
-    func paths(atMost maximum: Int) throws(ControlError) -> [String] {
-        guard case .array(let values)? = members["paths"], !values.isEmpty, values.count <= maximum else {
-            throw ControlError(.invalidRequest, "the request has no `paths`; expected a list of 1 to \(maximum) paths")
-        }
-        var paths: [String] = []
-        for value in values { paths.append(try RequestFields(members: ["path": value]).path()) }
-        return paths
-    }
-
-    func optionalInteger(_ key: String) throws(ControlError) -> Int64? {
-        members[key] == nil || members[key] == .null ? nil : try integer(key)
     }
 }

@@ -57,7 +57,6 @@ final class RequestIntake: Sendable {
 }
 
 extension ControlOperation {
-    var isUpgrade: Bool { if case .upgrade = self { true } else { false } }
     fileprivate var isCounted: Bool { !isStream && !isUpgrade }
 }
 

@@ -145,22 +145,12 @@ private struct OperationMark: Hashable {
 
     init(_ operation: ControlOperation) {
         // The time that is left differs when a node passes the same message on again.
-        let operation = operation.withoutPatience
+        let operation = operation.limited(to: .zero)
         words = [0, 1].map { number in
             var hasher = Hasher()
             hasher.combine(number)
             hasher.combine(operation)
             return hasher.finalize()
-        }
-    }
-}
-
-extension ControlOperation {
-    fileprivate var withoutPatience: ControlOperation {
-        switch self {
-        case .ask(let path, let message, let payload, _): .ask(path: path, message: message, payload: payload, timeout: .zero)
-        case .trace(let path, let message, let payload, _): .trace(path: path, message: message, payload: payload, timeout: .zero)
-        default: self
         }
     }
 }

@@ -29,7 +29,7 @@ extension ClusterMembership {
             guard case .unanswered = error else { throw error.error }
             throw ControlError(.unreachable, "the connection to \(text) has ended before the answer; ask again")
         }
-        guard case .ps = question, var list = try? ControlJSON.decode(ProcessList.self, from: answer) else { return answer }
+        guard question == .ps, var list = try? ControlJSON.decode(ProcessList.self, from: answer) else { return answer }
         mark(&list, of: text)
         return (try? ControlJSON.value(of: list)) ?? answer
     }

@@ -94,7 +94,7 @@ extension ClusterMembership {
     /// Refuses a command about a subtree that another node has, or that only the cluster may start and stop.
     func check(_ operation: ControlOperation, from requester: Requester) async throws(ControlError) {
         if let passage = requester.passage { try await checkPassage(passage, operation) }
-        if case .upgrade = operation {
+        if operation.content is ControlOperation.Upgrade {
             throw ControlError(
                 .invalidRequest,
                 "a node of a cluster isn't upgraded in place: stop this daemon, which gives its subtrees over, and start the new one"
@@ -104,14 +104,13 @@ extension ClusterMembership {
             children.child(key)?.placement != nil
         else { return }
         let top = "/\(key)"
-        switch operation {
-        case .status, .history, .events, .whereabouts, .move, .replacements, .scale: return
-        case .start where path.components.count == 1, .stop where path.components.count == 1:
+        // Looks, and what is about the place itself, aren't for the owner alone.
+        guard operation.goesToOwner, operation.isMutating else { return }
+        if path.components.count == 1, operation.content is ControlOperation.Start || operation.content is ControlOperation.Stop {
             throw ControlError(
                 .invalidRequest,
                 "\(top) is placed by the cluster, which starts and stops it; use `move`, `drain`, or take it from the configuration"
             )
-        default: break
         }
         if await node?.epoch(of: top) != nil { return }
         let place = try? await whereabouts(of: path)

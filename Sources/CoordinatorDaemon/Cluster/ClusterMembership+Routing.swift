@@ -26,14 +26,13 @@ extension ClusterMembership {
         _ origin: (UInt64) -> RequestOrigin
     ) async throws(ControlError) -> JSONValue? {
         guard let way = way(of: operation, from: requester) else { return nil }
-        let answer = try await way.pass(limit: operation.patience ?? Self.searchLimit, waits: operation.waitsForAnOwner) {
+        let answer = try await way.pass(limit: operation.replyTimeout ?? Self.searchLimit, waits: operation.isMessage) {
             links,
             owner,
             address,
             remaining throws(NodeLinks.Failure) in
-            let operation = operation.patience == nil ? operation : operation.limited(to: remaining)
-            return try await links.call(
-                operation,
+            try await links.call(
+                operation.limited(to: remaining),
                 of: owner.node.description,
                 at: address,
                 requestID: requester.requestID,
@@ -42,7 +41,9 @@ extension ClusterMembership {
             )
         }
         guard let (value, node) = answer else { return nil }
-        guard case .status = operation, var status = try? ControlJSON.decode(TreeNode.self, from: value) else { return value }
+        guard operation.name == ControlOperation.Status.name, var status = try? ControlJSON.decode(TreeNode.self, from: value) else {
+            return value
+        }
         (status.clusterNode, status.isElsewhere) = (node.description, true)
         return (try? ControlJSON.value(of: status)) ?? value
     }
@@ -67,7 +68,7 @@ extension ClusterMembership {
 
     /// Returns the way of a command that another node may have to carry out; nil when it's for this one.
     private func way(of operation: ControlOperation, from requester: Requester) -> Way? {
-        guard requester.passage == nil, operation.isPassedOn, let links, let node, let top = placedTop(of: operation) else {
+        guard requester.passage == nil, operation.goesToOwner, let links, let node, let top = placedTop(of: operation) else {
             return nil
         }
         return Way(membership: self, node: node, links: links.links, top: top)
@@ -76,7 +77,7 @@ extension ClusterMembership {
     /// Returns the path of the placed child to which what the operation is about belongs; nil when that is none, or several.
     func placedTop(of operation: ControlOperation) -> String? {
         var paths = operation.path.map { [$0] } ?? []
-        if case .logs(let query) = operation { paths = query.paths }
+        if let logs = operation.content as? ControlOperation.Logs { paths = logs.query.paths }
         let keys = Set(paths.map { CoordinatorPath($0)?.components.first.map(String.init) })
         guard keys.count == 1, let key = keys.first.flatMap(\.self), children.child(key)?.placement != nil else { return nil }
         return "/\(key)"
@@ -151,7 +152,7 @@ extension ClusterMembership {
     /// Refuses what is neither about a subtree of this node, in the epoch for which it's meant, nor a look at the node as a whole.
     func checkPassage(_ passage: Requester.Passage, _ operation: ControlOperation) async throws(ControlError) {
         if operation.isNodeQuestion { return }
-        guard operation.isPassedOn, let top = placedTop(of: operation) else {
+        guard operation.goesToOwner, let top = placedTop(of: operation) else {
             throw ControlError(
                 .notPermitted,
                 "a node passes on commands about subtrees of the cluster and looks at nodes alone, and not `\(operation.name)`"
@@ -172,46 +173,6 @@ extension ClusterMembership {
                 throw ControlError(.notHere, "\(top) isn't on \(name) in epoch \(meant)", epoch: known?.rawValue)
             }
             do { try await Task.sleep(for: Self.searchPause) } catch { throw ControlError(.cancelled, "the request was cancelled") }
-        }
-    }
-}
-
-extension ControlOperation {
-    /// Whether the operation is carried out by the node that has what it's about.
-    fileprivate var isPassedOn: Bool {
-        switch self {
-        case .status, .history, .start, .stop, .restart, .replace, .replacements, .kill, .pause, .resume, .ask, .send, .trace, .signal,
-            .logs:
-            true
-        case .tree, .ps, .scale, .deadLetters, .metrics, .ping, .shutdown, .configurationDifference,
-            .configurationApplication,
-            .events, .upgrade, .nodes, .whereabouts, .drain, .move, .onNode:
-            false
-        }
-    }
-
-    /// The time for which the requester waits, of a message that has one.
-    fileprivate var patience: Duration? {
-        switch self {
-        case .ask(_, _, _, let timeout), .trace(_, _, _, let timeout): timeout
-        default: nil
-        }
-    }
-
-    /// Whether the operation waits while the subtree has no owner, as a message waits for the next life of what it's for.
-    fileprivate var waitsForAnOwner: Bool {
-        switch self {
-        case .ask, .trace, .send: true
-        default: false
-        }
-    }
-
-    /// The same message with the time that remains.
-    fileprivate func limited(to remaining: Duration) -> ControlOperation {
-        switch self {
-        case .ask(let path, let message, let payload, _): .ask(path: path, message: message, payload: payload, timeout: remaining)
-        case .trace(let path, let message, let payload, _): .trace(path: path, message: message, payload: payload, timeout: remaining)
-        default: self
         }
     }
 }

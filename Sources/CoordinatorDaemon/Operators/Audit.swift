@@ -181,18 +181,3 @@ final class Audit: Sendable {
         }
     }
 }
-
-extension ControlOperation {
-    /// Whether the log and the events tell of the operation: it changes something, or runs what the operator names.
-    fileprivate var isRecorded: Bool {
-        if case .upgrade = self { true } else { isMutating }
-    }
-
-    /// Whether the operation is a message to a coordinator.
-    fileprivate var isMessage: Bool {
-        switch self {
-        case .ask, .send, .trace: true
-        default: false
-        }
-    }
-}

@@ -6,21 +6,22 @@ import WireProtocol
 
 /// The handler that carries operators' requests out on the tree.
 struct ControlRequestHandler: ControlHandler {
-    private let runtime: CoordinatorRuntime
+    let runtime: CoordinatorRuntime
     private let children: ConfiguredChildren
-    private let cluster: ClusterMembership?
-    private let keeper: ConfigurationKeeper
+    let cluster: ClusterMembership?
+    let keeper: ConfigurationKeeper
     private let dependents: DependentOperations
-    private let shutdown: ShutdownSignal
-    private let upgrade: Upgrade
+    let shutdown: ShutdownSignal
+    let upgrade: Upgrade
     /// The description of the tree, made once for operators who ask at the same time.
-    private let tree: SharedCall<JSONValue>
+    let tree: SharedCall<Encoded<TreeNode>>
     /// The list of processes, shared likewise.
-    private let processes: SharedCall<JSONValue>
+    let processes: SharedCall<Encoded<ProcessList>>
     /// The list of this node's processes alone.
-    private let ownProcesses: SharedCall<JSONValue>
-    private let logs: ChildLogs
-    private let events: EventLog
+    let ownProcesses: SharedCall<Encoded<ProcessList>>
+    let logs: ChildLogs
+    let events: EventLog
+    private static let handlers = OperationHandlers(ControlOperation.all)
     private let audit: Audit
     private let interventions = Interventions()
 
@@ -48,24 +49,24 @@ struct ControlRequestHandler: ControlHandler {
         tree = SharedCall {
             var tree = children.complete(TreeNode(try await runtime.snapshot()))
             await cluster?.mark(&tree)
-            return try ControlJSON.value(of: tree)
+            return try Encoded(tree)
         }
         processes = SharedCall {
             var list = ProcessList(try await runtime.snapshot())
             await cluster?.complete(&list)
-            return try ControlJSON.value(of: list)
+            return try Encoded(list)
         }
         ownProcesses = SharedCall {
             var list = ProcessList(try await runtime.snapshot())
             cluster?.mark(&list)
-            return try ControlJSON.value(of: list)
+            return try Encoded(list)
         }
     }
 
     func handle(_ operation: ControlOperation, from requester: Requester) async throws(ControlError) -> JSONValue {
         try await audit.recording(operation, from: requester) { () async throws(ControlError) -> JSONValue in
             do {
-                return try await perform(operation, from: requester)
+                return try await perform(operation, OperatorCall(daemon: self, requester: requester))
             } catch {
                 throw withholding(ControlError(error), operation, requester)
             }
@@ -86,39 +87,42 @@ struct ControlRequestHandler: ControlHandler {
         from requester: Requester,
         to items: ItemWriter
     ) async throws(ControlError) -> JSONValue {
-        if let result = try await cluster?.passOn(operation, from: requester, to: items, { audit.origin(of: requester, epoch: $0) }) {
-            return result
+        do {
+            return try await perform(operation, OperatorCall(daemon: self, requester: requester, items: items))
+        } catch {
+            throw ControlError(error)
         }
-        if requester.passage != nil { try await cluster?.check(operation, from: requester) }
+    }
+
+    /// Returns what a node of the cluster, which may be this one, has as a whole; of a stream, what ends it.
+    func answer(to question: ControlOperation, of node: String, _ call: OperatorCall) async throws -> JSONValue {
+        let membership = try membership()
+        let origin = audit.origin(of: call.requester, epoch: 0)
+        if let items = call.items {
+            if let result = try await membership.stream(question, of: node, to: items, origin) { return result }
+        } else {
+            if let answer = try await membership.answer(to: question, of: node, origin) { return answer }
+            if question == .ps { return try await ownProcesses.value().json }
+        }
+        return try await perform(question, call)
+    }
+
+    private func perform(_ operation: ControlOperation, _ call: OperatorCall) async throws -> JSONValue {
+        let requester = call.requester
+        let origin = { audit.origin(of: requester, epoch: $0) }
+        if let items = call.items {
+            if let result = try await cluster?.passOn(operation, from: requester, to: items, origin) { return result }
+            if requester.passage != nil { try await cluster?.check(operation, from: requester) }
+        } else {
+            if let answer = try await cluster?.passOn(operation, from: requester, origin) { return answer }
+            try await cluster?.check(operation, from: requester)
+        }
         audit.noteLook(operation, from: requester)
-        return switch operation {
-        case .onNode(let node, let question): try await stream(question, of: node, from: requester, to: items)
-        case .logs(let query): try await logs.send(query, to: items)
-        case .events(let query): try await events.send(query, to: items)
-        default: throw ControlError(.invalidRequest, "`\(operation.name)` isn't a stream")
-        }
-    }
-
-    private func stream(
-        _ question: ControlOperation,
-        of node: String,
-        from requester: Requester,
-        to items: ItemWriter
-    ) async throws(ControlError) -> JSONValue {
-        let origin = audit.origin(of: requester, epoch: 0)
-        if let result = try await membership().stream(question, of: node, to: items, origin) { return result }
-        return try await stream(question, from: requester, to: items)
-    }
-
-    /// Returns what a node of the cluster, which may be this one, has as a whole.
-    private func answer(to question: ControlOperation, of node: String, for requester: Requester) async throws -> JSONValue {
-        if let answer = try await membership().answer(to: question, of: node, audit.origin(of: requester, epoch: 0)) { return answer }
-        if case .ps = question { return try await ownProcesses.value() }
-        return try await perform(question, from: requester)
+        return try await Self.handlers.carryOut(operation, call)
     }
 
     /// Returns what a rolling restart of a path replaces; of instances that other nodes have, what these say.
-    private func replacements(of path: CoordinatorPath, for requester: Requester) async throws -> PathList {
+    func replacements(of path: CoordinatorPath, for requester: Requester) async throws -> PathList {
         var elsewhere: [String: [CoordinatorPath]] = [:]
         if path.components.count == 1, let instances = path.components.first.flatMap({ children.instances[String($0)] }) {
             for key in await cluster?.keysElsewhere.intersection(instances) ?? [] {
@@ -130,9 +134,10 @@ struct ControlRequestHandler: ControlHandler {
 
     private func replacements(elsewhere path: CoordinatorPath, for requester: Requester) async -> [CoordinatorPath] {
         do {
-            let status = try ControlJSON.decode(TreeNode.self, from: try await perform(.status(path: path.description), from: requester))
+            let call = OperatorCall(daemon: self, requester: requester)
+            let status = try ControlJSON.decode(TreeNode.self, from: try await perform(.status(path: path.description), call))
             if [CoordinatorState.inactive, .failed].map(\.rawValue).contains(status.state) { return [] }
-            let answer = try await perform(.replacements(path: path.description), from: requester)
+            let answer = try await perform(.replacements(path: path.description), call)
             return try ControlJSON.decode(PathList.self, from: answer).paths.compactMap(CoordinatorPath.init)
         } catch let error as ControlError where error.code == .notRunning {
             return []
@@ -142,7 +147,7 @@ struct ControlRequestHandler: ControlHandler {
         }
     }
 
-    private func history(_ path: CoordinatorPath) async throws -> LifeHistory {
+    func history(_ path: CoordinatorPath) async throws -> LifeHistory {
         if let history = events.history(of: path.description) { return history }
         // The path may be that of a coordinator that no event was about.
         _ = try await status(path)
@@ -150,89 +155,12 @@ struct ControlRequestHandler: ControlHandler {
     }
 
     /// Returns the daemon as a node of a cluster.
-    private func membership() throws(ControlError) -> ClusterMembership {
+    func membership() throws(ControlError) -> ClusterMembership {
         if let cluster { return cluster }
         throw ControlError(.invalidRequest, "this daemon is no node of a cluster: its configuration has no `cluster`")
     }
 
-    private func perform(_ operation: ControlOperation, from requester: Requester) async throws -> JSONValue {
-        if let answer = try await cluster?.passOn(operation, from: requester, { audit.origin(of: requester, epoch: $0) }) { return answer }
-        try await cluster?.check(operation, from: requester)
-        audit.noteLook(operation, from: requester)
-        return switch operation {
-        case .tree: try await tree.value()
-        case .ps: try await requester.passage == nil ? processes.value() : ownProcesses.value()
-        case .status(let path): try ControlJSON.value(of: await status(try place(path)))
-        case .start(let path): try ControlJSON.value(of: await start(try place(path, operation)))
-        case .stop(let path): try ControlJSON.value(of: await stop(try place(path, operation)))
-        case .restart(let path): try ControlJSON.value(of: await restart(try place(path, operation)))
-        case .replace(let path): try ControlJSON.value(of: await replace(try place(path, operation)))
-        case .replacements(let path): try ControlJSON.value(of: await replacements(of: try place(path, operation), for: requester))
-        case .scale(let path, let instances):
-            try ControlJSON.value(of: await keeper.scale(try place(path, operation), to: instances))
-        case .pause(let path): try ControlJSON.value(of: LifecycleResult(await runtime.pause(try place(path, operation))))
-        case .resume(let path): try ControlJSON.value(of: LifecycleResult(await runtime.resume(try place(path, operation))))
-        case .kill(let path): try ControlJSON.value(of: LifecycleResult(await kill(try place(path, operation))))
-        case .ask(let path, let message, let payload, let timeout):
-            try await ask(message, payload, at: try place(path), timeout: timeout)
-        case .send(let path, let message, let payload):
-            try ControlJSON.value(of: SendResult(delivered: await runtime.send(named: message, payload: payload, at: try place(path))))
-        case .deadLetters:
-            try ControlJSON.value(of: DeadLetterList(runtime.deadLetters))
-        case .metrics:
-            try ControlJSON.value(
-                of: TreeMetrics(
-                    runtime.askDurations,
-                    unreadableEntries: await cluster?.unreadableCount,
-                    clusterFiles: cluster?.files.description
-                )
-            )
-        case .ping:
-            [:]
-        case .shutdown(let now):
-            await endEverything(now: now)
-        case .signal(let path, let signal):
-            try ControlJSON.value(of: await SignalResult.sending(signal, to: try place(path, operation), in: runtime))
-        case .trace(let path, let message, let payload, let timeout):
-            try ControlJSON.value(of: await TraceResult.asking(message, payload, at: try place(path), timeout: timeout, in: runtime))
-        case .configurationDifference(let file): try ControlJSON.value(of: await keeper.plan(file, for: requester))
-        case .configurationApplication(let file): try ControlJSON.value(of: await keeper.apply(file, for: requester))
-        case .upgrade(let executable, let wait, let isDryRun):
-            try await upgrade.carryOut(
-                Upgrade.Wish(executable: executable, wait: wait, isDryRun: isDryRun, requestID: requester.requestID)
-            )
-        case .logs, .events:
-            throw ControlError(.invalidRequest, "`\(operation.name)` is a stream")
-        case .history(let path): try ControlJSON.value(of: await history(try place(path)))
-        case .onNode(let node, let question): try await answer(to: question, of: node, for: requester)
-        case .nodes: try ControlJSON.value(of: await membership().nodes())
-        case .whereabouts(let path): try ControlJSON.value(of: await membership().whereabouts(of: try place(path)))
-        case .drain(let node, let isDraining): try ControlJSON.value(of: await membership().drain(node, isDraining))
-        case .move(let path, let node): try ControlJSON.value(of: await membership().move(try place(path, operation), to: node))
-        }
-    }
-
-    private func ask(_ message: String, _ payload: JSONValue, at path: CoordinatorPath, timeout: Duration) async throws -> JSONValue {
-        let start = ContinuousClock.now
-        let reply = try await runtime.ask(named: message, payload: payload, at: path, timeout: timeout)
-        let duration = ContinuousClock.now - start
-        return try ControlJSON.value(of: AskResult(reply: reply, durationMicroseconds: Int64(duration / .microseconds(1))))
-    }
-
-    private func endEverything(now: Bool) async -> JSONValue {
-        if now {
-            shutdown.hasten(.brutalKill)
-        } else if shutdown.isRequested {
-            // A second request means that the shutdown takes too long.
-            shutdown.hasten(.timeout(ShutdownSignal.hurriedGrace))
-        } else {
-            shutdown.begin()
-        }
-        await shutdown.completed()
-        return [:]
-    }
-
-    private func status(_ path: CoordinatorPath) async throws -> TreeNode {
+    func status(_ path: CoordinatorPath) async throws -> TreeNode {
         var node = try await knownStatus(path)
         await cluster?.mark(&node)
         return node
@@ -248,7 +176,7 @@ struct ControlRequestHandler: ControlHandler {
         }
     }
 
-    private func stop(_ path: CoordinatorPath) async throws -> LifecycleResult {
+    func stop(_ path: CoordinatorPath) async throws -> LifecycleResult {
         try await interventions.carryOut(at: path) {
             try await dependents.willStop(path)
             return try await at(path) {
@@ -259,19 +187,19 @@ struct ControlRequestHandler: ControlHandler {
         }.0
     }
 
-    private func restart(_ path: CoordinatorPath) async throws -> LifecycleResult {
+    func restart(_ path: CoordinatorPath) async throws -> LifecycleResult {
         try await dependents.willStop(path)
         return try await began(path) {
             try await interventions.carryOut(at: path) { TreeNode(try await runtime.restart(path)) }
         }
     }
 
-    private func replace(_ path: CoordinatorPath) async throws -> LifecycleResult {
+    func replace(_ path: CoordinatorPath) async throws -> LifecycleResult {
         let (replaced, number) = try await interventions.carryOut(at: path) { TreeNode(try await runtime.replace(path)) }
         return try await outcome(of: replaced, path, since: number)
     }
 
-    private func start(_ path: CoordinatorPath) async throws -> LifecycleResult {
+    func start(_ path: CoordinatorPath) async throws -> LifecycleResult {
         try await began(path) {
             let number = interventions.count
             return (TreeNode(try await runtime.start(path)), number)
@@ -339,7 +267,7 @@ struct ControlRequestHandler: ControlHandler {
     }
 
     /// Kills the process of a node, waits for its end, and returns the node's state after it.
-    private func kill(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot {
+    func kill(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot {
         try await interventions.carryOut(at: path) {
             var after = try await runtime.kill(path)
             let killed = after
@@ -359,31 +287,14 @@ struct ControlRequestHandler: ControlHandler {
 
     /// The time that a child must be up for its start to have succeeded; supervisord's `startsecs`.
     private static let probation = Duration.seconds(1)
-
-    /// Returns the path of a node below the root.
-    ///
-    /// - Parameter operation: the operation, which the node's parent carries out.
-    private func place(_ text: String, _ operation: ControlOperation) throws(ControlError) -> CoordinatorPath {
-        let path = try place(text)
-        guard !path.isRoot else {
-            throw ControlError(
-                .invalidRequest,
-                "/ has no parent that could \(operation.name) it; `coordinatorctl shutdown` ends the daemon, or name a path below"
-            )
-        }
-        return path
-    }
-
-    private func place(_ text: String) throws(ControlError) -> CoordinatorPath {
-        try CoordinatorPath(operand: text)
-    }
 }
 
 extension ControlOperation {
     /// Whether the operation names a configuration file, which is then read as its requester.
     fileprivate var namesConfigurationFile: Bool {
-        switch self {
-        case .configurationDifference(let file), .configurationApplication(let file): file != nil
+        switch content {
+        case let operation as ConfigurationDifference: operation.file != nil
+        case let operation as ConfigurationApplication: operation.file != nil
         default: false
         }
     }

@@ -5,8 +5,7 @@ import WireProtocol
 /// The command `ask PATH NAME [JSON]`.
 struct AskCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "ask",
-        abstract: "Ask on behalf of the coordinator at a path, and print the reply.",
+        of: ControlOperation.Ask.self,
         discussion: """
             Example: coordinatorctl ask /shop Account.Login '{"name":"a","password":"b"}'
 

@@ -3,7 +3,7 @@ import Control
 
 /// The command `nodes`.
 struct NodesCommand: DaemonCommand {
-    static let configuration = CommandConfiguration(commandName: "nodes", abstract: "Show the nodes of the cluster and what they own.")
+    static let configuration = CommandConfiguration(of: ControlOperation.Nodes.self)
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
@@ -16,8 +16,7 @@ struct NodesCommand: DaemonCommand {
 /// The command `where PATH`.
 struct WhereCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
-        commandName: "where",
-        abstract: "Show the node on which a subtree of the cluster is.",
+        of: ControlOperation.Where.self,
         discussion: "Exits with 3 when no node owns it."
     )
 
@@ -35,8 +34,7 @@ struct WhereCommand: DaemonCommand {
 /// The command `drain NODE`.
 struct DrainCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
-        commandName: "drain",
-        abstract: "Have a node of the cluster give its subtrees over and take none.",
+        of: ControlOperation.Drain.self,
         discussion: """
             Example: coordinatorctl drain node-b; coordinatorctl drain --back node-b
 
@@ -59,8 +57,7 @@ struct DrainCommand: DaemonCommand {
 /// The command `move PATH NODE`.
 struct MoveCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
-        commandName: "move",
-        abstract: "Pin a subtree of the cluster to a node.",
+        of: ControlOperation.Move.self,
         discussion: """
             Examples: coordinatorctl move /shop node-b; coordinatorctl move --anywhere /shop
 

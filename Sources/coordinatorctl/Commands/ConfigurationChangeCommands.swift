@@ -23,8 +23,8 @@ extension ConfigurationCommand {
     /// The command `config diff [FILE]`.
     struct Difference: ConfigurationChangeCommand {
         static let configuration = CommandConfiguration(
-            commandName: "diff",
-            abstract: "Show what `config apply` would change; changes nothing.",
+            of: ControlOperation.ConfigurationDifference.self,
+            name: "diff",
             discussion: """
                 Compares a file with the configuration of the running daemon, which reads and checks the file. Each line begins with + (added), \
                 - (removed) or ~ (changed), and says which keys differ and whether the child is restarted for it. A file \
@@ -42,8 +42,8 @@ extension ConfigurationCommand {
     /// The command `config apply [FILE]`.
     struct Apply: ConfigurationChangeCommand {
         static let configuration = CommandConfiguration(
-            commandName: "apply",
-            abstract: "Have the running daemon follow its configuration file, or another one.",
+            of: ControlOperation.ConfigurationApplication.self,
+            name: "apply",
             discussion: """
                 Only children that differ are started, stopped or restarted; all others keep their processes. A file with any problem changes \
                 nothing; one that is named is read as the user who runs this command. Exits with 1 when a change failed, such as a child that \

@@ -20,14 +20,13 @@ struct CoordinatorControl: AsyncParsableCommand {
             """,
         version: Release.version,
         subcommands: [
-            TreeCommand.self, ProcessesCommand.self, StatusCommand.self, StartCommand.self, StopCommand.self, RestartCommand.self,
-            ScaleCommand.self,
-            PauseCommand.self, ResumeCommand.self, KillCommand.self, AskCommand.self, SendCommand.self, BenchCommand.self,
-            DeadLettersCommand.self, MetricsCommand.self, ConfigurationCommand.self, ShutdownCommand.self, SignalCommand.self,
-            MailboxCommand.self,
-            TopCommand.self, DoctorCommand.self, CompletionCommand.self,
-            UpgradeCommand.self, LogsCommand.self, EventsCommand.self, HistoryCommand.self, ImportCommand.self,
-            NodesCommand.self, WhereCommand.self, DrainCommand.self, MoveCommand.self,
+            TreeCommand.self, ProcessesCommand.self, StatusCommand.self, LifecycleCommand<ControlOperation.Start>.self,
+            LifecycleCommand<ControlOperation.Stop>.self, RestartCommand.self, ScaleCommand.self,
+            LifecycleCommand<ControlOperation.Pause>.self, LifecycleCommand<ControlOperation.Resume>.self,
+            LifecycleCommand<ControlOperation.Kill>.self, AskCommand.self, SendCommand.self, BenchCommand.self, DeadLettersCommand.self,
+            MetricsCommand.self, ConfigurationCommand.self, ShutdownCommand.self, SignalCommand.self, MailboxCommand.self, TopCommand.self,
+            DoctorCommand.self, CompletionCommand.self, UpgradeCommand.self, LogsCommand.self, EventsCommand.self, HistoryCommand.self,
+            ImportCommand.self, NodesCommand.self, WhereCommand.self, DrainCommand.self, MoveCommand.self,
         ]
     )
 

@@ -4,8 +4,7 @@ import Control
 /// The command `events`.
 struct EventsCommand: StreamCommand {
     static let configuration = CommandConfiguration(
-        commandName: "events",
-        abstract: "Show what has happened in the tree.",
+        of: ControlOperation.Events.self,
         discussion: """
             Events are numbered in each daemon, which keeps the last 4,096 of them. --since with the last number that was seen shows those \
             after it. A line says when some are missing. In a cluster each node has events and numbers of its own: --node names another one.
@@ -29,8 +28,8 @@ struct EventsCommand: StreamCommand {
     }
 
     static func operation(_ operation: ControlOperation, after event: ControlEvent) -> ControlOperation {
-        if case .onNode(let node, let question) = operation { return self.operation(question, after: event).on(node) }
-        guard case .events(var query) = operation else { return operation }
+        if let other = operation.content as? ControlOperation.OnNode { return self.operation(other.question, after: event).on(other.node) }
+        guard var query = (operation.content as? ControlOperation.Events)?.query else { return operation }
         (query.after, query.boot, query.sinceMilliseconds) = (event.number, event.boot, nil)
         return .events(query)
     }

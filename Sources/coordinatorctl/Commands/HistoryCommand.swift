@@ -4,8 +4,7 @@ import Control
 /// The command `history PATH`.
 struct HistoryCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
-        commandName: "history",
-        abstract: "Show the last lives of a coordinator or program, and how they ended.",
+        of: ControlOperation.History.self,
         discussion: "The daemon keeps the last 32 lives of each process. Coordinators that live in their parents' processes have none."
     )
 

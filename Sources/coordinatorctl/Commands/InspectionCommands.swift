@@ -5,7 +5,7 @@ import Control
 struct TreeCommand: PlainCommand {
     typealias Answer = TreeNode
 
-    static let configuration = CommandConfiguration(commandName: "tree", abstract: "Show the tree of coordinators and programs.")
+    static let configuration = CommandConfiguration(of: ControlOperation.Tree.self)
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
@@ -20,8 +20,7 @@ struct ProcessesCommand: PlainCommand {
     typealias Answer = ProcessList
 
     static let configuration = CommandConfiguration(
-        commandName: "ps",
-        abstract: "Show the processes.",
+        of: ControlOperation.ProcessListing.self,
         discussion: """
             In a cluster whose nodes listen for one another, also those of children with `placement` that other nodes have. A node that hasn't \
             told of them within two seconds is named after the table. With --node, all processes of that node alone.
@@ -42,8 +41,7 @@ struct ProcessesCommand: PlainCommand {
 /// The command `status PATH…`.
 struct StatusCommand: PathsCommand {
     static let configuration = CommandConfiguration(
-        commandName: "status",
-        abstract: "Show coordinators or programs and their descendants.",
+        of: ControlOperation.Status.self,
         discussion: """
             The exit code by state: active 0, paused 0; inactive, waiting, starting, stopping, restarting, failed, unresponsive and every \
             state that a later version may have 3; 4 when no coordinator or program has the path. With several paths, that of the first that isn't 0.
@@ -69,10 +67,7 @@ struct StatusCommand: PathsCommand {
 struct DeadLettersCommand: PlainCommand {
     typealias Answer = DeadLetterList
 
-    static let configuration = CommandConfiguration(
-        commandName: "dead-letters",
-        abstract: "Show the messages and events that were dropped, and why."
-    )
+    static let configuration = CommandConfiguration(of: ControlOperation.DeadLetters.self)
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
@@ -88,8 +83,7 @@ struct DeadLettersCommand: PlainCommand {
 /// The command `metrics`.
 struct MetricsCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
-        commandName: "metrics",
-        abstract: "Show how long asks take, by path and message.",
+        of: ControlOperation.Metrics.self,
         discussion: """
             Asks are counted when the daemon's file has `observability: { metrics: {} }`. The time is that from an ask's arrival in the \
             coordinator's process to its answer; half of the asks took at most P50, and 99 of 100 at most P99.

@@ -1,56 +1,33 @@
 import ArgumentParser
 import Control
 
-/// A command that changes whether coordinators or programs run.
-protocol LifecycleCommand: PathsCommand where Answer == LifecycleResult {}
+/// A command that changes whether coordinators or programs run, as its operation's description says.
+struct LifecycleCommand<Operation: DescribedOperation>: PathsCommand where Operation.Answer == LifecycleResult {
+    static var configuration: CommandConfiguration { CommandConfiguration(of: Operation.self, discussion: Operation.details) }
+    static var coversDescendants: Bool { Operation.traits.contains(.coversDescendants) }
 
-extension LifecycleCommand {
-    static var coversDescendants: Bool { true }
+    @ParentCommand var root: CoordinatorControl
+    @OptionGroup var options: CommonOptions
+    @OptionGroup var selection: PathArguments
 
-    fileprivate static var discussionOfStart: String {
-        """
-        Returns when the coordinator or program has been up for a second. If it ends before with exit code 0 and isn't to be restarted, the \
-        start has succeeded: the end is printed, and the exit code is 0. Otherwise the start has failed: the reason is printed, and the \
-        exit code is 1.
-        """
-    }
+    func operation(on path: String) -> ControlOperation { Operation.at(path) }
 
     func text(of answer: LifecycleResult) -> String { answer.text }
 }
 
-/// The command `start PATH…`.
-struct StartCommand: LifecycleCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "start",
-        abstract: "Start stopped coordinators or programs.",
-        discussion: discussionOfStart
-    )
-
-    @ParentCommand var root: CoordinatorControl
-    @OptionGroup var options: CommonOptions
-    @OptionGroup var selection: PathArguments
-
-    func operation(on path: String) -> ControlOperation { .start(path: path) }
-}
-
-/// The command `stop PATH…`.
-struct StopCommand: LifecycleCommand {
-    static let configuration = CommandConfiguration(commandName: "stop", abstract: "Stop coordinators or programs and their descendants.")
-
-    @ParentCommand var root: CoordinatorControl
-    @OptionGroup var options: CommonOptions
-    @OptionGroup var selection: PathArguments
-
-    func operation(on path: String) -> ControlOperation { .stop(path: path) }
+extension CommandConfiguration {
+    /// Creates the configuration of an operation's command.
+    init(of operation: (some DescribedOperation).Type, name: String? = nil, usage: String? = nil, discussion: String = "") {
+        self.init(commandName: name ?? operation.name, abstract: operation.summary, usage: usage, discussion: discussion)
+    }
 }
 
 /// The command `restart PATH…`.
-struct RestartCommand: LifecycleCommand {
+struct RestartCommand: PathsCommand {
     static let configuration = CommandConfiguration(
-        commandName: "restart",
-        abstract: "Stop coordinators or programs and start them again.",
+        of: ControlOperation.Restart.self,
         discussion: """
-            \(discussionOfStart)
+            \(ControlOperation.detailsOfStart)
 
             With --rolling no request fails: each worker's next process is started first, and checked; then new messages wait, the present \
             life finishes what it has taken and ends, and the new process gets what has waited. With `overlap: true` the new life starts beside \
@@ -60,6 +37,8 @@ struct RestartCommand: LifecycleCommand {
             """
     )
 
+    static let coversDescendants = true
+
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
     @OptionGroup var selection: PathArguments
@@ -68,54 +47,9 @@ struct RestartCommand: LifecycleCommand {
 
     func operation(on path: String) -> ControlOperation { isRolling ? .replace(path: path) : .restart(path: path) }
 
+    func text(of answer: LifecycleResult) -> String { answer.text }
+
     func run() throws { try isRolling ? replaceOneByOne() : runOnPaths() }
-}
-
-/// The command `pause PATH…`.
-struct PauseCommand: LifecycleCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "pause",
-        abstract: "Pause coordinators or programs and their descendants.",
-        discussion: "Messages to a paused coordinator wait as long as their senders do; a paused program gets no processor time."
-    )
-
-    @ParentCommand var root: CoordinatorControl
-    @OptionGroup var options: CommonOptions
-    @OptionGroup var selection: PathArguments
-
-    func operation(on path: String) -> ControlOperation { .pause(path: path) }
-}
-
-/// The command `resume PATH…`.
-struct ResumeCommand: LifecycleCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "resume",
-        abstract: "Resume paused coordinators or programs.",
-        discussion: "Each stays paused while one of its ancestors is."
-    )
-
-    /// A descendant may have been paused by its own path.
-    static let coversDescendants = false
-
-    @ParentCommand var root: CoordinatorControl
-    @OptionGroup var options: CommonOptions
-    @OptionGroup var selection: PathArguments
-
-    func operation(on path: String) -> ControlOperation { .resume(path: path) }
-}
-
-/// The command `kill PATH…`.
-struct KillCommand: LifecycleCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "kill",
-        abstract: "Kill the processes of coordinators or programs; their supervisors decide about restarts."
-    )
-
-    @ParentCommand var root: CoordinatorControl
-    @OptionGroup var options: CommonOptions
-    @OptionGroup var selection: PathArguments
-
-    func operation(on path: String) -> ControlOperation { .kill(path: path) }
 }
 
 /// The command `shutdown`.
@@ -124,8 +58,7 @@ struct ShutdownCommand: DaemonCommand {
     struct Nothing: Codable {}
 
     static let configuration = CommandConfiguration(
-        commandName: "shutdown",
-        abstract: "Stop the tree and end the daemon.",
+        of: ControlOperation.Shutdown.self,
         discussion: "A second shutdown gives the processes that still run one second, as a second SIGTERM does."
     )
 

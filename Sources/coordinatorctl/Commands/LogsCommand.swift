@@ -4,8 +4,7 @@ import Control
 /// The command `logs PATH…`.
 struct LogsCommand: StreamCommand {
     static let configuration = CommandConfiguration(
-        commandName: "logs",
-        abstract: "Show what children have written.",
+        of: ControlOperation.Logs.self,
         discussion: """
             A path includes its descendants; the lines of several children are merged by their times. What a coordinator below a child \
             writes is in the log of that child.
@@ -36,7 +35,7 @@ struct LogsCommand: StreamCommand {
     }
 
     static func operation(_ operation: ControlOperation, after line: LogLine) -> ControlOperation {
-        guard case .logs(var query) = operation else { return operation }
+        guard var query = (operation.content as? ControlOperation.Logs)?.query else { return operation }
         query.lines = nil
         query.sinceMilliseconds = Timestamp.microseconds(of: line.time).map { $0 / 1000 }
         return .logs(query)

@@ -7,8 +7,7 @@ import WireProtocol
 /// The command `send PATH NAME [JSON]`.
 struct SendCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
-        commandName: "send",
-        abstract: "Send a message on behalf of the coordinator at a path.",
+        of: ControlOperation.Send.self,
         discussion: "Exits with 1 when no coordinator between the path and the root responds to the message."
     )
 

@@ -4,8 +4,7 @@ import Control
 /// The command `scale PATH NUMBER`.
 struct ScaleCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
-        commandName: "scale",
-        abstract: "Set the number of a child's instances in the running configuration.",
+        of: ControlOperation.Scale.self,
         discussion: """
             Example: coordinatorctl scale /web 4
 

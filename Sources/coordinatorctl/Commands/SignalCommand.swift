@@ -5,8 +5,7 @@ import Processes
 /// The command `signal PATH… SIGNAL`.
 struct SignalCommand: PathsCommand {
     static let configuration = CommandConfiguration(
-        commandName: "signal",
-        abstract: "Send a signal to the processes of workers or programs.",
+        of: ControlOperation.Signal.self,
         usage: "coordinatorctl signal <path> ... <signal>",
         discussion: """
             Example: coordinatorctl signal /web HUP

@@ -97,11 +97,11 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
     private static var daemon: String { "the daemon" }
 
     /// The node from which the daemon gets the stream, if it isn't its own.
-    private var node: String { if case .onNode(let node, _) = operation { node } else { "the node that has it" } }
+    private var node: String { (operation.content as? ControlOperation.OnNode)?.node ?? "the node that has it" }
 
     /// Whether a stream of another node has ended because that has left the cluster, into which it may come back.
     private func isAbsenceOfNode(_ error: ControlError, _ position: Position) -> Bool {
-        guard case .onNode(let node, _) = operation, error.code == .noSuchPath else { return false }
+        guard operation.content is ControlOperation.OnNode, error.code == .noSuchPath else { return false }
         return position.last != nil || position.isGone(node)
     }
 

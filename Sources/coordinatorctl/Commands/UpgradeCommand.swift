@@ -5,8 +5,7 @@ import Control
 /// The command `upgrade`.
 struct UpgradeCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
-        commandName: "upgrade",
-        abstract: "Have the running daemon go on as another executable, without touching its children.",
+        of: ControlOperation.Upgrade.self,
         discussion: """
             The daemon keeps its process ID; workers and plain programs keep their processes. First the executable checks the configuration \
             file, and rehearses in a process of its own what it does when it takes over: a problem, or an executable that fails in whatever \

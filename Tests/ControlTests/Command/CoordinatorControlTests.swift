@@ -14,33 +14,32 @@ import WireProtocol
 
     /// A handler that behaves like a small daemon.
     static func daemon() -> FakeHandler {
-        FakeHandler { operation in
-            do throws(ControlError) {
-                switch operation {
-                case .tree: return .success(try ControlJSON.value(of: OutputTests.tree))
-                case .ps: return .success(["processes": []])
-                case .status("/shop"): return .success(try ControlJSON.value(of: OutputTests.tree.children[0]))
-                case .status("/mailer"): return .success(try ControlJSON.value(of: OutputTests.tree.children[1]))
-                case .restart("/shop"), .start("/shop"), .stop("/shop"), .kill("/shop"):
-                    return .success(try ControlJSON.value(of: LifecycleResult(path: "/shop", state: "active", pid: 5, incarnation: 2)))
-                case .pause("/shop"):
-                    return .success(try ControlJSON.value(of: LifecycleResult(path: "/shop", state: "paused", pid: 5, incarnation: 2)))
-                case .resume("/shop"):
-                    return .success(try ControlJSON.value(of: LifecycleResult(path: "/shop", state: "active", pid: 5, incarnation: 2)))
-                case .deadLetters: return .success(try ControlJSON.value(of: letters))
-                case .ask("/shop", "Echo", let payload, let timeout):
-                    return .success(["reply": ["got": payload, "ms": .number(timeout / .milliseconds(1))], "duration_us": 7])
-                case .ask(_, "Slow", _, _): return .failure(ControlError(.timedOut, "no reply within 5s"))
-                case .ask(_, "Stopped", _, _): return .failure(ControlError(.notRunning, "/shop isn't running"))
-                case .send(_, let message, _): return .success(["delivered": .bool(message == "Known")])
-                case .shutdown: return .success([:])
-                case .status(let path), .pause(let path), .resume(let path):
-                    return .failure(ControlError(.noSuchPath, "there is no \(path); see `coordinatorctl tree`"))
-                default: return .failure(ControlError(.failed, "no"))
-                }
-            } catch {
-                return .failure(error)
+        FakeHandler { operation in Result { () throws(ControlError) in try answer(to: operation) } }
+    }
+
+    private static func answer(to operation: ControlOperation) throws(ControlError) -> JSONValue {
+        if let send = operation.content as? ControlOperation.Send { return ["delivered": .bool(send.message == "Known")] }
+        if let ask = operation.content as? ControlOperation.Ask {
+            switch ask.message {
+            case "Slow": throw ControlError(.timedOut, "no reply within 5s")
+            case "Stopped": throw ControlError(.notRunning, "/shop isn't running")
+            default: return ["reply": ["got": ask.payload, "ms": .number(ask.timeout / .milliseconds(1))], "duration_us": 7]
             }
+        }
+        switch (operation.name, operation.path) {
+        case ("tree", _): return try ControlJSON.value(of: OutputTests.tree)
+        case ("ps", _): return ["processes": []]
+        case ("status", "/shop"): return try ControlJSON.value(of: OutputTests.tree.children[0])
+        case ("status", "/mailer"): return try ControlJSON.value(of: OutputTests.tree.children[1])
+        case ("restart", "/shop"), ("start", "/shop"), ("stop", "/shop"), ("kill", "/shop"), ("resume", "/shop"):
+            return try ControlJSON.value(of: LifecycleResult(path: "/shop", state: "active", pid: 5, incarnation: 2))
+        case ("pause", "/shop"):
+            return try ControlJSON.value(of: LifecycleResult(path: "/shop", state: "paused", pid: 5, incarnation: 2))
+        case ("dead-letters", _): return try ControlJSON.value(of: letters)
+        case ("shutdown", _): return [:]
+        case ("status", let path?), ("pause", let path?), ("resume", let path?):
+            throw ControlError(.noSuchPath, "there is no \(path); see `coordinatorctl tree`")
+        default: throw ControlError(.failed, "no")
         }
     }
 

@@ -29,14 +29,14 @@ import WireProtocol
     private static func daemon() throws -> FakeHandler {
         let tree = try ControlJSON.value(of: tree)
         return FakeHandler { operation in
-            switch operation {
-            case .tree: return .success(tree)
-            case .stop("/job"), .status("/job"): return .failure(ControlError(.timedOut, "/job takes too long"))
-            case .stop(let path), .resume(let path):
-                return .success(["path": .string(path), "state": "inactive", "incarnation": 1])
-            case .signal(let path, let signal):
-                return .success(["path": .string(path), "pid": .integer(7), "signal": .string("SIG\(signal)")])
-            default: return .success([:])
+            if let call = operation.content as? ControlOperation.Signal {
+                return .success(["path": .string(call.path), "pid": .integer(7), "signal": .string("SIG\(call.signal)")])
+            }
+            return switch (operation.name, operation.path) {
+            case ("tree", _): .success(tree)
+            case ("stop", "/job"), ("status", "/job"): .failure(ControlError(.timedOut, "/job takes too long"))
+            case ("stop", let path?), ("resume", let path?): .success(["path": .string(path), "state": "inactive", "incarnation": 1])
+            default: .success([:])
             }
         }
     }

@@ -99,8 +99,9 @@ final class TestNode: Sendable {
 
         func handle(_ operation: ControlOperation, from requester: Requester) async throws(ControlError) -> JSONValue {
             state.requests.withLock { $0.append(Request(operation: operation, requester: requester)) }
-            if case .ask(_, "Never", _, _) = operation { try? await untilCancelled() }
-            if case .ask(_, "Echo", let payload, _) = operation { return payload }
+            let ask = operation.content as? ControlOperation.Ask
+            if ask?.message == "Never" { try? await untilCancelled() }
+            if let ask, ask.message == "Echo" { return ask.payload }
             let answer = state.answers.withLock { $0.isEmpty ? nil : $0.removeFirst() }
             return try answer?.get() ?? ["op": .string(operation.name)]
         }
@@ -111,7 +112,7 @@ final class TestNode: Sendable {
             to items: ItemWriter
         ) async throws(ControlError) -> JSONValue {
             state.requests.withLock { $0.append(Request(operation: operation, requester: requester)) }
-            if case .events = operation { try? await untilCancelled() }
+            if operation.name == "events" { try? await untilCancelled() }
             for number in 0..<3 as Range<Int64> { try await items.send([.integer(number)]) }
             return ["last": 2]
         }

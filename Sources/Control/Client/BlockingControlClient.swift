@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import FoundationEssentials
 import Glibc
 import NNG
 public import Processes
@@ -18,7 +17,7 @@ public struct BlockingControlClient: ~Copyable {
     private var descriptor: Int32
     private let runtimeDirectory: RuntimeDirectory
     private let socket: String
-    private var nextID: Int64 = 1
+    private var session: ControlSession<Call>
     /// What was received and not read yet.
     private var received: [UInt8] = []
 
@@ -30,6 +29,7 @@ public struct BlockingControlClient: ~Copyable {
     public init(runtimeDirectory: RuntimeDirectory, timeout: Duration = .seconds(5)) throws(ControlError) {
         self.runtimeDirectory = runtimeDirectory
         socket = runtimeDirectory.controlSocket
+        session = ControlSession(to: socket)
         let deadline = MonotonicTime.now + timeout
         descriptor = -1
         while true {
@@ -78,128 +78,106 @@ public struct BlockingControlClient: ~Copyable {
         if descriptor >= 0 { close(descriptor) }
     }
 
+    /// What is wanted of the daemon.
+    private struct Wanted {
+        var operation: ControlOperation
+        /// The name of a change, which stays when it's requested again.
+        var requestID: String?
+        var timeout: Duration
+    }
+
+    /// A request that waits for its answer: its place among those that are wanted, and the time until which it waits.
+    private struct Call {
+        var index: Int
+        var deadline: MonotonicTime
+    }
+
     /// Requests an operation and waits for its result.
     ///
     /// - Parameter timeout: the time to wait for the answer; by default that of ``ControlClient/call(_:requestID:timeout:)``.
     /// - Throws: the daemon's error, `.timedOut`, or `.unreachable` when the daemon goes away before it answers.
     public mutating func call(_ operation: ControlOperation, timeout: Duration? = nil) throws(ControlError) -> JSONValue {
-        let requestID = operation.isMutating ? UUID().uuidString : nil
-        var patience = UpgradePatience(runtimeDirectory)
-        while true {
-            do throws(ControlError) {
-                return try callOnce(operation, requestID, timeout)
-            } catch {
-                // A request for an upgrade is answered by the next daemon; any other that was carried out may not be repeated.
-                let mayRepeat = error.code.provesAbsence || operation.isUpgrade && error.code == .unreachable
-                guard mayRepeat, patience.allowsAnotherAttempt(after: error) else { throw error }
-            }
-            usleep(UpgradePatience.pauseMicroseconds)
-            self = try Self.connected(to: runtimeDirectory)
-        }
-    }
-
-    private mutating func callOnce(
-        _ operation: ControlOperation,
-        _ requestID: String?,
-        _ timeout: Duration?
-    ) throws(ControlError) -> JSONValue {
-        let deadline = MonotonicTime.now + (timeout ?? operation.defaultTimeout)
-        let id = try request(operation, requestID, by: deadline)
-        while true {
-            let answer = try nextAnswer(by: deadline, orThrow: noAnswer(operation, timeout))
-            guard answer.id == id else { continue }
-            switch answer.content {
-            case .result(let value): return value
-            case .failure(let error): throw error
-            case .items: continue
-            }
-        }
+        try call(all: [operation], timeout: timeout)[0].get()
     }
 
     /// Requests several operations, which the daemon carries out at the same time, and returns the outcomes in the order of the operations.
     ///
     /// The time-out of each operation counts from its own request.
-    public mutating func call(all operations: [ControlOperation]) -> [Result<JSONValue, ControlError>] {
-        var outcomes = callOnce(all: operations)
+    public mutating func call(all operations: [ControlOperation], timeout: Duration? = nil) -> [Result<JSONValue, ControlError>] {
+        let all = operations.map { Wanted(operation: $0, requestID: $0.newRequestID(), timeout: timeout ?? $0.defaultTimeout) }
+        var outcomes = callOnce(all)
         var patience = UpgradePatience(runtimeDirectory)
         while true {
-            let refused = outcomes.indices.filter { if case .failure(let error) = outcomes[$0] { error.code.provesAbsence } else { false } }
-            guard let first = refused.first, case .failure(let error) = outcomes[first], patience.allowsAnotherAttempt(after: error) else {
+            let refusals = outcomes.enumerated().compactMap { index, outcome -> (index: Int, error: ControlError)? in
+                guard case .failure(let error) = outcome, operations[index].mayBeRepeated(after: error) else { return nil }
+                return (index, error)
+            }
+            guard let first = refusals.first, patience.allowsAnotherAttempt(after: first.error) else { return outcomes }
+            usleep(UpgradePatience.pauseMicroseconds)
+            do throws(ControlError) {
+                self = try Self.connected(to: runtimeDirectory)
+            } catch {
+                for refusal in refusals { outcomes[refusal.index] = .failure(error) }
                 return outcomes
             }
-            usleep(UpgradePatience.pauseMicroseconds)
-            do throws(ControlError) { self = try Self.connected(to: runtimeDirectory) } catch { return outcomes }
-            for (index, outcome) in zip(refused, callOnce(all: refused.map { operations[$0] })) { outcomes[index] = outcome }
+            for (refusal, outcome) in zip(refusals, callOnce(refusals.map { all[$0.index] })) { outcomes[refusal.index] = outcome }
         }
     }
 
-    private mutating func callOnce(all operations: [ControlOperation]) -> [Result<JSONValue, ControlError>] {
-        var outcomes = [Result<JSONValue, ControlError>?](repeating: nil, count: operations.count)
-        var open: [Int64: (index: Int, deadline: MonotonicTime)] = [:]
+    private mutating func callOnce(_ all: [Wanted]) -> [Result<JSONValue, ControlError>] {
+        var outcomes = [Result<JSONValue, ControlError>?](repeating: nil, count: all.count)
         var next = 0
         do throws(ControlError) {
-            while next < operations.count || !open.isEmpty {
-                if next < operations.count, open.count < Self.window {
-                    let deadline = MonotonicTime.now + operations[next].defaultTimeout
-                    let requestID = operations[next].isMutating ? UUID().uuidString : nil
-                    open[try request(operations[next], requestID, by: deadline)] = (next, deadline)
-                    next += 1
+            while next < all.count || !session.open.isEmpty {
+                if next < all.count, session.open.count < Self.window {
+                    defer { next += 1 }
+                    let wanted = all[next]
+                    let request = ControlRequest(id: session.nextID, operation: wanted.operation, requestID: wanted.requestID)
+                    let bytes: [UInt8]
+                    do throws(ControlError) { bytes = try request.bytes() } catch {
+                        outcomes[next] = .failure(error)
+                        continue
+                    }
+                    let deadline = MonotonicTime.now + wanted.timeout
+                    _ = try session.begin(Call(index: next, deadline: deadline))
+                    try send(message: bytes, by: deadline)
                     continue
                 }
-                guard let first = open.min(by: { $0.value.deadline < $1.value.deadline }) else { break }
+                guard let (id, first) = session.open.min(by: { $0.value.deadline < $1.value.deadline }) else { break }
+                let late = ControlError.noAnswer(from: socket, within: all[first.index].timeout)
                 do throws(ControlError) {
-                    let late = noAnswer(operations[first.value.index], nil)
-                    let answer = try nextAnswer(by: first.value.deadline, orThrow: late)
-                    guard let id = answer.id, let request = open[id] else { continue }
-                    switch answer.content {
-                    case .result(let value): outcomes[request.index] = .success(value)
-                    case .failure(let error): outcomes[request.index] = .failure(error)
-                    case .items: continue
+                    let answer = ControlAnswer(message: try nextMessage(by: first.deadline, orThrow: late))
+                    switch session.take(answer) {
+                    case .settled(let call, let outcome): outcomes[call.index] = outcome
+                    case .items, .skipped: break
+                    case .over(let error): throw error
                     }
-                    open[id] = nil
                 } catch {
-                    guard error.code == .timedOut else { throw error }
-                    outcomes[first.value.index] = .failure(error)
-                    open[first.key] = nil
+                    guard error == late else { throw error }
+                    outcomes[first.index] = .failure(error)
+                    session.forget(id)
                 }
             }
         } catch {
             // The connection has ended, and so have all operations that wait for it.
+            _ = session.end(with: error)
             return outcomes.map { $0 ?? .failure(error) }
         }
         let missing = ControlError(.failed, "the daemon at \(socket) has given no answer")
         return outcomes.map { $0 ?? .failure(missing) }
     }
 
-    private mutating func request(
-        _ operation: ControlOperation,
-        _ requestID: String?,
-        by deadline: MonotonicTime
-    ) throws(ControlError) -> Int64 {
-        defer { nextID += 1 }
-        let bytes = try ControlJSON.bytes(of: ControlRequest(id: nextID, operation: operation, requestID: requestID).json)
-        try bytes.checkRequestSize()
+    private func send(message bytes: [UInt8], by deadline: MonotonicTime) throws(ControlError) {
         var message = [UInt8](repeating: 0, count: PairFraming.headerLength)
         message.withUnsafeMutableBytes { PairFraming.writeHeader(of: bytes.count, to: $0) }
         try send(message + bytes, by: deadline)
-        return nextID
     }
 
-    private func noAnswer(_ operation: ControlOperation, _ timeout: Duration?) -> ControlError {
-        .noAnswer(from: socket, within: timeout ?? operation.defaultTimeout)
-    }
-
-    private mutating func nextAnswer(by deadline: MonotonicTime, orThrow late: ControlError) throws(ControlError) -> ControlAnswer {
+    private mutating func nextMessage(by deadline: MonotonicTime, orThrow late: ControlError) throws(ControlError) -> [UInt8] {
         let header = try peek(PairFraming.headerLength, by: deadline, orThrow: late)
         let parsed = header.withUnsafeBytes { PairFraming.parse($0, maximum: ControlServer.maximumAnswerSize) }
         guard case .message(let length) = parsed else { throw Self.speaksAnotherProtocol(socket) }
-        let message = try receive(PairFraming.headerLength + length, by: deadline, orThrow: late).dropFirst(PairFraming.headerLength)
-        guard let answer = (try? ControlJSON.parse(answer: Array(message))).flatMap(ControlAnswer.init(json:)) else {
-            throw Self.speaksAnotherProtocol(socket)
-        }
-        // An answer without a number refuses the whole connection.
-        if answer.id == nil, case .failure(let error) = answer.content { throw error }
-        return answer
+        return Array(try receive(PairFraming.headerLength + length, by: deadline, orThrow: late).dropFirst(PairFraming.headerLength))
     }
 
     // MARK: Bytes

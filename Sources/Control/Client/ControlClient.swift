@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import FoundationEssentials
 import NNG
 public import Processes
 public import WireProtocol
@@ -10,23 +9,30 @@ public import WireProtocol
 public final class ControlClient: Sendable {
     private typealias Outcome = Result<JSONValue, ControlError>
 
-    /// The open calls, shared with the reader, which must not keep the client alive.
-    private final class Calls: Sendable {
-        struct State {
-            var nextID: Int64 = 1
-            var pending: [Int64: OneShot<Outcome>] = [:]
-            var streams: [Int64: ItemQueue] = [:]
-            /// The error of calls after the connection's end.
-            var end: ControlError?
-        }
+    /// An open call, with what waits for its answer.
+    private enum Call {
+        case answer(OneShot<Outcome>)
+        case stream(ItemQueue)
 
-        let state = Lock(State())
+        func end(_ outcome: Outcome) {
+            switch self {
+            case .answer(let answer): answer.settle(outcome)
+            case .stream(let queue): queue.end(outcome)
+            }
+        }
+    }
+
+    /// The open calls, shared with the reader, which must not keep the client alive.
+    private final class Session: Sendable {
+        let state: Lock<ControlSession<Call>>
+
+        init(to socket: String) { state = Lock(ControlSession(to: socket)) }
     }
 
     private let connection: PairConnection
     private let sender: MessageSender
     private let socket: String
-    private let calls = Calls()
+    private let session: Session
     private let abandoned: AsyncStream<Int64>.Continuation
     /// The task that reads answers and sends the daemon the cancellations of abandoned calls.
     ///
@@ -84,7 +90,8 @@ public final class ControlClient: Sendable {
         self.sender = sender
         self.socket = socket
         self.abandoned = abandoned
-        background = Task { [calls] in
+        session = Session(to: socket)
+        background = Task { [session] in
             await withDiscardingTaskGroup { group in
                 group.addTask {
                     for await id in abandonedCalls {
@@ -94,7 +101,7 @@ public final class ControlClient: Sendable {
                         if let bytes = try? ControlJSON.bytes(of: cancel) { try? await sender.send { bytes } }
                     }
                 }
-                await Self.read(connection, calls, socket: socket)
+                await Self.read(connection, session, socket: socket)
                 abandoned.finish()
             }
         }
@@ -127,7 +134,7 @@ public final class ControlClient: Sendable {
         requestID: String? = nil,
         timeout: Duration? = nil
     ) async throws(ControlError) -> JSONValue {
-        try await perform(operation, requestID: operation.isMutating ? requestID ?? UUID().uuidString : nil, timeout)
+        try await perform(operation, requestID: operation.isMutating ? requestID ?? operation.newRequestID() : nil, timeout)
     }
 
     /// Requests an operation that is never requested again, and waits for its result.
@@ -142,7 +149,7 @@ public final class ControlClient: Sendable {
     public var hasEnded: Bool { end != nil }
 
     /// The error of calls after the connection's end, and of those that were open then.
-    var end: ControlError? { calls.state.withLock { $0.end } }
+    var end: ControlError? { session.state.withLock { $0.end } }
 
     func perform(
         _ operation: ControlOperation,
@@ -151,11 +158,9 @@ public final class ControlClient: Sendable {
         _ timeout: Duration?
     ) async throws(ControlError) -> JSONValue {
         let answer = OneShot<Outcome>()
-        let id = try register(answer)
-        defer { calls.state.withLock { $0.pending[id] = nil } }
-        let request = ControlRequest(id: id, operation: operation, requestID: requestID, origin: origin)
-        let bytes = try ControlJSON.bytes(of: request.json)
-        try bytes.checkRequestSize()
+        let id = try register(.answer(answer))
+        defer { session.state.withLock { $0.forget(id) } }
+        let bytes = try ControlRequest(id: id, operation: operation, requestID: requestID, origin: origin).bytes()
         let limit = timeout ?? operation.defaultTimeout
         let outcome = await withTaskGroup(of: Outcome?.self) { group in
             group.addTask { [sender] in
@@ -177,25 +182,15 @@ public final class ControlClient: Sendable {
         throw .noAnswer(from: socket, within: limit)
     }
 
-    private func register(_ answer: OneShot<Outcome>) throws(ControlError) -> Int64 {
-        try register { state, id in state.pending[id] = answer }
-    }
-
-    private func register(_ enter: (inout Calls.State, Int64) -> Void) throws(ControlError) -> Int64 {
-        let registration = calls.state.withLock { state -> Result<Int64, ControlError> in
-            if let end = state.end { return .failure(end) }
-            defer { state.nextID += 1 }
-            enter(&state, state.nextID)
-            return .success(state.nextID)
-        }
-        return try registration.get()
+    private func register(_ call: Call) throws(ControlError) -> Int64 {
+        try session.state.withLock { session in Result { () throws(ControlError) in try session.begin(call) } }.get()
     }
 
     /// Requests a stream whose items a queue gets.
     ///
     /// - Returns: the number of the request.
     func begin(_ operation: ControlOperation, _ queue: ItemQueue, origin: RequestOrigin? = nil) async throws(ControlError) -> Int64 {
-        let id = try register { state, id in state.streams[id] = queue }
+        let id = try register(.stream(queue))
         let bytes = try ControlJSON.bytes(of: ControlRequest(id: id, operation: operation, origin: origin).json)
         // When sending fails, the connection has ended, and the reader ends the stream with the reason.
         try? await sender.send { bytes }
@@ -204,45 +199,28 @@ public final class ControlClient: Sendable {
 
     /// Forgets a stream.
     func end(_ id: Int64, _ queue: ItemQueue) {
-        calls.state.withLock { $0.streams[id] = nil }
+        session.state.withLock { $0.forget(id) }
         queue.abandon()
     }
 
     /// Has the daemon cancel a request.
     func abandon(_ id: Int64) { abandoned.yield(id) }
 
-    private static func read(_ connection: PairConnection, _ calls: Calls, socket: String) async {
+    private static func read(_ connection: PairConnection, _ session: Session, socket: String) async {
         var end = ControlError.daemonGone(from: socket)
         reading: while let message = try? await connection.receive() {
-            guard let answer = (try? ControlJSON.parse(answer: message)).flatMap(ControlAnswer.init(json:)) else {
-                end = .speaksAnotherProtocol(at: socket)
-                break
-            }
-            switch (answer.id, answer.content) {
-            case (let id?, .result(let value)): settle(id, .success(value), calls)
-            case (let id?, .failure(let error)): settle(id, .failure(error), calls)
-            case (nil, .failure(let error)):
-                // The connection as a whole is refused.
+            let answer = ControlAnswer(message: message)
+            switch session.state.withLock({ $0.take(answer) }) {
+            case .settled(let call, let outcome): call.end(outcome)
+            case .items(.stream(let queue), let items): await queue.put(items)
+            case .items(.answer, _), .skipped: break
+            case .over(let error):
                 end = error
                 break reading
-            case (let id?, .items(let items)): await calls.state.withLock { $0.streams[id] }?.put(items)
-            case (nil, .items), (nil, .result): break
             }
         }
         connection.close()
-        let open = calls.state.withLock { state in
-            state.end = end
-            defer { (state.pending, state.streams) = ([:], [:]) }
-            return (calls: Array(state.pending.values), streams: Array(state.streams.values))
-        }
-        for call in open.calls { call.settle(.failure(end)) }
-        for stream in open.streams { stream.end(.failure(end)) }
-    }
-
-    private static func settle(_ id: Int64, _ outcome: Outcome, _ calls: Calls) {
-        let (call, stream) = calls.state.withLock { ($0.pending.removeValue(forKey: id), $0.streams.removeValue(forKey: id)) }
-        call?.settle(outcome)
-        stream?.end(outcome)
+        for call in session.state.withLock({ $0.end(with: end) }) { call.end(.failure(end)) }
     }
 
     private static func failure(_ error: NNGError, socket: String) -> ControlError {

@@ -38,15 +38,3 @@ extension ControlError {
         )
     }
 }
-
-extension [UInt8] {
-    /// Throws when the bytes of a request are more than a daemon reads.
-    func checkRequestSize() throws(ControlError) {
-        guard count <= ControlServer.maximumRequestSize else {
-            throw ControlError(
-                .invalidRequest,
-                "the request has \(count) bytes; the daemon reads at most \(ControlServer.maximumRequestSize)"
-            )
-        }
-    }
-}

@@ -9,10 +9,11 @@ import Testing
 
     private static func run(_ arguments: [String]) async throws -> (Processes.ExitStatus, String) {
         let output = Transcript()
+        let path = getenv("PATH").map { ":" + String(cString: $0) } ?? ""
         let specification = ProcessSpecification(
             executable: python ?? "/usr/bin/python3",
             arguments: arguments,
-            environment: ["PATH": "/usr/bin:/bin", "HOME": "/tmp"].merging(Sanitizer.environment) { given, _ in given },
+            environment: ["PATH": "/usr/bin:/bin\(path)", "HOME": "/tmp"].merging(Sanitizer.environment) { given, _ in given },
             standardOutput: output.destination,
             standardError: .sameAsOutput
         )
@@ -36,9 +37,12 @@ import Testing
         #expect(text.components("!!!").isEmpty, "the transcript names the failures")
     }
 
-    @Test("The manual pages say what the commands say about themselves")
-    func manual() async throws {
-        let (status, text) = try await Self.run(["\(Files.packageRoot)/Deploy/manual", "--check", Self.built])
+    @Test(
+        "The manual pages say what the commands say about themselves, and the schemas what the types of answers do",
+        arguments: ["manual", "schemas"]
+    )
+    func written(_ script: String) async throws {
+        let (status, text) = try await Self.run(["\(Files.packageRoot)/Deploy/\(script)", "--check", Self.built])
         #expect(status == .exited(code: 0), "\(text)")
     }
 }

@@ -1,7 +1,7 @@
 /// One node of the tree: a coordinator or a program, with its descendants.
 public struct TreeNode: Codable, Hashable, Sendable {
     /// The kinds of nodes.
-    public enum Kind: String, Codable, Hashable, Sendable {
+    public enum Kind: String, CaseIterable, Codable, Hashable, Sendable {
         /// The daemon's own root.
         case root
         /// A coordinator.
@@ -11,7 +11,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
     }
 
     /// The kinds of processes in which a node can run.
-    public enum Placement: String, Codable, Hashable, Sendable {
+    public enum Placement: String, CaseIterable, Codable, Hashable, Sendable {
         /// The process of its parent.
         case inProcess = "in_process"
         /// A worker process of its own.
@@ -30,7 +30,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
         public var oldestWaitingMilliseconds: Int64?
         /// The number of messages that the present life has handled.
         public var handled: UInt64
-        /// The number of handlers that run on past their cancellation; nil when there are none.
+        /// The number of handlers that run on past their cancellation; left out when there are none.
         public var stuck: Int?
 
         /// Creates the description of a mailbox.

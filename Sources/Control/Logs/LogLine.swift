@@ -18,7 +18,7 @@ public struct LogLine: Codable, Hashable, Sendable {
     }
 
     /// The streams of a process.
-    public enum Stream: String, Codable, Hashable, Sendable {
+    public enum Stream: String, CaseIterable, Codable, Hashable, Sendable {
         /// Standard output; also standard error when both are captured together.
         case stdout
         /// Standard error, when it is captured apart.

@@ -26,7 +26,7 @@ struct CoordinatorControl: AsyncParsableCommand {
             LifecycleCommand<ControlOperation.Kill>.self, AskCommand.self, SendCommand.self, BenchCommand.self, DeadLettersCommand.self,
             MetricsCommand.self, ConfigurationCommand.self, ShutdownCommand.self, SignalCommand.self, MailboxCommand.self, TopCommand.self,
             DoctorCommand.self, CompletionCommand.self, UpgradeCommand.self, LogsCommand.self, EventsCommand.self, HistoryCommand.self,
-            ImportCommand.self, NodesCommand.self, WhereCommand.self, DrainCommand.self, MoveCommand.self,
+            ImportCommand.self, NodesCommand.self, WhereCommand.self, DrainCommand.self, MoveCommand.self, SchemasCommand.self,
         ]
     )
 

@@ -12,9 +12,6 @@ static const unsigned char style[] = {
 static const unsigned char icon[] = {
 #embed "page/icon.svg"
 };
-static const unsigned char openapi[] = {
-#embed "page/openapi.json"
-};
 static const unsigned char main_module[] = {
 #embed "page/main.js"
 };
@@ -50,7 +47,6 @@ static const struct coordinator_console_asset assets[] = {
     {"/", "text/html; charset=utf-8", page, sizeof page},
     {"/console.css", "text/css; charset=utf-8", style, sizeof style},
     {"/icon.svg", "image/svg+xml", icon, sizeof icon},
-    {"/openapi.json", "application/json", openapi, sizeof openapi},
     {"/main.js", "text/javascript; charset=utf-8", main_module, sizeof main_module},
     {"/store.js", "text/javascript; charset=utf-8", store, sizeof store},
     {"/tree.js", "text/javascript; charset=utf-8", tree, sizeof tree},

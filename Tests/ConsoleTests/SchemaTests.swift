@@ -16,13 +16,14 @@ struct SchemaTests {
 
     @Test("The description has each address of the API with its method, and no other one")
     func described() async throws {
-        let text = try #require(Files.text(of: "\(Files.packageRoot)/Sources/CConsoleAssets/page/openapi.json"))
-        let description = try ControlJSON.parse(Array(text.utf8))
+        let description = try ControlJSON.parse(OpenAPI.document)
         let paths = try #require(description["paths"]?.objectValue)
         let methods = paths.mapValues { $0.objectValue.map { Set($0.keys) } }
         for address in Questions.paths { #expect(methods[address] == ["get"], "\(address)") }
         for address in Changes.operations { #expect(methods[address] == ["post"], "\(address)") }
         #expect(Set(paths.keys) == Questions.paths.union(Changes.operations))
+        let schemas = try #require(description["components"]?["schemas"]?.objectValue)
+        #expect(schemas.keys.contains("TreeNode") && paths["/api/v1/stop"]?["post"]?["summary"] == .string(ControlOperation.Stop.summary))
     }
 
     @Test(

@@ -30,7 +30,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
         public var oldestWaitingMilliseconds: Int64?
         /// The number of messages that the present life has handled.
         public var handled: UInt64
-        /// The number of handlers that run on past their cancellation; left out when there are none.
+        /// The number of handlers that run on past their cancellation; nil when there are none.
         public var stuck: Int?
 
         /// Creates the description of a mailbox.

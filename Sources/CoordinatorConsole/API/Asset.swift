@@ -16,7 +16,8 @@ struct Asset: Sendable {
             let bytes = UnsafeBufferPointer(start: asset.bytes, count: asset.count)
             return (String(cString: asset.path), Asset(mediaType: String(cString: asset.media_type), bytes: Array(bytes)))
         }
-        return Dictionary(pairs) { first, _ in first }
+        let description = ("/openapi.json", Asset(mediaType: "application/json", bytes: OpenAPI.document))
+        return Dictionary(pairs + [description]) { first, _ in first }
     }()
 
     private init(mediaType: String, bytes: [UInt8]) {

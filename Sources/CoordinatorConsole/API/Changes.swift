@@ -4,12 +4,16 @@ import WireProtocol
 /// The part of the API that changes something: the operations on a lifecycle, and an ask that is traced.
 struct Changes: Sendable {
     /// The addresses.
-    static let operations: Set<String> = Set(lifecycle.keys).union(["/api/v1/trace"])
+    static let operations: Set<String> = Set(lifecycle.keys).union([ControlOperation.Trace.address])
 
-    private static let lifecycle: [String: @Sendable (String) -> ControlOperation] = [
-        "/api/v1/start": { .start(path: $0) }, "/api/v1/stop": { .stop(path: $0) }, "/api/v1/restart": { .restart(path: $0) },
-        "/api/v1/pause": { .pause(path: $0) }, "/api/v1/resume": { .resume(path: $0) }, "/api/v1/kill": { .kill(path: $0) },
-    ]
+    static let lifecycle = addresses(
+        of: ControlOperation.Start.self,
+        ControlOperation.Stop.self,
+        ControlOperation.Restart.self,
+        ControlOperation.Pause.self,
+        ControlOperation.Resume.self,
+        ControlOperation.Kill.self
+    )
 
     /// The largest body.
     private static let maximumBody = 64 << 10
@@ -26,8 +30,10 @@ struct Changes: Sendable {
                 "`path` is missing or doesn't begin with a slash; expected a path such as /shop/cart"
             )
         }
-        if address == "/api/v1/trace" { return try await trace(path, body) }
-        guard let operation = Self.lifecycle[address]?(path) else { throw Refusal(.notFound, "noSuchPage", "there is no such operation") }
+        if address == ControlOperation.Trace.address { return try await trace(path, body) }
+        guard let operation = Self.lifecycle[address]?.at(path) else {
+            throw Refusal(.notFound, "noSuchPage", "there is no such operation")
+        }
         try await checkLife(body, path)
         let requestID = try body.identifier("request_id")
         return .json(bytes: try ControlJSON.bytes(of: try await daemon.call(operation, requestID: requestID)))
@@ -57,6 +63,16 @@ struct Changes: Sendable {
         guard value.objectValue != nil else { throw Refusal(.badRequest, "invalidRequest", "the body isn't a JSON object") }
         return value
     }
+}
+
+extension DescribedOperation {
+    /// The operation's address in the API.
+    static var address: String { "/api/v1/\(name)" }
+}
+
+/// Returns operations by their addresses.
+func addresses(of operations: any DescribedOperation.Type...) -> [String: any DescribedOperation.Type] {
+    Dictionary(uniqueKeysWithValues: operations.map { ($0.address, $0) })
 }
 
 extension HTTPRequest {

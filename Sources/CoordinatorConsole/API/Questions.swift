@@ -4,11 +4,20 @@ import WireProtocol
 /// The part of the API that shows and changes nothing: it mirrors the questions of the control protocol.
 struct Questions: Sendable {
     /// The addresses.
-    static let paths: Set<String> = [
-        "/api/v1/console", "/api/v1/tree", "/api/v1/status", "/api/v1/ps", "/api/v1/dead-letters", "/api/v1/events", "/api/v1/history",
-        "/api/v1/logs", "/api/v1/series", "/api/v1/traces", "/api/v1/metrics", "/api/v1/nodes", "/api/v1/where", "/api/v1/config-diff",
-        "/api/v1/stream", "/metrics", "/healthz", "/readyz",
-    ]
+    static let paths: Set<String> = Set(kept.keys).union(ofPaths.keys).union([
+        "/api/v1/console", "/api/v1/events", "/api/v1/logs", "/api/v1/series", "/api/v1/traces", "/api/v1/stream", "/metrics", "/healthz",
+        "/readyz",
+    ])
+
+    /// The questions about the daemon as a whole, whose answers serve several who ask at about the same time.
+    static let kept = Dictionary(
+        uniqueKeysWithValues: [ControlOperation.tree, .ps, .deadLetters, .metrics, .nodes, .configurationDifference(file: nil)].map {
+            (type(of: $0.content).address, $0)
+        }
+    )
+
+    /// The questions about a path.
+    static let ofPaths = addresses(of: ControlOperation.Where.self, ControlOperation.Status.self, ControlOperation.History.self)
 
     /// What a page must know of its console.
     private struct Description: Encodable {
@@ -32,6 +41,8 @@ struct Questions: Sendable {
 
     /// Returns the answer of one of the addresses.
     func answer(_ address: String, _ parameters: Parameters) async throws -> HTTPResponse {
+        if let question = Self.kept[address] { return .json(bytes: try await daemon.answer(to: question).bytes) }
+        if let question = Self.ofPaths[address] { return try .json(await daemon.call(question.at(try parameters.path()))) }
         switch address {
         case "/healthz": return .text("text/plain; charset=utf-8", "ok\n")
         case "/readyz": return try await readiness()
@@ -39,15 +50,6 @@ struct Questions: Sendable {
         case "/api/v1/console":
             let operations = isReadOnly ? [] : Changes.operations.compactMap { $0.split(separator: "/").last.map(String.init) }.sorted()
             return try .json(Description(version: Release.version, readOnly: isReadOnly, operations: operations))
-        case "/api/v1/tree": return .json(bytes: try await daemon.answer(to: .tree).bytes)
-        case "/api/v1/ps": return .json(bytes: try await daemon.answer(to: .ps).bytes)
-        case "/api/v1/dead-letters": return .json(bytes: try await daemon.answer(to: .deadLetters).bytes)
-        case "/api/v1/metrics": return .json(bytes: try await daemon.answer(to: .metrics).bytes)
-        case "/api/v1/nodes": return .json(bytes: try await daemon.answer(to: .nodes).bytes)
-        case "/api/v1/config-diff": return .json(bytes: try await daemon.answer(to: .configurationDifference(file: nil)).bytes)
-        case "/api/v1/where": return try .json(await daemon.call(.whereabouts(path: try parameters.path())))
-        case "/api/v1/status": return try .json(await daemon.call(.status(path: try parameters.path())))
-        case "/api/v1/history": return try .json(await daemon.call(.history(path: try parameters.path())))
         case "/api/v1/events": return try await events(parameters)
         case "/api/v1/logs": return try await logs(parameters)
         case "/api/v1/series":

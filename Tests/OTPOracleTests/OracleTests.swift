@@ -49,10 +49,10 @@ import Testing
 
 /// An oracle that finds nothing proves nothing: here it has something to find.
 @Suite(SharedErlangNode(), .serialized, .timeLimit(minutes: 10)) struct OracleFaultTests {
-    @Test(arguments: PlantedFault.allCases)
-    func aPlantedFaultIsFound(fault: PlantedFault) throws {
+    @Test(arguments: SupervisionFault.differencesFromOTP)
+    func aPlantedFaultIsFound(fault: SupervisionFault) throws {
         let node = try #require(SharedErlangNode.current)
-        var oracle = Oracle(node) { fault.mutation() }
+        var oracle = Oracle(node, mutation: fault.mutation)
         let seed = try #require(try (0..<2_000).first { try oracle.compare(Scenario(seed: $0)) != nil }, "\(fault) wasn't found")
         let minimal = try oracle.minimise(Scenario(seed: seed))
         #expect(try oracle.compare(minimal) != nil)

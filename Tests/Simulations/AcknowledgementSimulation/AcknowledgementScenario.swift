@@ -2,9 +2,9 @@ package import SimulationSupport
 import Supervision
 
 /// Senders, the process between, and receivers, and all that is done to them while acknowledged messages are under way.
-package struct AcknowledgementScenario: Sendable, SteppedScenario {
+package struct AcknowledgementScenario: SeededScenario {
     /// An action on the world, after which it goes on for a while.
-    package struct Step: Sendable {
+    package struct Step: NumberedStep {
         /// The step's number in the whole scenario, which it keeps when others are left out.
         package var number: Int
         /// The action.
@@ -120,17 +120,4 @@ package enum AcknowledgementFault: String, Sendable, CaseIterable {
 }
 
 /// Runs worlds of acknowledged messages.
-package struct AcknowledgementSimulation {
-    private let fault: AcknowledgementFault?
-
-    /// Creates a simulation of the real parts, or of a world that a fault has been planted in.
-    package init(fault: AcknowledgementFault? = nil) { self.fault = fault }
-
-    /// Runs a scenario from its first moment to its last; the same scenario goes the same way every time.
-    package func run(_ scenario: AcknowledgementScenario, recordsTrace: Bool = false) -> Outcome<AcknowledgementInvariant> {
-        Outcome(of: AcknowledgementWorld(scenario, fault, recordsTrace: recordsTrace))
-    }
-
-    /// Leaves out steps as long as the same invariant is broken.
-    package func minimise(_ scenario: AcknowledgementScenario) -> AcknowledgementScenario { scenario.minimised { run($0) } }
-}
+package typealias AcknowledgementSimulation = Simulation<AcknowledgementWorld>

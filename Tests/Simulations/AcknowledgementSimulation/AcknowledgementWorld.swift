@@ -5,7 +5,9 @@ import Supervision
 /// Senders and receivers with a process between them, whose links are lost and whose processes die.
 ///
 /// What each process keeps, and in which order it sends, is this world's; the identities, the numbers and the memory of receivers are real.
-final class AcknowledgementWorld: SimulatedWorld {
+package final class AcknowledgementWorld: SimulatedWorld {
+    package static let flag = "--acknowledgements"
+
     /// The end of a message, as its sender learns it.
     enum End: Hashable {
         case handled
@@ -116,8 +118,8 @@ final class AcknowledgementWorld: SimulatedWorld {
     private let scenario: AcknowledgementScenario
     private let fault: AcknowledgementFault?
     private let recordsTrace: Bool
-    private(set) var trace: [String] = []
-    private(set) var events = 0
+    package private(set) var trace: [String] = []
+    package private(set) var events = 0
     private var chance: SplitMix64
     private var agenda = Agenda<Event>()
     private var time = 1
@@ -134,7 +136,8 @@ final class AcknowledgementWorld: SimulatedWorld {
     private var copyCount = 0
     private var seats = (0..<AcknowledgementScenario.receivers).map { _ in Seat() }
 
-    init(_ scenario: AcknowledgementScenario, _ fault: AcknowledgementFault?, recordsTrace: Bool) {
+    /// Creates the world of a scenario, with a fault planted in it or none.
+    package init(_ scenario: AcknowledgementScenario, _ fault: AcknowledgementFault?, recordsTrace: Bool) {
         self.scenario = scenario
         self.fault = fault
         self.recordsTrace = recordsTrace
@@ -151,7 +154,7 @@ final class AcknowledgementWorld: SimulatedWorld {
 
     // MARK: - The course
 
-    func run() throws(AcknowledgementViolation) {
+    package func run() throws(AcknowledgementViolation) {
         for step in scenario.steps {
             note("step \(step.number): \(step.action)")
             perform(step.action)

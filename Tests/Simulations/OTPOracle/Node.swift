@@ -26,7 +26,7 @@ extension OurTree {
         weak let parent: Node?
         let life: (id: String, incarnation: Incarnation)?
         private(set) var machine: Supervisor
-        private let mutation: Machine.Mutation?
+        private let mutation: Watched.Mutation?
         var lives: [String: Life] = [:]
         var inbox: [Item] = [] { didSet { if hasEnded { inbox = [] } } }
         /// What comes of the directives, which the supervisor takes notice of before anything else.
@@ -48,7 +48,7 @@ extension OurTree {
             isolatesFailures: Bool,
             _ parent: Node?,
             _ life: (id: String, incarnation: Incarnation)?,
-            _ mutation: Machine.Mutation?
+            _ mutation: Watched.Mutation?
         ) {
             self.group = group
             self.parent = parent

@@ -20,7 +20,7 @@ package struct Oracle {
 
     private let node: ErlangNode
     private let listed: Set<Difference>
-    private let mutation: (() -> Machine.Mutation)?
+    private let mutation: (() -> Watched.Mutation)?
     /// How often each difference that is on purpose was met so far.
     package private(set) var met: [Difference: Int] = [:]
     /// The number of steps that were compared so far.
@@ -32,7 +32,7 @@ package struct Oracle {
     package init(
         _ node: ErlangNode,
         listed: Set<Difference> = Set(Difference.allCases),
-        mutation: (() -> Machine.Mutation)? = nil
+        mutation: (() -> Watched.Mutation)? = nil
     ) {
         self.node = node
         self.listed = listed
@@ -85,7 +85,7 @@ package struct Oracle {
         guard let disagreement = try compare(minimal) else { return "seed \(scenario.seed): not the same at a second run" }
         let numbers = minimal.steps.map { String($0.number) }.joined(separator: ",")
         let place = disagreement.steps.isEmpty ? "the end" : "step \(disagreement.steps.map(String.init).joined(separator: ", "))"
-        let steps = minimal.treeDescription.map { "  \($0)" } + minimal.steps.map { "  \(minimal.describe($0))" }
+        let steps = minimal.worldDescription.map { "  \($0)" } + minimal.steps.map { "  \(minimal.describe($0))" }
         let command = "supervision-simulator --oracle --seed \(scenario.seed) --steps \(numbers) --trace"
         return (["seed \(scenario.seed): our supervisor and OTP's differ at \(place)"] + steps + ["\(disagreement)", command])
             .joined(separator: "\n")

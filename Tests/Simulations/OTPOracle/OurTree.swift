@@ -6,7 +6,7 @@ import SupervisionSimulation
 final class OurTree {
     let trial: Trial
     private let listed: Set<Difference>
-    private let mutation: (() -> Machine.Mutation)?
+    private let mutation: (() -> Watched.Mutation)?
     private var plans: [Place: [Bool]] = [:]
     private var nodes: [Int: Node] = [:]
     private var tokens: [String] = []
@@ -19,7 +19,7 @@ final class OurTree {
     private(set) var met: [Difference: Int] = [:]
 
     /// - Parameter listed: The differences that are left out of the comparison.
-    init(_ trial: Trial, listed: Set<Difference>, mutation: (() -> Machine.Mutation)?) {
+    init(_ trial: Trial, listed: Set<Difference>, mutation: (() -> Watched.Mutation)?) {
         self.listed = listed
         self.trial = trial
         self.mutation = mutation

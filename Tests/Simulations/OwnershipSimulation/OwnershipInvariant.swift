@@ -55,17 +55,4 @@ package enum OwnershipFault: String, Sendable, CaseIterable {
 }
 
 /// Runs worlds of ownership across nodes.
-package struct OwnershipSimulation {
-    private let fault: OwnershipFault?
-
-    /// Creates a simulation of the real machine, or of a world that a fault has been planted in.
-    package init(fault: OwnershipFault? = nil) { self.fault = fault }
-
-    /// Runs a scenario from its first moment to its last; the same scenario goes the same way every time.
-    package func run(_ scenario: OwnershipScenario, recordsTrace: Bool = false) -> Outcome<OwnershipInvariant> {
-        Outcome(of: OwnershipWorld(scenario, fault, recordsTrace: recordsTrace))
-    }
-
-    /// Leaves out steps as long as the same invariant is broken.
-    package func minimise(_ scenario: OwnershipScenario) -> OwnershipScenario { scenario.minimised { run($0) } }
-}
+package typealias OwnershipSimulation = Simulation<OwnershipWorld>

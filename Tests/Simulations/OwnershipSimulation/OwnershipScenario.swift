@@ -2,9 +2,9 @@ import SimulationSupport
 import Supervision
 
 /// Nodes of a cluster and a store with leases, and all that is done to them.
-package struct OwnershipScenario: Sendable, SteppedScenario {
+package struct OwnershipScenario: SeededScenario {
     /// An action on the world, after which it goes on for a while.
-    package struct Step: Sendable {
+    package struct Step: NumberedStep {
         /// The step's number in the whole scenario, which it keeps when others are left out.
         package var number: Int
         /// The action.

@@ -7,7 +7,9 @@ import Supervision
 ///
 /// The machine, the gate and the placer are real. What a shell does for the machine, and what the store does, is this world's. Its time is in
 /// milliseconds; each node's clock begins somewhere and runs by its own rate.
-final class OwnershipWorld: SimulatedWorld {
+package final class OwnershipWorld: SimulatedWorld {
+    package static let flag = "--ownership"
+
     /// What is going to happen.
     enum Event {
         // At the store.
@@ -34,8 +36,8 @@ final class OwnershipWorld: SimulatedWorld {
     let scenario: OwnershipScenario
     let fault: OwnershipFault?
     let recordsTrace: Bool
-    private(set) var trace: [String] = []
-    private(set) var events = 0
+    package private(set) var trace: [String] = []
+    package private(set) var events = 0
     var chance: SplitMix64
     private var agenda = Agenda<Event>()
     private(set) var time = 1
@@ -55,7 +57,8 @@ final class OwnershipWorld: SimulatedWorld {
     /// Whether foreign hands have changed the key of a path: then two nodes may believe for a moment that they own it.
     var isMeddled: [Bool]
 
-    init(_ scenario: OwnershipScenario, _ fault: OwnershipFault?, recordsTrace: Bool) {
+    /// Creates the world of a scenario, with a fault planted in it or none.
+    package init(_ scenario: OwnershipScenario, _ fault: OwnershipFault?, recordsTrace: Bool) {
         self.scenario = scenario
         self.fault = fault
         self.recordsTrace = recordsTrace
@@ -90,7 +93,7 @@ final class OwnershipWorld: SimulatedWorld {
 
     // MARK: - The course
 
-    func run() throws(OwnershipViolation) {
+    package func run() throws(OwnershipViolation) {
         try goOn(until: time + 1_000)
         for step in scenario.steps {
             note("step \(step.number): \(step.action)")

@@ -14,7 +14,8 @@ package struct Place: Hashable, Sendable {
     /// The id by which its supervisor knows it.
     package var id: String { Self.ids[slot] }
 
-    static let ids = ["a", "b", "c", "d", "e", "f"]
+    /// The ids that there are.
+    package static let ids = ["a", "b", "c", "d", "e", "f"]
 
     /// Returns the number of the child with this id; nil if no place has it.
     package static func slot(of id: String) -> Int? {

@@ -1,7 +1,8 @@
+import SimulationSupport
 package import Supervision
 
 /// A world before its first moment, and all that will be done to it.
-package struct Scenario: Sendable {
+package struct Scenario: SeededScenario {
     /// A supervisor of the tree.
     package struct Group: Sendable {
         /// The supervisor's place; nil for the root.
@@ -19,7 +20,7 @@ package struct Scenario: Sendable {
     }
 
     /// An action on the world at a given time.
-    package struct Step: Sendable {
+    package struct Step: NumberedStep {
         /// The step's number in the whole scenario, which it keeps when others are left out.
         package var number: Int
         /// The time of the step, in microseconds.
@@ -97,13 +98,6 @@ package struct Scenario: Sendable {
     package var isolatesFailuresAtRoot: Bool
     /// The moment at which a supervisor is killed; nil, the default, when none is.
     package var crash: CrashPoint?
-
-    /// Returns the same world with some of the steps.
-    package func keeping(_ numbers: Set<Int>) -> Scenario {
-        var scenario = self
-        scenario.steps.removeAll { !numbers.contains($0.number) }
-        return scenario
-    }
 }
 
 extension Scenario {
@@ -173,8 +167,11 @@ extension Scenario {
         "\(backoff.minimum)...\(backoff.maximum) × \(backoff.factor), jitter \(backoff.jitter), reset after \(backoff.resetAfter)"
     }
 
+    /// The moment of the crash, if there is one.
+    package var options: String { crash.map { " \($0)" } ?? "" }
+
     /// The tree in words, a line per supervisor.
-    package var treeDescription: [String] {
+    package var worldDescription: [String] {
         groups.enumerated().map { number, group in
             "\(group.path): \(Self.describe(group.policy))" + (number == 0 && isolatesFailuresAtRoot ? ", isolates failures" : "")
         }

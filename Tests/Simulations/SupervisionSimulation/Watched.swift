@@ -1,38 +1,35 @@
-import Supervision
+package import Supervision
 
-/// One life of a supervisor, under observation: what it answers is checked for the invariants and compared with the model.
-struct Watched {
-    var machine: Machine
-    private(set) var checker: InvariantChecker
-    private(set) var model: Model
-    private let usesModel: Bool
+/// One life of a supervisor, or of a mutated one by which the simulation itself is tested, under observation.
+package struct Watched {
+    /// A function that handles events in the supervisor's place.
+    package typealias Mutation = (_ supervisor: inout Supervisor, _ event: Supervisor.Event, _ now: Duration) -> [Supervisor.Directive]
 
-    init(_ policy: SupervisionPolicy, seed: UInt64, isolatesFailures: Bool, checks: Checks, mutation: Machine.Mutation?) {
-        machine = Machine(
-            supervisor: Supervisor(policy: policy, seed: seed, isolatesFailures: isolatesFailures),
-            mutation: mutation
-        )
-        checker = InvariantChecker(policy, isolatesFailures: isolatesFailures)
-        model = Model(policy, isolatesFailures: isolatesFailures)
-        usesModel = checks == .all
+    /// The supervisor.
+    package private(set) var supervisor: Supervisor
+    private(set) var checker: SupervisorChecker
+    private let mutation: Mutation?
+
+    /// Begins a life.
+    package init(_ policy: SupervisionPolicy, seed: UInt64 = 0, isolatesFailures: Bool = false, mutation: Mutation? = nil) {
+        supervisor = Supervisor(policy: policy, seed: seed, isolatesFailures: isolatesFailures)
+        checker = SupervisorChecker(policy, isolatesFailures: isolatesFailures)
+        self.mutation = mutation
     }
 
-    mutating func handle(_ event: Machine.Event, now: Duration, answer: inout [Machine.Directive]) throws(Violation) {
-        answer = machine.handle(event, now: now)
-        try checker.enter(event, answer, isEnding: machine.supervisor.isEnding, now: now)
-        try checker.compare(with: machine.supervisor)
-        guard usesModel else { return }
-        try model.follow(event, answer, now: now)
-        if let due = model.nextDeadline, checker.wake.map({ $0 > due }) ?? true {
-            throw Violation(.wake, "something is due at \(due), and the wake is at \(checker.wake.map { "\($0)" } ?? "no time")")
-        }
+    /// Hands an event to the supervisor and checks the answer, which it leaves in `answer` even when it breaks an invariant.
+    package mutating func handle(_ event: Supervisor.Event, now: Duration, answer: inout [Supervisor.Directive]) throws(Violation) {
+        answer = mutation?(&supervisor, event, now) ?? supervisor.handle(event, now: now)
+        try checker.enter(event, answer, of: supervisor, now: now)
     }
-}
 
-/// The checks of a simulation.
-package enum Checks: Sendable {
-    /// The invariants, which hold for any supervisor, without the comparison with the model.
-    case invariants
-    /// The invariants and the comparison with the model.
-    case all
+    /// Whether the supervisor has ended.
+    package var isOver: Bool { checker.isOver }
+    /// The time at which the supervisor has asked to be woken.
+    package var wake: Duration? { checker.wake }
+
+    /// Returns the life of a child, and what it has been told and has told.
+    package func life(_ id: String) -> (incarnation: Incarnation, isReady: Bool, isToldToStop: Bool)? {
+        Place.slot(of: id).flatMap { checker.lines[$0].life }.map { ($0.incarnation, $0.readySince != nil, $0.isToldToStop) }
+    }
 }

@@ -13,7 +13,7 @@ extension World {
 
     // MARK: - Directives
 
-    func carryOut(_ directive: Machine.Directive, of group: Int) throws(Violation) {
+    func carryOut(_ directive: Supervisor.Directive, of group: Int) throws(Violation) {
         switch directive {
         case .start(let id, let incarnation, _):
             guard let slot = Place.slot(of: id) else { return }

@@ -30,7 +30,7 @@ extension World {
             startsFailUntil[place.group][place.slot] = time + duration
         case .repeatOldSigns(let place):
             let old = (currentLife[place.group][place.slot].map { lives[$0].incarnation } ?? 1) &- 1
-            for event: Machine.Event in [.started(place.id, old), .exited(place.id, old, .hung), .startFailed(place.id, old, .hung)] {
+            for event: Supervisor.Event in [.started(place.id, old), .exited(place.id, old, .hung), .startFailed(place.id, old, .hung)] {
                 try request(event, at: place)
             }
         case .wake(let group):
@@ -50,7 +50,7 @@ extension World {
         }
     }
 
-    private func request(_ event: Machine.Event, at place: Place) throws(Violation) {
+    private func request(_ event: Supervisor.Event, at place: Place) throws(Violation) {
         guard let group = currentGroup[place.group] else { return }
         try send(event, to: group)
     }

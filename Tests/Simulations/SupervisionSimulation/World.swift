@@ -4,7 +4,9 @@ import Supervision
 /// A tree of supervisors and what they supervise, in a time of its own.
 ///
 /// All random numbers depend on the seed, the path and the incarnation alone: a step more or less changes nothing else.
-final class World {
+package final class World: SimulatedWorld {
+    package static let flag = "--trees"
+
     /// The life of a child.
     struct Life {
         enum Phase {
@@ -61,12 +63,13 @@ final class World {
     }
 
     let scenario: Scenario
-    let checks: Checks
-    let mutation: (() -> Machine.Mutation)?
+    /// Makes the mutation that stands between a supervisor and the world, anew for every life of every supervisor.
+    private let mutation: (() -> Watched.Mutation)?
     private let recordsTrace: Bool
-    private(set) var trace: [String] = []
+    /// The course of the run so far.
+    package private(set) var trace: [String] = []
     /// The events that supervisors have heard of.
-    private(set) var events = 0
+    package private(set) var events = 0
 
     var agenda = Agenda<Item>()
     var time = 0
@@ -85,9 +88,9 @@ final class World {
     /// An agenda that is longer than this belongs to a world that never comes to rest.
     private static let mostEvents = 20_000
 
-    init(_ scenario: Scenario, checks: Checks, recordsTrace: Bool, mutation: (() -> Machine.Mutation)?) {
+    /// Creates the world of a scenario, with mutated supervisors or real ones.
+    package init(_ scenario: Scenario, _ mutation: (() -> Watched.Mutation)?, recordsTrace: Bool) {
         self.scenario = scenario
-        self.checks = checks
         self.recordsTrace = recordsTrace
         self.mutation = mutation
         let slots = Place.ids.count
@@ -103,7 +106,7 @@ final class World {
     // MARK: - The course of the world
 
     /// Lets everything happen, waits for rest, and brings the world to its end.
-    func run() throws(Violation) {
+    package func run() throws(Violation) {
         bringUp(group: 0, for: nil, seed: scenario.seed)
         for (index, step) in scenario.steps.enumerated() {
             if case .has = step.action { continue }
@@ -132,7 +135,7 @@ final class World {
     private func checkRest() throws(Violation) {
         for group in groups where !group.isGone {
             let path = scenario.groups[group.number].path
-            for (specification, state) in group.watched.machine.supervisor.children {
+            for (specification, state) in group.watched.supervisor.children {
                 switch state {
                 case .running, .stopped: break
                 case .starting, .stopping, .waiting: throw Violation(.quiescence, "\(path)/\(specification.id) is \(state) for ever")
@@ -150,7 +153,7 @@ final class World {
             guard group.isGone else { throw Violation(.quiescence, "\(path) has not ended") }
             guard group.openLives == 0 else { throw Violation(.noLeak, "\(group.openLives) children of \(path) live on") }
             guard group.watched.checker.isOver else { continue }
-            let supervisor = group.watched.machine.supervisor
+            let supervisor = group.watched.supervisor
             guard ChildState.Kind.allCases.allSatisfy({ $0 == .stopped || supervisor.count(in: $0) == 0 }) else {
                 throw Violation(.noLeak, "\(path) has ended, and in its table are \(supervisor.children.map(\.state))")
             }
@@ -167,12 +170,12 @@ final class World {
     // MARK: - Talking to supervisors
 
     /// Lets a supervisor hear of an event, and begins to do what it says.
-    func send(_ event: Machine.Event, to number: Int) throws(Violation) {
+    func send(_ event: Supervisor.Event, to number: Int) throws(Violation) {
         guard !groups[number].isGone else { return }
         events += 1
         if case .timePassed = event { groups[number].wake = nil }
         note { "\(scenario.groups[groups[number].number].path) ← \(event)" }
-        var answer: [Machine.Directive] = []
+        var answer: [Supervisor.Directive] = []
         do throws(Violation) {
             try groups[number].watched.handle(event, now: now, answer: &answer)
         } catch {
@@ -207,7 +210,6 @@ final class World {
                     definition.policy,
                     seed: seed,
                     isolatesFailures: life == nil && scenario.isolatesFailuresAtRoot,
-                    checks: checks,
                     mutation: mutation?()
                 )
             )

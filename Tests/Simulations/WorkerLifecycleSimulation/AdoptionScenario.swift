@@ -1,11 +1,11 @@
-package import SimulationSupport
+import SimulationSupport
 import Supervision
 import WorkerLifecycle
 
 /// Roots in one directory, one after the other, and all that is done to them and to their workers.
-package struct AdoptionScenario: Sendable, SteppedScenario {
+package struct AdoptionScenario: SeededScenario {
     /// An action on the world, after which the root goes on for a while.
-    package struct Step: Sendable {
+    package struct Step: NumberedStep {
         /// The step's number in the whole scenario, which it keeps when others are left out.
         package var number: Int
         /// The action.
@@ -107,17 +107,4 @@ package enum AdoptionFault: String, Sendable, CaseIterable {
 }
 
 /// Runs worlds of roots and their workers.
-package struct AdoptionSimulation {
-    private let fault: AdoptionFault?
-
-    /// Creates a simulation of the real machine, or of one that a fault has been planted in.
-    package init(fault: AdoptionFault? = nil) { self.fault = fault }
-
-    /// Runs a scenario from its first moment to its last; the same scenario goes the same way every time.
-    package func run(_ scenario: AdoptionScenario, recordsTrace: Bool = false) -> Outcome<AdoptionInvariant> {
-        Outcome(of: AdoptionWorld(scenario, fault, recordsTrace: recordsTrace))
-    }
-
-    /// Leaves out steps as long as the same invariant is broken.
-    package func minimise(_ scenario: AdoptionScenario) -> AdoptionScenario { scenario.minimised { run($0) } }
-}
+package typealias AdoptionSimulation = Simulation<AdoptionWorld>

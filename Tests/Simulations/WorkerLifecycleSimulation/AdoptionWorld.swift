@@ -5,7 +5,9 @@ import WorkerLifecycle
 /// One root after the other in one directory, with the processes that they start.
 ///
 /// Whatever may happen next in a root happens in an order that depends on the seed.
-final class AdoptionWorld: SimulatedWorld {
+package final class AdoptionWorld: SimulatedWorld {
+    package static let flag = "--adoptions"
+
     typealias Place = AdoptionMachine.Place
 
     struct Process {
@@ -40,8 +42,8 @@ final class AdoptionWorld: SimulatedWorld {
     private let fault: AdoptionFault?
     private let recordsTrace: Bool
     private let scenario: AdoptionScenario
-    private(set) var trace: [String] = []
-    private(set) var events = 0
+    package private(set) var trace: [String] = []
+    package private(set) var events = 0
     private var chance: SplitMix64
 
     private var processes: [Process] = []
@@ -58,7 +60,8 @@ final class AdoptionWorld: SimulatedWorld {
     private var numbers: [[String]: UInt32] = [:]
     private var lastAdopted: Int?
 
-    init(_ scenario: AdoptionScenario, _ fault: AdoptionFault?, recordsTrace: Bool) {
+    /// Creates the world of a scenario, with a fault planted in it or none.
+    package init(_ scenario: AdoptionScenario, _ fault: AdoptionFault?, recordsTrace: Bool) {
         self.scenario = scenario
         self.fault = fault
         self.recordsTrace = recordsTrace
@@ -69,7 +72,7 @@ final class AdoptionWorld: SimulatedWorld {
         if recordsTrace { trace.append(AdoptionViolation.plain(text())) }
     }
 
-    func run() throws(AdoptionViolation) {
+    package func run() throws(AdoptionViolation) {
         beginRoot()
         try goOn(.max)
         for step in scenario.steps {

@@ -1,10 +1,11 @@
+import SimulationSupport
 package import Supervision
 package import WorkerLifecycle
 
 /// A path with a worker and spares, before its first moment, and all that will be done to it.
-package struct WorkerScenario: Sendable {
+package struct WorkerScenario: SeededScenario {
     /// An action on the world at a given time.
-    package struct Step: Sendable {
+    package struct Step: NumberedStep {
         /// The step's number in the whole scenario, which it keeps when others are left out.
         package var number: Int
         /// The time of the step, in microseconds.
@@ -125,13 +126,6 @@ package struct WorkerScenario: Sendable {
     package var rarity: Int
     /// The steps, in order of time.
     package var steps: [Step]
-
-    /// Returns the same world with some of the steps.
-    package func keeping(_ numbers: Set<Int>) -> WorkerScenario {
-        var scenario = self
-        scenario.steps.removeAll { !numbers.contains($0.number) }
-        return scenario
-    }
 
     /// Returns the step in words.
     package func describe(_ step: Step) -> String {

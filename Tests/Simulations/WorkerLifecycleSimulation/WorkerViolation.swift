@@ -48,3 +48,6 @@ extension WorkerInvariant: WorldInvariant {
     /// The names of modules and types that descriptions are told without.
     package static let noise = ["WorkerLifecycleSimulation.", "WorkerLifecycle.", "Supervision.", "Swift.", "WorkerMachine.", "Shutdown."]
 }
+
+/// Runs worlds of worker processes.
+package typealias WorkerSimulation = Simulation<WorkerWorld>

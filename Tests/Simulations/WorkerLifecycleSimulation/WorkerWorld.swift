@@ -5,7 +5,9 @@ import WorkerLifecycle
 /// A parent with one path, the processes that have its life or wait for it, and the kernel below them, in a time of their own.
 ///
 /// All random numbers depend on the seed and on the number of the process alone: a step more or less changes nothing else about a process.
-final class WorkerWorld {
+package final class WorkerWorld: SimulatedWorld {
+    package static let flag = "--workers"
+
     enum Item {
         case step(Int)
         /// The parent goes on after a delay.
@@ -41,11 +43,11 @@ final class WorkerWorld {
     }
 
     let scenario: WorkerScenario
-    private let mutations: Mutations
+    private let mutations: Mutations?
     private let recordsTrace: Bool
-    private(set) var trace: [String] = []
+    package private(set) var trace: [String] = []
     /// The events that the machines have heard of.
-    private(set) var events = 0
+    package private(set) var events = 0
 
     private var agenda = Agenda<Item>()
     private(set) var time = 0
@@ -78,12 +80,13 @@ final class WorkerWorld {
     /// More events than this belong to a world that never comes to rest.
     private static let mostEvents = 30_000
 
-    init(_ scenario: WorkerScenario, _ mutations: Mutations, recordsTrace: Bool) {
+    /// Creates the world of a scenario, with faults planted in it or none.
+    package init(_ scenario: WorkerScenario, _ mutations: Mutations?, recordsTrace: Bool) {
         self.scenario = scenario
         self.mutations = mutations
         self.recordsTrace = recordsTrace
         bucket = scenario.bucket
-        pool = PoolSubject(machine: SparePoolMachine(target: scenario.spares), mutation: mutations.pool?())
+        pool = PoolSubject(machine: SparePoolMachine(target: scenario.spares), mutation: mutations?.pool?())
         poolChecker = PoolChecker(target: scenario.spares)
     }
 
@@ -107,7 +110,7 @@ final class WorkerWorld {
     // MARK: - The course of the world
 
     /// Lets everything happen, waits until the world has recovered, and brings it to its end.
-    func run() throws(WorkerViolation) {
+    package func run() throws(WorkerViolation) {
         add(.pool(.fillRequested(after: .zero)))
         add(.beginLife)
         for (index, step) in scenario.steps.enumerated() { agenda.add(.step(index), at: step.time) }
@@ -208,7 +211,7 @@ final class WorkerWorld {
                 traits.insert(trait)
             }
         }
-        let subject = WorkerSubject(machine: WorkerMachine(limits: scenario.limits), mutation: mutations.worker?())
+        let subject = WorkerSubject(machine: WorkerMachine(limits: scenario.limits), mutation: mutations?.worker?())
         hosts.append(Host(seed: seed, spare: spare, traits: traits, subject: subject, checker: WorkerChecker(scenario.limits)))
         note { "worker \(number) is new" + (traits.isEmpty ? "" : ": \(traits.map { "\($0)" }.sorted().joined(separator: ", "))") }
         return number

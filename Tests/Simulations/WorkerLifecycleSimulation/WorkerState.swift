@@ -1,15 +1,14 @@
+import SimulationSupport
 import Supervision
 import WorkerLifecycle
 
-/// All that can happen to one worker process in a few events, in every order.
+/// A worker process in an exploration: answers of the kernel, of the processes above and of the worker, links that come and go, requests,
+/// the time that is waited for, and a time that is long past it.
 ///
-/// An exploration draws no random numbers. After every event it tries each one that is possible: answers of the kernel, of the processes
-/// above and of the worker, links that come and go, requests, the time that is waited for, and a time that is long past it. States that
-/// were seen already are not explored again; two states are the same when the checker and the machine's own state differ at most by the
-/// present time.
-package struct WorkerExploration: CustomStringConvertible {
-    /// The request with which an exploration begins; it doesn't count as an event.
-    enum Beginning: String, CaseIterable {
+/// Two states are the same when the checker and the machine's own state differ at most by the present time.
+package struct WorkerState: Explorable {
+    /// The request with which an exploration begins.
+    private enum Beginning: String {
         case life, restart, spare
 
         var event: WorkerMachine.Event {
@@ -24,77 +23,16 @@ package struct WorkerExploration: CustomStringConvertible {
         var usualEvents: [WorkerMachine.Event] { (self == .restart ? [.turnCame] : []) + [.spawned, .announced] }
     }
 
-    let beginning: Beginning
-    /// Whether the process is known above from the beginning.
-    let isKnown: Bool
-    /// Whether the coordinator is ready from the beginning.
-    let isReady: Bool
-    let recycles: Bool
-    let events: Int
-    var mutation: (() -> WorkerSubject.Mutation)?
-
-    /// The beginning of the exploration, in words.
-    package var description: String {
-        "a \(beginning.rawValue)" + (isReady ? " that is ready" : isKnown ? " that is known above" : "")
-            + (recycles ? ", recycled after two messages or five seconds" : "")
-    }
-
-    /// Returns the explorations of a life, a restart and a spare, from their beginnings and from later moments.
-    package static func all(events: Int, mutation: (() -> WorkerSubject.Mutation)? = nil) -> [WorkerExploration] {
-        func make(_ beginning: Beginning, isKnown: Bool = false, isReady: Bool = false, recycles: Bool = false) -> WorkerExploration {
-            WorkerExploration(
-                beginning: beginning,
-                isKnown: isKnown,
-                isReady: isReady,
-                recycles: recycles,
-                events: events,
-                mutation: mutation
-            )
-        }
-        return [
-            make(.life), make(.restart), make(.spare), make(.life, isKnown: true), make(.spare, isKnown: true),
-            make(.life, isKnown: true, isReady: true), make(.life, isKnown: true, isReady: true, recycles: true),
-        ]
-    }
-
-    /// Looks at all states, those that are fewer events away first.
-    package func run(progress: (_ depth: Int, _ states: Int) -> Void = { _, _ in }) -> ExplorationOutcome {
-        var limits = WorkerMachine.Limits()
-        limits.link = .seconds(4)
-        limits.firstLink = .seconds(5)
-        limits.heartbeat = .seconds(3)
-        limits.heartbeatTimeout = .seconds(6)
-        limits.departure = .seconds(4)
-        if recycles {
-            limits.restartsSilentExecutor = true
-            limits.age = .seconds(5)
-            limits.messages = 2
-            limits.memory = 1_000
-        }
-        var root = WorkerState(limits, mutation?())
-        var prelude: [WorkerMachine.Event] = [beginning.event]
-        if isKnown { prelude += beginning.usualEvents }
-        if isReady { prelude += [.linkAttached(0, refusal: nil), .ready] }
-        do throws(WorkerViolation) {
-            for event in prelude { try root.make(WorkerState.Move(event: event, delay: .zero)) }
-        } catch {
-            return ExplorationOutcome(violation: error, path: prelude.map { WorkerViolation.plain("\($0)") }, states: 0, events: 0)
-        }
-        return explore(root, events: events, progress: progress)
-    }
-}
-
-/// A worker process in an exploration.
-private struct WorkerState: Explorable {
-    struct Move: CustomStringConvertible {
+    /// An event, and when it comes.
+    package struct Move: CustomStringConvertible {
         let event: WorkerMachine.Event
         /// The time since the event before.
         let delay: Duration
 
-        var description: String { delay == .zero ? "\(event)" : "\(event), after \(delay)" }
+        package var description: String { delay == .zero ? "\(event)" : "\(event), after \(delay)" }
     }
 
-    struct Key: Hashable {
+    private struct Signature: Hashable {
         let checker: WorkerChecker
         let machine: Fingerprint
         let isTicketRefused: Bool
@@ -108,13 +46,51 @@ private struct WorkerState: Explorable {
     private var isStartTold = false
     private static let mostLinks = 3
 
-    init(_ limits: WorkerMachine.Limits, _ mutation: WorkerSubject.Mutation?) {
+    /// Returns the explorations of a life, a restart and a spare, from their beginnings and from later moments.
+    package static func all(mutation: (() -> WorkerSubject.Mutation)? = nil) -> [Exploration<WorkerState>] {
+        func make(_ beginning: Beginning, isKnown: Bool = false, isReady: Bool = false, recycles: Bool = false) -> Exploration<WorkerState>
+        {
+            let description =
+                "a \(beginning.rawValue)" + (isReady ? " that is ready" : isKnown ? " that is known above" : "")
+                + (recycles ? ", recycled after two messages or five seconds" : "")
+            var prelude: [WorkerMachine.Event] = [beginning.event]
+            if isKnown { prelude += beginning.usualEvents }
+            if isReady { prelude += [.linkAttached(0, refusal: nil), .ready] }
+            return Exploration(
+                description,
+                from: WorkerState(limits(recycles: recycles), mutation?()),
+                after: prelude.map { Move(event: $0, delay: .zero) }
+            )
+        }
+        return [
+            make(.life), make(.restart), make(.spare), make(.life, isKnown: true), make(.spare, isKnown: true),
+            make(.life, isKnown: true, isReady: true), make(.life, isKnown: true, isReady: true, recycles: true),
+        ]
+    }
+
+    private static func limits(recycles: Bool) -> WorkerMachine.Limits {
+        var limits = WorkerMachine.Limits()
+        limits.link = .seconds(4)
+        limits.firstLink = .seconds(5)
+        limits.heartbeat = .seconds(3)
+        limits.heartbeatTimeout = .seconds(6)
+        limits.departure = .seconds(4)
+        if recycles {
+            limits.restartsSilentExecutor = true
+            limits.age = .seconds(5)
+            limits.messages = 2
+            limits.memory = 1_000
+        }
+        return limits
+    }
+
+    private init(_ limits: WorkerMachine.Limits, _ mutation: WorkerSubject.Mutation?) {
         subject = WorkerSubject(machine: WorkerMachine(limits: limits), mutation: mutation)
         checker = WorkerChecker(limits)
     }
 
-    var key: Key {
-        Key(
+    package var key: some Hashable {
+        Signature(
             checker: checker.normalised(at: now),
             machine: Fingerprint(subject.machine, at: now),
             isTicketRefused: isTicketRefused,
@@ -122,7 +98,7 @@ private struct WorkerState: Explorable {
         )
     }
 
-    mutating func make(_ move: Move) throws(WorkerViolation) {
+    package mutating func make(_ move: Move) throws(WorkerViolation) {
         now += move.delay
         if case .ticketRefused = move.event { isTicketRefused = true }
         let directives = subject.handle(move.event, now: now)
@@ -132,7 +108,7 @@ private struct WorkerState: Explorable {
         try checker.enter(move.event, directives, now: now)
     }
 
-    var moves: [Move] {
+    package var moves: [Move] {
         var moves = events.map { Move(event: $0, delay: .zero) }
         if let wake = checker.wake {
             moves.append(Move(event: .timePassed, delay: max(wake - now, .zero)))

@@ -1,36 +1,18 @@
+import SimulationSupport
 import WorkerLifecycle
 
-/// All that can happen to a pool of spares in a few events, in every order; see ``WorkerExploration``.
-package struct PoolExploration: CustomStringConvertible {
-    let target: Int
-    let events: Int
-    var mutation: (() -> PoolSubject.Mutation)?
-
-    /// The number of spares that are to wait, in words.
-    package var description: String { "a pool of \(target) spare(s)" }
-
-    /// Returns the explorations of pools of one and of two spares.
-    package static func all(events: Int, mutation: (() -> PoolSubject.Mutation)? = nil) -> [PoolExploration] {
-        [1, 2].map { PoolExploration(target: $0, events: events, mutation: mutation) }
-    }
-
-    /// Looks at all states, those that are fewer events away first.
-    package func run(progress: (_ depth: Int, _ states: Int) -> Void = { _, _ in }) -> ExplorationOutcome {
-        explore(PoolState(target, mutation?()), events: events, progress: progress)
-    }
-}
-
-/// A pool in an exploration.
-private struct PoolState: Explorable {
-    struct Move: CustomStringConvertible {
+/// A pool of spares in an exploration.
+package struct PoolState: Explorable {
+    /// An event, and when it comes.
+    package struct Move: CustomStringConvertible {
         let event: SparePoolMachine.Event
         /// The time since the event before.
         let delay: Duration
 
-        var description: String { delay == .zero ? "\(event)" : "\(event), after \(delay)" }
+        package var description: String { delay == .zero ? "\(event)" : "\(event), after \(delay)" }
     }
 
-    struct Key: Hashable {
+    private struct Signature: Hashable {
         let checker: PoolChecker
         let deaths: Int
         let fillTime: Duration?
@@ -41,13 +23,18 @@ private struct PoolState: Explorable {
     private var checker: PoolChecker
     private var now = Duration.seconds(1_000)
 
-    init(_ target: Int, _ mutation: PoolSubject.Mutation?) {
-        subject = PoolSubject(machine: SparePoolMachine(target: target), mutation: mutation)
+    /// Returns the explorations of pools of one and of two spares.
+    package static func all() -> [Exploration<PoolState>] {
+        [1, 2].map { Exploration("a pool of \($0) spare(s)", from: PoolState($0), after: []) }
+    }
+
+    private init(_ target: Int) {
+        subject = PoolSubject(machine: SparePoolMachine(target: target), mutation: nil)
         checker = PoolChecker(target: target)
     }
 
-    var key: Key {
-        Key(
+    package var key: some Hashable {
+        Signature(
             checker: checker.normalised(at: now),
             // From the ninth on the delay is the same.
             deaths: min(subject.machine.deaths, 9),
@@ -56,12 +43,12 @@ private struct PoolState: Explorable {
         )
     }
 
-    mutating func make(_ move: Move) throws(WorkerViolation) {
+    package mutating func make(_ move: Move) throws(WorkerViolation) {
         now += move.delay
         try checker.enter(move.event, subject.handle(move.event, now: now), now: now)
     }
 
-    var moves: [Move] {
+    package var moves: [Move] {
         var events: [SparePoolMachine.Event] = [
             .fillRequested(after: .zero), .fillRequested(after: .seconds(1)), .closeRequested, .timePassed,
         ]

@@ -1,13 +1,12 @@
 import Supervision
+import SupervisionSimulation
 import TestSupport
 import Testing
 
-/// Long walks through everything that can happen, in a world that keeps books.
+/// Long walks through everything that can happen, in any order, likely or not.
 ///
 /// A walk prints its seed, which replays it.
 @Suite struct RandomWalkTests {
-    static let ids = (0..<8).map { "child-\($0)" }
-
     /// Two that have found something, some that stay, and one that is another each time.
     static let seeds: [UInt64] =
         [4_112_305_096_566_866_916, 8_526_029_023_486_289_838, .random(in: 1_000 ... .max)]
@@ -17,10 +16,12 @@ import Testing
     func tenThousandEvents(strategy: Strategy, seed: UInt64) {
         var dice = SeededGenerator(seed: seed, "RandomWalkTests: \(strategy)")
         var events = 0
-        let kinds = ["start", "stop", "ready", "removed", "restarting", "gaveUp", "escalate", "terminated", "autoShutdown", "refused"]
-        var tally: [String: Int] = [:]
+        let kinds: Set = [
+            "start", "stop", "started", "removed", "restarting", "gaveUp", "escalate", "terminated", "autoShutdown", "refused",
+        ]
+        var met: Set<String> = []
         // A walk without one of the kinds proves little. Some are rare: the walk goes on until it has met them all.
-        while events < 10_000 || (events < 200_000 && kinds.contains { tally[$0] == nil }) {
+        while events < 10_000 || (events < 200_000 && !kinds.isSubset(of: met)) {
             let policy = SupervisionPolicy(
                 strategy,
                 intensity: [0, 1, 3, 10, 60].randomElement(using: &dice) ?? 0,
@@ -28,35 +29,28 @@ import Testing
                 backoff: Backoff(resetAfter: .seconds(.random(in: 0...10, using: &dice))),
                 autoShutdown: AutoShutdown.allCases.randomElement(using: &dice) ?? .never
             )
-            var world = FakeWorld(policy, seed: dice.next())
-            for _ in 0..<500 where world.complaints.isEmpty && !world.isOver {
+            var world = Observed(policy, seed: dice.next())
+            for _ in 0..<500 where world.complaint == nil && !world.isOver {
                 step(&world, &dice)
                 events += 1
             }
             world.bringToAnEnd()
-            #expect(world.isOver)
-            guard world.complaints.isEmpty else {
-                Issue.record("seed \(seed), event \(events), \(policy): \(world.complaints)")
+            if let complaint = world.complaint {
+                Issue.record("seed \(seed), event \(events), \(policy): \(complaint)")
                 return
             }
-            tally.merge(world.tally, uniquingKeysWith: +)
+            met.formUnion(world.kinds)
         }
-        #expect(kinds.filter { tally[$0] == nil } == [])
+        #expect(kinds.subtracting(met) == [])
     }
 
-    private func step(_ world: inout FakeWorld, _ dice: inout SeededGenerator) {
-        let id = Self.ids.randomElement(using: &dice) ?? ""
-        let incarnation = world.lives[id]?.incarnation ?? 1
+    private func step(_ world: inout Observed, _ dice: inout SeededGenerator) {
+        let id = Place.ids.randomElement(using: &dice) ?? ""
+        let incarnation = world.incarnation(id)
         world.now += .milliseconds(Int.random(in: 0...400, using: &dice))
         switch Int.random(in: 0..<1_000, using: &dice) {
         case 0..<250:
-            // Something that was ordered has been done.
-            guard let (id, life) = world.lives.sorted(by: { $0.key < $1.key }).randomElement(using: &dice) else { return }
-            if life.isToldToStop {
-                world.send(.exited(id, life.incarnation, reason(&dice)))
-            } else if !life.isReady {
-                world.send(Bool.random(using: &dice) ? .started(id, life.incarnation) : .startFailed(id, life.incarnation, reason(&dice)))
-            }
+            world.answer(at: Int.random(in: 0..<60, using: &dice), reason(&dice), succeeds: Bool.random(using: &dice))
         case 250..<400: world.send(.started(id, incarnation))
         case 400..<450: world.send(.exited(id, incarnation, reason(&dice)))
         case 450..<480: world.send(.exited(id, incarnation &- .random(in: 1...2, using: &dice), reason(&dice)))
@@ -66,7 +60,7 @@ import Testing
         case 650..<690: world.send(.stopRequested(id))
         case 690..<720: world.send(.removeRequested(id))
         case 720..<760: world.send(.restartRequested(id))
-        case 760..<780: world.send(.policyChanged(world.policy))
+        case 760..<780: world.send(.policyChanged(world.supervisor.policy))
         case 780..<781: world.send(.shutdownRequested(.shutdown))
         case 781..<785: world.send(.finished(id, incarnation))
         case 785..<795: world.send(.specificationChanged(child(id, &dice)))

@@ -62,13 +62,7 @@ import Testing
 
     @Test(arguments: Strategy.allCases, backoffs) func aShutdownEndsTheLoop(strategy: Strategy, backoff: Backoff) {
         var stage = stage(strategy, backoff)
-        var directives = stage.send(.shutdownRequested(.shutdown))
-        var last: Directive?
-        while !directives.isEmpty {
-            last = directives.removeFirst()
-            if case .stop(let id, let incarnation, _)? = last { directives += stage.send(.exited(id, incarnation, .shutdown)) }
-        }
-        #expect(last == .terminated(.shutdown))
+        #expect(stage.settle(stage.send(.shutdownRequested(.shutdown))).last == .terminated(.shutdown))
         #expect(stage.pass(.seconds(3_600)) == [])
     }
 

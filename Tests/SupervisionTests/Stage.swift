@@ -1,4 +1,5 @@
 import Supervision
+import SupervisionSimulation
 
 typealias Event = Supervisor.Event
 typealias Directive = Supervisor.Directive
@@ -36,11 +37,12 @@ struct Stage {
     mutating func run(_ children: Child...) { run(children) }
 
     private mutating func run(_ children: [Child]) {
-        for child in children {
-            for case .start(let id, let incarnation, _) in send(.startRequested(child)) {
-                _ = send(.started(id, incarnation))
-            }
-        }
+        for child in children { _ = settle(send(.startRequested(child))) }
+    }
+
+    /// Does at once what the supervisor says, until nothing is left to do.
+    mutating func settle(_ directives: [Directive], answer: (Directive) -> Event? = { $0.usualAnswer }) -> [Directive] {
+        supervisor.settle(directives, now: now, answer: answer)
     }
 
     func incarnation(_ id: String) -> Incarnation {

@@ -1,26 +1,18 @@
 import Supervision
+import SupervisionSimulation
 import Testing
 
 @Suite struct StrategyTests {
     /// Carries out starts and stops until nothing is left to do, and returns what was done.
     private func settle(_ directives: [Directive], in stage: inout Stage) -> [String] {
-        var queue = directives
-        var done: [String] = []
-        while !queue.isEmpty {
-            switch queue.removeFirst() {
-            case .start(let id, let incarnation, _):
-                done.append("start \(id)")
-                queue += stage.send(.started(id, incarnation))
-            case .stop(let id, let incarnation, _):
-                done.append("stop \(id)")
-                queue += stage.send(.exited(id, incarnation, .shutdown))
-            case .removed(let id):
-                done.append("removed \(id)")
-            case .report, .wake, .escalate, .terminated, .autoShutdown, .refused:
-                break
+        stage.settle(directives).compactMap { directive in
+            switch directive {
+            case .start(let id, _, _): "start \(id)"
+            case .stop(let id, _, _): "stop \(id)"
+            case .removed(let id): "removed \(id)"
+            case .report, .wake, .escalate, .terminated, .autoShutdown, .refused: nil
             }
         }
-        return done
     }
 
     @Test func oneForAllRestartsAll() {
@@ -163,21 +155,12 @@ import Testing
     /// OTP's one_for_all_escalation and rest_for_one_escalation: the one whose starts fail takes the others with it.
     @Test(arguments: [Strategy.oneForAll, .restForOne]) func aSiblingThatCannotBeStartedEscalates(strategy: Strategy) {
         var stage = Stage(strategy, intensity: 4, running: Child(id: "a"), Child(id: "b"))
-        var queue = stage.exit("a")
-        var last: [Directive] = []
-        while !queue.isEmpty {
-            let directive = queue.removeFirst()
-            switch directive {
-            case .start("b", _, _): last = stage.fail("b")
-            case .start(let id, let incarnation, _): last = stage.send(.started(id, incarnation))
-            case .stop(let id, let incarnation, _): last = stage.send(.exited(id, incarnation, .shutdown))
-            case .escalate(let reason):
-                #expect(reason == .escalated("gave up on b, more than 4 restarts in 60.0 seconds: failed to start: x"))
-                last = []
-            default: last = []
-            }
-            queue += last
+        let directives = stage.settle(stage.exit("a")) { directive in
+            guard case .start("b", let life, _) = directive else { return directive.usualAnswer }
+            return .startFailed("b", life, .startFailed("x"))
         }
+        let reason = "gave up on b, more than 4 restarts in 60.0 seconds: failed to start: x"
+        #expect(directives.last == .escalate(.escalated(reason)))
         #expect(stage.supervisor.isEnding)
         #expect(stage.supervisor.children.allSatisfy { $0.state == .stopped })
     }

@@ -1,5 +1,6 @@
 import SimulationSupport
 import Supervision
+import SupervisionSimulation
 
 /// Ends of a supervisor's children in real time, for the window in which restarts are counted.
 ///
@@ -51,32 +52,15 @@ package struct WindowTrial: Sendable, CustomStringConvertible {
     package var ours: Int {
         var supervisor = Supervisor(policy: policy)
         for slot in Set(ends.map(\.slot)).sorted() {
-            _ = Self.settle(&supervisor, .startRequested(ChildSpecification(id: "\(slot)")), now: .zero)
+            _ = supervisor.settle(supervisor.handle(.startRequested(ChildSpecification(id: "\(slot)")), now: .zero), now: .zero)
         }
         for (position, end) in ends.enumerated() {
             guard let incarnation = supervisor.state(of: "\(end.slot)")?.incarnation else { return -1 }
-            let event = Supervisor.Event.exited("\(end.slot)", incarnation, .signaled(9))
-            if Self.settle(&supervisor, event, now: .milliseconds(end.time)) { return position + 1 }
+            let now = Duration.milliseconds(end.time)
+            let directives = supervisor.settle(supervisor.handle(.exited("\(end.slot)", incarnation, .signaled(9)), now: now), now: now)
+            if directives.contains(where: { if case .escalate = $0 { true } else { false } }) { return position + 1 }
         }
         return 0
-    }
-
-    /// Hands an event to the supervisor and does at once what it says.
-    ///
-    /// - Returns: Whether it has given up.
-    private static func settle(_ supervisor: inout Supervisor, _ event: Supervisor.Event, now: Duration) -> Bool {
-        var events = [event]
-        while !events.isEmpty {
-            for directive in supervisor.handle(events.removeFirst(), now: now) {
-                switch directive {
-                case .start(let id, let incarnation, _): events.append(.started(id, incarnation))
-                case .stop(let id, let incarnation, _): events.append(.exited(id, incarnation, .shutdown))
-                case .escalate: return true
-                case .report, .removed, .wake, .terminated, .autoShutdown, .refused: break
-                }
-            }
-        }
-        return false
     }
 
     /// Lets OTP's supervisors do the same, all at once, and describes those that do otherwise than ours.

@@ -70,11 +70,14 @@ extension Node {
     ///   - isDirect: Whether only the coordinator's own table is searched; otherwise the message climbs from there.
     func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
         guard let key = rest.first else { return isDirect ? acceptDirectly(envelope) : climbFromHere(envelope) }
-        guard let children = existingChildren ?? (runtime.mayStillStart(for: envelope) ? children : nil) else {
+        guard let children = knownChildren ?? (runtime.mayStillStart(for: envelope) ? children : nil) else {
             return envelope.end(.failure(noSuchPath(key)))
         }
         children.deliver(envelope, to: String(key), rest.dropFirst(), isDirect: isDirect)
     }
+
+    /// The supervisor of the children that are here or, below the root of a node of a cluster, on other nodes.
+    var knownChildren: ChildSupervisor? { existingChildren ?? (parent == nil && runtime.nodes.load() != nil ? children : nil) }
 
     private func acceptDirectly(_ envelope: Envelope) {
         if envelope.isBuiltin { return acceptBuiltin(envelope) }

@@ -48,7 +48,7 @@ extension Node {
     private func forward(_ envelope: Envelope, toChild key: String) {
         // A message that arrives while the child is opened comes after those that wait for that.
         if joinWaiting(envelope, for: key) { return }
-        if existingChildren?.deliverIfPresent(envelope, to: key, [], isDirect: true) == true { return }
+        if knownChildren?.deliverIfPresent(envelope, to: key, [], isDirect: true) == true { return }
         if keepForStart(envelope, of: .key(key)) { return }
         let mustOpen = state.withLock { state -> Bool in
             guard state.life.phase != .stopped, state.extras.waitingForChildren[key] == nil else { return false }

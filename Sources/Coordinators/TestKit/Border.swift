@@ -38,10 +38,10 @@ final class Border: Sendable {
     }
 
     /// Returns an answer or an event as the other side gets it.
-    func crossed(_ answer: Answer, of name: String) throws(CoordinatorError) -> Answer {
+    func crossed(_ answer: Answer, of name: String, as codec: PayloadCodec = Border.codec) throws(CoordinatorError) -> Answer {
         guard case .value(let value) = answer else { return answer }
         do throws(CoordinatorError) {
-            return .encoded(Self.codec, try PayloadCoder.encode(value, as: Self.codec))
+            return .encoded(codec, try PayloadCoder.encode(value, as: codec))
         } catch {
             throw cannotCross("\(name)", error)
         }
@@ -60,12 +60,14 @@ final class Border: Sendable {
     private func encoded(_ envelope: Envelope) throws(CoordinatorError) -> Envelope {
         let body = try crossed(envelope.body)
         let name = envelope.body.name
+        // Replies are encoded as their ask is.
+        let codec = if case .encoded(_, let codec, _) = body { codec } else { Self.codec }
         let flow = envelope.flow.map { flow in
-            ReplyFlow({ try flow.pass(self.crossed($0, of: "a reply to \(name)")) }, accepted: { flow.accept() })
+            ReplyFlow({ try flow.pass(self.crossed($0, of: "a reply to \(name)", as: codec)) }, accepted: { flow.accept() })
         }
         let inner = Envelope(
             body,
-            asker: .function { envelope.complete(self.crossed($0, of: "the reply to \(name)")) },
+            asker: .function { envelope.complete(self.crossed($0, of: "the reply to \(name)", as: codec)) },
             sender: envelope.sender,
             deadline: envelope.deadline,
             trace: envelope.trace,
@@ -87,10 +89,10 @@ final class Border: Sendable {
         }
     }
 
-    private func crossed(_ result: Result<Answer, any Error>, of name: String) -> Result<Answer, any Error> {
+    private func crossed(_ result: Result<Answer, any Error>, of name: String, as codec: PayloadCodec) -> Result<Answer, any Error> {
         switch result {
-        case .success(let answer): Result { try crossed(answer, of: name) }.mapError { Failures.thrownByHandler($0) }
-        case .failure(let error): .failure(Failures.decode(Failures.encode(error, codec: Self.codec), codec: Self.codec))
+        case .success(let answer): Result { try crossed(answer, of: name, as: codec) }.mapError { Failures.thrownByHandler($0) }
+        case .failure(let error): .failure(Failures.decode(Failures.encode(error, codec: codec), codec: codec))
         }
     }
 

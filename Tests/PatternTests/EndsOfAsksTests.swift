@@ -29,7 +29,10 @@ struct EndsOfAsksTests {
                 let what: Comment = "\(place.rawValue), \(end.rawValue), \(cell.way.rawValue): \(cell.text), \(cell.told.message)"
                 #expect(cell.told.code == end.code, what)
                 guard let maybeExecuted = cell.told.maybeExecuted else { continue }
-                #expect(maybeExecuted == (cell.began || end.isUncertain(cell.way, place)), what)
+                let isUncertain = end.isUncertain(cell.way, place)
+                // On a busy machine a message may not have left in its time, and its end then proves that.
+                if end == .timedOutWaiting, isUncertain, !cell.began { continue }
+                #expect(maybeExecuted == (cell.began || isUncertain), what)
             }
             if end == .givenUpWaiting { #expect(cells.allSatisfy { $0.told.message.contains("Boom") }, "\(cells)") }
         }
@@ -109,7 +112,10 @@ enum DeedWithdrawal: String, CaseIterable, CustomTestStringConvertible {
 
 /// The way from the asker to the responder.
 private enum DeedWay: String, CaseIterable {
-    case direct, named, chain, forward, intercepted, stream, pool
+    case direct, named, chain, forward, intercepted, stream, pool, node, nodeForwarded
+
+    /// Whether the asker is on another node of a cluster.
+    var isOfNode: Bool { self == .node || self == .nodeForwarded }
 }
 
 /// How an ask ends; of most ends, while it runs and while it waits.
@@ -166,6 +172,7 @@ private enum DeedEnd: String, CaseIterable {
         // What an interceptor does counts, unless a refusal comes back through it.
         case .timedOutWaiting where way == .intercepted: true
         // The message has left, and its asker hears no more of it; a pool keeps what its members don't take.
+        case .timedOutWaiting where way.isOfNode: true
         case .timedOutWaiting, .killedWaiting, .askerStoppedWaiting: place != .inProcess && way != .pool
         default: false
         }
@@ -198,6 +205,8 @@ private struct DeedCell {
 private struct DeedTree: Sendable {
     let runtime: CoordinatorRuntime
     let notebook: Notebook
+    /// Another node of a cluster, for which the doer is on this one.
+    var caller: CoordinatorRuntime?
 
     static func run<Result>(
         _ place: DeedPlace,
@@ -224,7 +233,13 @@ private struct DeedTree: Sendable {
         let configure: (inout DeedHall.Configuration) -> Void = {
             ($0.startsOnce, $0.drains) = (end == .givenUpWaiting || end == .restarting, end == .draining)
         }
-        return try await run(place, end.supervision, configure) { try await $0.cells(of: end) }
+        return try await run(place, end.supervision, configure) { tree in
+            try await CallingNode.with("doer", of: tree.runtime) { caller in
+                // Their link, so that all that is asked later leaves at once.
+                _ = try await caller.ask(Deed.Do("fence", .answers), at: "/doer", timeout: .seconds(60))
+                return try await DeedTree(runtime: tree.runtime, notebook: tree.notebook, caller: caller).cells(of: end)
+            }
+        }
     }
 
     private func cells(of end: DeedEnd) async throws -> [DeedCell] {
@@ -297,6 +312,8 @@ private struct DeedTree: Sendable {
         switch way {
         case .direct: return await tell(deed, at: "/doer", timeout: timeout)
         case .pool: return await tell(deed, at: "/pool", timeout: timeout)
+        case .nodeForwarded: return await .by { try await #require(caller).ask(deed, timeout: timeout) }
+        case .node: return await .by { try await #require(caller).ask(deed, at: "/doer", timeout: timeout) }
         case .forward: return await tell(deed, at: .root, timeout: timeout)
         case .intercepted: return await .by { try await runtime.ask(Deed.Watched(deed), timeout: timeout) }
         case .chain: return await tellByAsker(deed, timeout)

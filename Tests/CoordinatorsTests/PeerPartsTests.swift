@@ -143,6 +143,30 @@ struct PeerPartsTests {
         }
     }
 
+    @Test("64 MiB cross both ways, and small messages pass")
+    func largest() async throws {
+        try await RawPeer.with { raw in
+            let maximum = 64 << 20
+            for link in [raw.peer.link, raw.link] { link.useParts(upTo: maximum, and: UInt64(maximum)) }
+            let value = Bytes(repeating: 0x20, count: maximum - 400)
+            let (_, outcome) = raw.forward("Large", to: "/route", payload: value)
+            raw.forward("Beside", to: "/other")
+            try await eventually("both have arrived") { raw.asked.count == 2 }
+            let asks = raw.frames.compactMap { frame -> (name: String?, correlation: UInt64, isWhole: Bool)? in
+                guard case .ask(let ask) = frame.content else { return nil }
+                return (raw.asked[frame.correlation], frame.correlation, ask.payload == value)
+            }
+            #expect(asks.map(\.name) == ["Beside", "Large"] && asks.last?.isWhole == true)
+            try raw.link.send(Frame(.reply(.success(value)), correlation: try #require(asks.last?.correlation), codec: .json))
+            try await eventually("the answer is there") { outcome.outcome != nil }
+            guard case .success(.encoded(_, let bytes))? = outcome.outcome else {
+                Issue.record("it wasn't answered")
+                return
+            }
+            #expect(bytes.count == value.count)
+        }
+    }
+
     // MARK: Credit
 
     @Test("A large message takes a mebibyte of the windows of its route and its link, and the rest of one for large messages")

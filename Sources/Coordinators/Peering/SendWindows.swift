@@ -138,7 +138,7 @@ struct SendWindows<Waiting> {
     /// Returns the room that was taken for a message that has not left.
     mutating func takeBack(_ size: Int, route: String) {
         give(Window(messages: 1, bytes: min(size, Window.largestSize)), to: route)
-        large = min(large + max(size - Window.largestSize, 0), Window.large)
+        large = min(large.addingSaturating(max(size - Window.largestSize, 0)), Window.large)
     }
 
     /// Takes out the messages that may leave now, in order for each route; those that aren't wanted any more take no room.
@@ -240,7 +240,7 @@ struct ReceiveCredits {
     mutating func release(_ name: String, _ size: Int, count: Int = 1) -> [(route: String, messages: Int, bytes: Int)] {
         if size > CreditWindow.largestSize, count == 1 {
             let excess = size - CreditWindow.largestSize
-            large += excess
+            large = min(large.addingSaturating(excess), CreditWindow.large)
             return release(name, CreditWindow.largestSize) + [(CreditWindow.largeRoute, 0, excess)]
         }
         owed.messages += count

@@ -311,12 +311,12 @@ let package = Package(
         .testTarget(name: "OwnershipSimulationTests", dependencies: ["OwnershipSimulation", "SimulationSupport"]),
         .testTarget(name: "PlacementTests", dependencies: ["Ownership", "Placement", "Supervision"], exclude: ["rendezvous.py"]),
         .testTarget(name: "ChaosHistoryTests", dependencies: ["ChaosHistory"]),
-        .testTarget(name: "SupervisionTests", dependencies: ["Supervision", "TestSupport"]),
-        .testTarget(name: "SupervisionSimulationTests", dependencies: ["Supervision", "SupervisionSimulation", "TestSupport"]),
+        .testTarget(name: "SupervisionTests", dependencies: ["Supervision", "SupervisionSimulation", "TestSupport"]),
+        .testTarget(name: "SupervisionSimulationTests", dependencies: ["SimulationSupport", "SupervisionSimulation", "TestSupport"]),
         .testTarget(name: "OTPOracleTests", dependencies: ["OTPOracle", "Supervision", "SupervisionSimulation", "TestSupport"]),
         .testTarget(
             name: "WorkerLifecycleSimulationTests",
-            dependencies: ["Supervision", "TestSupport", "WorkerLifecycle", "WorkerLifecycleSimulation"]
+            dependencies: ["SimulationSupport", "Supervision", "TestSupport", "WorkerLifecycle", "WorkerLifecycleSimulation"]
         ),
         .testTarget(
             name: "DaemonConfigurationTests",

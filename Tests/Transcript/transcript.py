@@ -221,6 +221,7 @@ class Transcript:
         self.run(["--runtime-dir", "/nonexistent", "ps"], exit=69, schema="error")
         for shell in ["bash", "zsh", "fish"]:
             self.run(["completion", shell], shows="coordinatorctl")
+        self.run(["schemas"], shows="TreeNode.key")
         self.run(["--version"])
         self.run(["help"], shows="doctor")
         self.completion()

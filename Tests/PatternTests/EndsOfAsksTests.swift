@@ -244,7 +244,7 @@ private struct DeedTree: Sendable {
 
     private func cells(of end: DeedEnd) async throws -> [DeedCell] {
         let background = try await prepare(end)
-        let timeout: Duration = end.isTimeOut ? .milliseconds(300) : .seconds(60)
+        let timeout: Duration = end.isTimeOut ? .seconds(1) : .seconds(60)
         let asks = end.ways.map { way in (way, Task { await self.tell(way, Deed.Do(way.rawValue, end.act), timeout) }) }
         if end.isRunning, !end.isTimeOut {
             try await eventually("all have begun") { end.ways.allSatisfy { began($0.rawValue, at: place(of: $0)) } }

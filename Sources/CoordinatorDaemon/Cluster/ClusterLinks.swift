@@ -89,7 +89,7 @@ extension NodeIdentity {
 private final class LinkReports: Sendable {
     private let logger: Logger
     /// Those of all strangers together: each says what it likes about who it is.
-    private let refusals = Violations(Violations.Limit(), .system)
+    private let refusals = Violations(Violations.Limit(), .monotonic)
 
     init(_ logger: Logger) { self.logger = logger }
 

@@ -238,7 +238,7 @@ let package = Package(
         .testTarget(
             name: "PatternTests",
             dependencies: [
-                "ConcurrencySupport", "Coordinators", "CoordinatorsTesting", "FixtureWorker", "Fixtures", "OldBuild", "Processes",
+                "ConcurrencySupport", "Coordinators", "CoordinatorsTesting", "FixtureWorker", "Fixtures", "Links", "NNG", "OldBuild", "Processes",
                 "TestSupport", "WireProtocol", logging,
             ]
         ),

@@ -191,7 +191,7 @@ struct AuthorityTests {
         let parts: [(String, String, [Part])] = [
             ("part, not begun", "the peer sent a part of a frame that it hasn't begun", [Part(.last, [1])]),
             ("parts of two", "the peer began a frame in parts within another one", [Part(.first, [1]), Part(.first, [1])]),
-            ("hello in parts", "a frame of the kind hello ", [Part(.first, hello.prefix(20)), Part(.last, hello.dropFirst(20))]),
+            ("hello in parts", "the peer sent a frame of kind 1 in parts", [Part(.first, hello[..<20]), Part(.last, hello[20...])]),
         ]
         for (name, rule, parts) in parts {
             let frames = parts.map { Frame(.part($0)) }

@@ -300,8 +300,11 @@ final class Envelope: Sendable {
     /// Ends the message because its deadline has passed.
     func timeOut() {
         if isLeftToItsHandler { return }
-        end(.failure(CoordinatorError(.timedOut, "\(body.name), asked by \(sender), was not answered in time")))
+        end(.failure(timeOutError))
     }
+
+    /// What the asker of a message gets whose deadline has passed.
+    var timeOutError: CoordinatorError { CoordinatorError(.timedOut, "\(body.name), asked by \(sender), was not answered in time") }
 
     /// Ends the message because the asker was cancelled.
     func cancel() {

@@ -25,7 +25,8 @@ enum Catalogue {
     }
 
     static func files(below folder: String) -> [String] {
-        Files.names(in: folder).map { "\(folder)/\($0)" }.flatMap { $0.hasSuffix(".swift") ? [$0] : files(below: $0) }
+        // An example that is a package has what it's built from in `.build`.
+        Files.names(in: folder).filter { !$0.hasPrefix(".") }.map { "\(folder)/\($0)" }.flatMap { $0.hasSuffix(".swift") ? [$0] : files(below: $0) }
     }
 
     static func article(_ name: String) throws -> Article {

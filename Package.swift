@@ -238,8 +238,8 @@ let package = Package(
         .testTarget(
             name: "PatternTests",
             dependencies: [
-                "ConcurrencySupport", "Coordinators", "CoordinatorsTesting", "FixtureWorker", "Fixtures", "Links", "NNG", "OldBuild", "Processes",
-                "TestSupport", "WireProtocol", logging,
+                "ConcurrencySupport", "Coordinators", "CoordinatorsTesting", "FixtureWorker", "Fixtures", "Links", "NNG", "OldBuild",
+                "Processes", "TestSupport", "WireProtocol", logging,
             ]
         ),
         .testTarget(

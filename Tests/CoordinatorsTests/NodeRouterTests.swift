@@ -577,7 +577,8 @@ struct NodeRouterTests {
         for ask in many {
             do { try await ask.value } catch let error as CoordinatorError { codes[error.code, default: 0] += 1 }
         }
-        #expect(codes[.mailboxFull] ?? 0 >= 70 && codes[.timedOut] ?? 0 >= 1_000, "\(codes)")
+        // On a slow machine the first have timed out before the last are asked, and leave them their places.
+        #expect(codes[.mailboxFull] ?? 0 > 0 && codes[.timedOut] ?? 0 >= 1_000, "\(codes)")
         await #expect { try await patient.value } throws: { error in
             guard let error = error as? CoordinatorError else { return false }
             return error.code == .peerLost && !error.maybeExecuted

@@ -26,7 +26,8 @@ enum Catalogue {
 
     static func files(below folder: String) -> [String] {
         // An example that is a package has what it's built from in `.build`.
-        Files.names(in: folder).filter { !$0.hasPrefix(".") }.map { "\(folder)/\($0)" }.flatMap { $0.hasSuffix(".swift") ? [$0] : files(below: $0) }
+        Files.names(in: folder).filter { !$0.hasPrefix(".") }.map { "\(folder)/\($0)" }
+            .flatMap { $0.hasSuffix(".swift") ? [$0] : files(below: $0) }
     }
 
     static func article(_ name: String) throws -> Article {

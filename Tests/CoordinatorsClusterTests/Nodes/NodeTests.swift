@@ -108,7 +108,8 @@ import WireProtocol
             try await cluster.eventually("the child has ended") { Glibc.kill(old, 0) != 0 }
             // The next renewal would be five seconds after the last.
             #expect(MachineClock.now - began < .patient(.seconds(2.5)))
-            #expect(cluster.log(of: node).contains("has lost its lease"))
+            // The log is written after what it tells of has begun.
+            try await cluster.eventually("the log has it") { cluster.log(of: node).contains("has lost its lease") }
             try await cluster.eventually("it runs under another lease") { cluster.lines.last.map { $0.epoch > place.epoch ?? 0 } == true }
             #expect(cluster.refusals().isEmpty)
         }

@@ -34,7 +34,8 @@ struct FrameAssembly {
         limits.maximumFrameSize = bytes.count
         let frames: (Frame?, Frame?)
         do throws(WireError) {
-            var decoder = FrameDecoder(bytes, limits: limits)
+            // What is small, such as a trace, must not keep the whole frame in memory.
+            var decoder = FrameDecoder(bytes, limits: limits, copiesSmallPayloads: true)
             frames = (try decoder.next(), try decoder.next())
         } catch {
             throw LinkError(.malformed, "the peer sent a frame in parts that can't be read: \(error)")

@@ -19,7 +19,7 @@ struct LargeFrames {
     /// The size of the largest part, header included.
     static let partSize = OutboundBatches.batchSize
     /// The number of bytes that may wait here.
-    static let limit = 1 << 30
+    static let limit = FrameLimits.largestFrameInParts
 
     /// The order that a frame must keep.
     private enum Place: Hashable {
@@ -151,7 +151,15 @@ struct LargeFrames {
                 if batch.count == start { appendPart(of: entry, to: &batch, size - Part.overhead, epoch) }
                 return
             }
-            guard batch.count == start || batch.count - start + entry.bytes.count <= size else { return }
+            // The first is as large as any frame, and needs the room that a message of the link has beside a batch.
+            let isFirst = batch.count == start
+            guard
+                isFirst
+                    ? start + entry.bytes.count <= limit + 2 * OutboundBatches.batchSize : batch.count - start + entry.bytes.count <= size
+            else {
+                isOverdue = isFirst
+                return
+            }
             removeFirst()
             if mayLeave(entry) { batch.append(contentsOf: entry.bytes) }
         }

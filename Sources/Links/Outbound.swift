@@ -61,6 +61,8 @@ struct Outbound {
 
     /// Returns the batch to send next, with a part of a large frame if there is room.
     private mutating func nextWithPart() -> [UInt8]? {
+        // What is sealed comes before all definitions since, and so before the frames in parts that use them.
+        if batches.hasSealed, let sealed = batches.next() { return sealed }
         let urgent = large.isOverdue ? batches.nextControl() : nil
         var batch = urgent ?? batches.next() ?? []
         // What is in a batch never exceeds the size of a message that the other end accepts.
@@ -106,8 +108,8 @@ struct Outbound {
     /// - Returns: The size of its payload; `nil` when it has left.
     mutating func abandon(_ correlation: UInt64) -> Int? { large.abandon(correlation) }
 
-    /// Drops the frames that leave in parts, and those behind them.
-    mutating func abandonAll() { large = LargeFrames() }
+    /// Drops the frames that leave in parts, and those behind them; none may begin any more within the one whose rest is gone.
+    mutating func abandonAll() { (large, maximumMessageSize) = (LargeFrames(), 0) }
 
     /// Whether nothing waits to leave.
     private var isIdle: Bool { batches.count == 0 && large.isEmpty }

@@ -85,6 +85,9 @@ struct OutboundBatches {
         bulk[bulk.count - 1].notices += batch.notices
     }
 
+    /// Whether there are batches that leave before everything else.
+    var hasSealed: Bool { sealedCount > 0 }
+
     /// Takes out the bytes that leave next.
     mutating func next() -> [UInt8]? {
         if sealedCount > 0 {

@@ -116,6 +116,9 @@ struct SupervisorctlTests {
             }
             let differences = "calm: changed\nfresh: available\nmissing: disappeared\n"
             for _ in 1...2 { #expect(try await ctl("reread") == differences) }
+            // Who asks isn't known, and values quote the file.
+            let shown = try await console.get("/api/v1/config-diff").body
+            #expect(shown.contains("program.command") && !shown.contains("echo others") && !shown.contains("values"), "\(shown)")
             #expect(try await ctl("avail").contains(try Regex("fresh +avail +auto")))
             #expect(try await console.node("/calm").pid == calm)
             let updated = try await ctl("update")
@@ -132,7 +135,7 @@ struct SupervisorctlTests {
             try console.change { $0.replacing("key: fresh", with: "sesame: fresh") }
             let refused = [try await ctl("reread"), try await console.get("/api/v1/config-diff").body]
             #expect(refused[0].hasPrefix("ERROR: CANT_REREAD: ") && refused[1].contains("badConfiguration"), "\(refused)")
-            // Who asks isn't known, and problems quote the file.
+            // Problems quote it, too.
             #expect(!refused.contains { $0.contains("sesame") }, "\(refused)")
             try console.change { $0.replacing("sesame: fresh", with: "key: fresh") }
 

@@ -190,6 +190,11 @@ struct PeerPartsTests {
         #expect(credit.map(\.bytes) == [CreditWindow.largestSize, 24 << 20])
         let free = credit.flatMap { sender.add(CreditWindow(messages: $0.messages, bytes: $0.bytes), route: $0.route) }
         #expect(free == waiting && receiver.take("route 3", size))
+        // One that isn't wanted any more keeps no other from leaving.
+        for route in ["route 6", "route 7"] { _ = sender.take(6, route: route, size: size) }
+        let behind = sender.take(7, route: "route 7", size: 1)
+        #expect(!behind && sender.release { $0 != 6 } == [7] && sender.count == 0)
+        sender.takeBack(1, route: "route 7")
         // What is taken back has its room again.
         sender.takeBack(size, route: "route 3")
         let leaves = sender.take(5, route: "route 5", size: size)

@@ -42,8 +42,8 @@ final class PlayedParent: Sendable {
 }
 
 extension Link {
-    func welcome(maximumFrameSize: UInt32 = 1 << 20, epoch: UInt32 = 0) throws {
+    func welcome(maximumFrameSize: UInt32 = 1 << 20, maximumMessageSize: UInt64 = 0, epoch: UInt32 = 0) throws {
         let welcome = Welcome(buildID: "", maximumFrameSize: maximumFrameSize, heartbeatMilliseconds: 0)
-        try send(Frame(.welcome(welcome), epoch: epoch), lane: .control)
+        try send(Frame(.welcome(welcome), sequence: maximumMessageSize, epoch: epoch), lane: .control)
     }
 }

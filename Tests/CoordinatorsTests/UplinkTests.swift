@@ -199,6 +199,29 @@ extension UplinkTests {
         parent.close()
     }
 
+    @Test(
+        "A large output is told on the present link and on each later one, and a parent that can't take it isn't waited for",
+        arguments: [0, 8 << 20]
+    )
+    func outputs(maximumMessageSize: Int) async throws {
+        let parent = try HoldingParent(maximumMessageSize: maximumMessageSize)
+        let recorder = LossRecorder()
+        let uplink = Uplink(PlayedParent.ticket(parent.address, orphanGraceMilliseconds: 20_000), counts: LiveCounts())
+        let output = Frame(.finish(Bytes(repeating: 0x20, count: 3 << 20)), codec: .json)
+        // Before there is a link.
+        uplink.announce(output, lane: .bulk)
+        uplink.connect(for: recorder)
+        for told in 1...3 {
+            try await eventually("it's told, or refused") { parent.outputs.all.count + recorder.refusals.all.count == told }
+            parent.cut()
+        }
+        #expect(parent.outputs.all.allSatisfy { $0 == 3 << 20 } && recorder.refusals.all.allSatisfy { $0 == .frameTooLarge })
+        #expect(parent.outputs.all.isEmpty == (maximumMessageSize == 0))
+        uplink.beginEnding()
+        parent.cut()
+        parent.close()
+    }
+
     @Test("As many messages wait for the next link as may, and the others fail")
     func bound() async throws {
         let down = Uplink(PlayedParent.ticket("ipc:///tmp/nobody-\(getpid()).sock"), counts: LiveCounts())
@@ -235,21 +258,27 @@ private final class HoldingParent: Sendable {
 
     private let state = Lock(State())
     private let listener: LinkListener
+    private let maximumMessageSize: Int
+    /// The sizes of the outputs that have come.
+    let outputs = Collected<Int>()
 
-    init() throws {
+    init(maximumMessageSize: Int = 0) throws {
+        self.maximumMessageSize = maximumMessageSize
         listener = try LinkListener(address: PlayedParent.freshAddress())
         Task { await listener.run { link, _ in try self.attach(link) } }
     }
 
     private func attach(_ link: Link) throws {
         if state.withLock({ $0.isHolding }) { throw LinkError(.handshake, "not now") }
-        try link.welcome()
+        link.useParts(upTo: maximumMessageSize, and: link.helloMessageSize)
+        try link.welcome(maximumMessageSize: UInt64(maximumMessageSize))
         try link.send(Frame(.credit(Credit(target: 0, messages: 16_384, bytes: 16 << 20))), lane: .control)
         state.withLock { $0.links.append(link) }
         link.hand(over: Link.Handler(frameReceived: { self.receive($1, on: $0) }, closed: { _, _ in }))
     }
 
     private func receive(_ frame: Frame, on link: Link) {
+        if case .finish(let output) = frame.content { outputs.append(output.count) }
         guard case .ask(let ask) = frame.content, let number = Int(String(decoding: ask.payload, as: UTF8.self)) else { return }
         let answers = state.withLock { state in
             state.arrivals.append(Arrival(number: number, sequence: frame.sequence, since: ask.since))
@@ -324,6 +353,7 @@ private final class RudeParent: Sendable {
 /// Takes note of nothing but the loss of the parent.
 private final class LossRecorder: UplinkOwner {
     let losses = Collected<Uplink.Loss>()
+    let refusals = Collected<LinkError.Code>()
 
     var isOrphaned: Bool {
         losses.all.contains { if case .orphaned = $0 { true } else { false } }
@@ -334,4 +364,5 @@ private final class LossRecorder: UplinkOwner {
     func messageLost(_ envelope: Envelope, _ error: any Error) {}
     func frameReceived(_ frame: Frame, on link: Link) {}
     func parentLost(_ loss: Uplink.Loss) { losses.append(loss) }
+    func announcementRefused(_ error: LinkError) { refusals.append(error.code) }
 }

@@ -94,6 +94,31 @@ struct PartsTests {
         }
     }
 
+    @Test("Parts leave behind all that was sealed before them, though there is room for them")
+    func sealed() throws {
+        var sending = Sending(limit: 1 << 20, maximum: 8 << 20)
+        var sent: [Frame] = []
+        var arrived: [Frame] = []
+        for number in 0..<3 {
+            // Each of the frames uses the name that was defined last; the second time all numbers get another meaning.
+            var route: NameID = 0
+            for name in 0..<40_000 { route = sending.outbound.intern("\(number) \(name)") }
+            sent.append(Self.ask(route, UInt64(number + 1), size: 2 << 20))
+            try sending.outbound.append(sent[number], lane: .bulk, nil)
+            arrived += try sending.take(batches: 2)
+        }
+        arrived += try sending.take()
+        var defined: Set<NameID> = []
+        for frame in arrived {
+            switch frame.content {
+            case .defineName(let name): defined.insert(name.id)
+            case .ask(let ask): #expect(defined.contains(ask.target), "\(frame.correlation)")
+            default: Issue.record("\(frame)")
+            }
+        }
+        #expect(arrived.filter { if case .ask = $0.content { true } else { false } } == sent)
+    }
+
     // MARK: The order
 
     /// Frames, and whether each overtakes a large message to route 5 with the number 1 and a large reply to number 2.
@@ -143,6 +168,8 @@ struct PartsTests {
         let large = Self.ask(5, 1, size: 2 << 20)
         let others = [60 << 10, 1 << 20].map { Self.frame({ .streamItem($0) }, size: $0, correlation: 7) }
         try outbound.append(large, lane: .bulk, nil)
+        // As large as a frame may be, and behind the large one for the order.
+        try outbound.append(Self.ask(5, 2, size: 1 << 20), lane: .bulk, nil)
         var batches = 0
         while let batch = outbound.continueTransmission() {
             batches += 1
@@ -239,7 +266,7 @@ struct PartsTests {
         }
         #expect(frames.count == (name.hasPrefix("the second frame") ? 1 : 0))
         try await LinkPair.with { pair in
-            pair.parent.useParts(upTo: Self.maximum, and: 0)
+            pair.parent.useParts(upTo: Self.maximum, and: UInt64(Self.maximum))
             for part in parts { try? pair.child.send(Frame(.part(part))) }
             try await eventually("the link is closed") { pair.parent.isClosed }
         }

@@ -51,6 +51,13 @@ public struct ConfigurationChanges: Codable, Hashable, Sendable {
         }
     }
 
+    /// The differences without values, for those who may not be able to read the file.
+    package var withoutValues: ConfigurationChanges {
+        var told = self
+        for index in told.changes.indices { told.changes[index].values = nil }
+        return told
+    }
+
     /// The file, as it was named.
     public var file: String
     /// Whether the differences were applied, and not only found.

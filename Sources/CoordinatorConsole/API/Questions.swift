@@ -41,7 +41,12 @@ struct Questions: Sendable {
 
     /// Returns the answer of one of the addresses.
     func answer(_ address: String, _ parameters: Parameters) async throws -> HTTPResponse {
-        if let question = Self.kept[address] { return .json(bytes: try await daemon.answer(to: question).bytes) }
+        if let question = Self.kept[address] {
+            let answer = try await daemon.answer(to: question)
+            guard question.content is ControlOperation.ConfigurationDifference else { return .json(bytes: answer.bytes) }
+            // Who asks isn't known here, and values quote the file.
+            return try .json(ControlJSON.decode(ConfigurationChanges.self, from: answer.value).withoutValues)
+        }
         if let question = Self.ofPaths[address] { return try .json(await daemon.call(question.at(try parameters.path()))) }
         switch address {
         case "/healthz": return .text("text/plain; charset=utf-8", "ok\n")

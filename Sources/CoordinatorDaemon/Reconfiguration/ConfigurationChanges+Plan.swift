@@ -2,8 +2,17 @@ import Control
 import DaemonConfiguration
 
 extension ConfigurationChanges {
+    /// The number of values that are told; the changes after them have their keys alone.
+    private static let maximumValues = 10_000
+
     /// - Parameter failures: the errors of changes that failed, by path; nil when the plan wasn't carried out.
     init(_ plan: ConfigurationPlan, file: String, failures: [String: String]? = nil) {
+        var told = 0
+        func values(of change: ConfigurationPlan.Change) -> [Value]? {
+            told += change.differences.count
+            guard !change.differences.isEmpty, told <= Self.maximumValues else { return nil }
+            return change.differences.map { Value(key: $0.key, from: $0.former, to: $0.next) }
+        }
         self.init(
             file: file,
             isApplied: failures != nil,
@@ -12,8 +21,7 @@ extension ConfigurationChanges {
                     path: change.path,
                     kind: change.kind.rawValue,
                     keys: change.keys,
-                    values: change.differences.isEmpty
-                        ? nil : change.differences.map { Value(key: $0.key, from: $0.former, to: $0.next) },
+                    values: values(of: change),
                     effect: change.effect.rawValue,
                     cause: change.cause,
                     error: failures?[change.path]
@@ -26,9 +34,6 @@ extension ConfigurationChanges {
 
     /// Returns the differences as a requester may know them: without values, unless the daemon's file is that one's.
     func told(to requester: Requester?) -> ConfigurationChanges {
-        guard requester?.foreignAccount != nil else { return self }
-        var told = self
-        for index in told.changes.indices { told.changes[index].values = nil }
-        return told
+        requester?.foreignAccount == nil ? self : withoutValues
     }
 }

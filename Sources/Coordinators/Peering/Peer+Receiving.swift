@@ -347,6 +347,8 @@ extension Peer {
             if case .success(.encoded(_, let bytes)) = outcome, bytes.count > FrameLimits.default.maximumFrameSize {
                 let text = "\(name) has answered a request of the runtime's with \(bytes.count) bytes"
                 ending.settle(.failure(CoordinatorError(.messageTooLarge, text, maybeExecuted: true)))
+                // Not decoded: this is the link's thread.
+                return
             }
             ending.settle(Result { () throws -> JSONValue in try outcome.get().decoded(as: JSONValue.self) })
         case nil:

@@ -131,7 +131,8 @@ extension Peer {
         var label = message.envelope.delivery?.depart(at: .now)
         if label?.since != nil { label?.goesToLife(since: .nanoseconds(place.load(ordering: .relaxed))) }
         do throws(LinkError) {
-            try link.append(lane: message.envelope.isBuiltin ? .control : .bulk, from: message.envelope) { name in
+            try link.append(lane: message.envelope.isBuiltin ? .control : .bulk, from: message.isUnanswered ? nil : message.envelope) {
+                name in
                 let envelope = message.envelope
                 return Frame(
                     envelope.content(target: name(message.target), called: message.name, intern: name, payload: message.payload, label),
@@ -349,6 +350,9 @@ extension Peer {
                 try? link.append(lane: .control) { _ in Frame(.cancel, correlation: correlation, flags: .ahead) }
                 // In the lane of the message, so that it comes behind it.
                 try? link.append { _ in Frame(.cancel, correlation: correlation) }
+            } else if message.size > CreditWindow.largestSize, !state.phase.isDraining {
+                // It may have kept smaller ones waiting behind it, for which there is room.
+                departures = transmitFree(&state) { windows, isOpen in windows.release(where: isOpen) }
             }
             // Those that wait for credit are forgotten once they are many.
             let open = state.outgoing

@@ -146,11 +146,15 @@ struct SendWindows<Waiting> {
         var free: [Waiting] = []
         for name in routes.names {
             guard var route = routes[name], !route.queue.isEmpty else { continue }
-            while isOpen, route.window.isOpen, let next = route.queue.first, next.size <= Window.largestSize || large > 0,
-                let (size, waiting) = route.queue.popFirst()
-            {
+            while let (size, waiting) = route.queue.first {
+                if !isWanted(waiting) {
+                    count -= 1
+                    route.queue.removeFirst()
+                    continue
+                }
+                guard isOpen, route.window.isOpen, size <= Window.largestSize || large > 0 else { break }
                 count -= 1
-                guard isWanted(waiting) else { continue }
+                route.queue.removeFirst()
                 let base = min(size, Window.largestSize)
                 route.window.take(base)
                 link?.take(base)

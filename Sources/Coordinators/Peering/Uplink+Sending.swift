@@ -138,20 +138,17 @@ extension Uplink {
         }
     }
 
-    /// Sends a frame now and on every later link, so that it arrives even if this link is lost.
-    ///
-    /// - Returns: The reason why the frame can never be sent; a link that is down is no such reason.
-    func announce(_ frame: Frame, lane: Link.Lane = .control) -> LinkError? {
-        let peer = state.withLock { state in
+    /// Sends a frame now and on every later link, so that it arrives even if this link is lost; the owner learns that it can never be sent.
+    func announce(_ frame: Frame, lane: Link.Lane = .control) {
+        let (peer, owner) = state.withLock { state in
             state.standing.append(frame)
-            return state.peer
+            return (state.peer, state.owner)
         }
-        guard let error = peer?.send(frame, lane: lane), error.code == .frameTooLarge else { return nil }
-        return error
+        if let error = peer?.send(frame, lane: lane), error.code == .frameTooLarge { owner?.announcementRefused(error) }
     }
 
     /// Tells the parent that this process is to be killed, because a handler doesn't end.
-    func tellHung(_ text: String) { _ = announce(Frame(.exited(Exited(reason: Exit(kind: .hung, message: text.shortened))))) }
+    func tellHung(_ text: String) { announce(Frame(.exited(Exited(reason: Exit(kind: .hung, message: text.shortened))))) }
 
     /// Sends a frame on the present link.
     ///

@@ -22,11 +22,15 @@ protocol UplinkOwner: AnyObject, Sendable {
     func frameReceived(_ frame: Frame, on link: Link)
     /// Takes note that the parent is lost for good.
     func parentLost(_ loss: Uplink.Loss)
+    /// Takes note that what was announced to the parent can never be sent.
+    func announcementRefused(_ error: LinkError)
     /// The topmost coordinator of the process.
     var top: Node? { get }
 }
 
 extension UplinkOwner {
+    func announcementRefused(_ error: LinkError) {}
+
     var top: Node? { nil }
 }
 
@@ -335,7 +339,10 @@ extension Uplink {
         peer.announceCredit()
         while let step = state.withLock({ $0.nextIntroduction(for: id) }) {
             switch step {
-            case .frame(let frame): peer.send(frame)
+            case .frame(let frame):
+                // An output may be large, and only what isn't urgent leaves in parts.
+                let lane: Link.Lane = if case .finish = frame.content { .bulk } else { .control }
+                if let error = peer.send(frame, lane: lane), error.code == .frameTooLarge { owner?.announcementRefused(error) }
             // The next link begins with them again.
             case .messages(let messages): if !pass(messages, to: peer) { return }
             }

@@ -60,7 +60,7 @@ extension CoordinatorRuntime {
         ///
         /// What is larger than 1 MiB leaves in parts, between which smaller messages pass. Beyond this size it fails with
         /// ``CoordinatorError/Code/messageTooLarge``, before anything has left. Each process has the size that its own program sets, and the
-        /// smaller of the two sides of a link counts; 1 MiB and less means that nothing leaves in parts. At most 2 GiB count. See
+        /// smaller of the two sides of a link counts; 1 MiB and less means that nothing leaves in parts. At most 1 GiB counts. See
         /// <doc:RuntimeSemantics>.
         public var maximumMessageSize = 64 << 20
         /// The size of the largest frame that this process takes, for tests; anything larger comes in parts.

@@ -152,7 +152,7 @@ extension Worker {
     private func tellReady() {
         let (correlation, incarnation) = state.withLock { ($0.order?.frame.correlation ?? 0, $0.incarnation) }
         // In the order of what the coordinator told within its start: one that finished there must not be reported as started.
-        _ = uplink.announce(Frame(.ready, correlation: correlation, incarnation: incarnation), lane: .bulk)
+        uplink.announce(Frame(.ready, correlation: correlation, incarnation: incarnation), lane: .bulk)
     }
 
     private func tellStartFailed(_ error: any Error) {
@@ -312,6 +312,9 @@ extension Worker: UplinkOwner {
         return (node, rest)
     }
 
+    /// An output that can't be sent is a failure, since the parent would wait for ever.
+    func announcementRefused(_ error: LinkError) { end(within: .seconds(5), .failed("the output could not be sent: \(error)")) }
+
     func parentLost(_ loss: Uplink.Loss) {
         switch loss {
         case .unreachable(let reason):
@@ -342,10 +345,7 @@ extension Worker: HostOwner {
     private func tellOutput(_ output: Answer) {
         do throws(CoordinatorError) {
             let upward: PayloadCodec = uplink.isCompact ? .compact : .json
-            // An output that can't be sent is a failure, since the parent would wait for ever.
-            if let error = uplink.announce(Frame(.finish(try output.encoded(as: upward)), codec: upward), lane: .bulk) {
-                end(within: .seconds(5), .failed("the output could not be sent: \(error)"))
-            }
+            uplink.announce(Frame(.finish(try output.encoded(as: upward)), codec: upward), lane: .bulk)
         } catch {
             end(within: .seconds(5), .failed(error.message))
         }

@@ -52,7 +52,8 @@ extension Keys {
             .says(
                 """
                 The number of equal children, whose keys are the key with `-1`, `-2` and so on; from 0 to 1000. `coordinatorctl scale` \
-                changes the number of a running daemon.
+                changes the number of a running daemon. From one number to another the last ones end or begin; a child that gets this key, \
+                or loses it, is another child.
                 """
             )
         Key("autostart", .truth, \.autostart, effect: .live).or("enabled")

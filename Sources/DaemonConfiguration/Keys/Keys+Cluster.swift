@@ -113,10 +113,14 @@ extension Value<[String]> {
     fileprivate static var endpointsExpected: String { "a list of etcd's addresses, such as [https://10.0.0.1:2379]" }
 
     static var endpoints: Value {
-        Value<String>.text("an address such as https://10.0.0.1:2379", schema: ["type": "string", "pattern": "^https?://"]) { text in
-            text.hasPrefix("http://") || text.hasPrefix("https://")
-        }
-        .list("an endpoint", expected: endpointsExpected)
+        // Without a user and a password, which nothing would keep secret.
+        Value<String>.text(
+            "an address such as https://10.0.0.1:2379",
+            schema: ["type": "string", "pattern": "^https?://[^@]*$"],
+            summary: { _, text in text.contains("@") ? "an address with a user" : "`\(text)`" },
+            where: { ($0.hasPrefix("http://") || $0.hasPrefix("https://")) && !$0.contains("@") }
+        )
+        .list("an endpoint", expected: endpointsExpected, atLeast: 1)
     }
 }
 

@@ -34,7 +34,7 @@ extension Keys {
             user:
                 "The user as whom the worker runs, as for a program. Its link is accepted from that user alone, at a socket that belongs to it; the runtime directory then lets others pass, who can't list it. An upgrade and the next daemon keep such a worker as any other. Workers below it have their sockets in a directory of that user."
         )
-        Key("memory_limit", .size, \.memoryLimit, default: "any").or("memory", "memory_max", "max_memory", "max_memory_restart")
+        Key("memory_limit", .positiveSize, \.memoryLimit, default: "any").or("memory", "memory_max", "max_memory", "max_memory_restart")
             .says(
                 """
                 The memory (resident set, measured each second) above which the process is killed and its asks fail; the restart counts \
@@ -154,7 +154,7 @@ extension Keys {
     static let recycling = Table("recycle", RecyclingSettings()) {
         Key("after", .positive(), \.age, default: "never").or("age", "max_age")
             .says("The age at which the process is replaced, give or take a tenth at random.")
-        Key("memory", .size, \.memory, default: "any").or("max_memory")
+        Key("memory", .positiveSize, \.memory, default: "any").or("max_memory")
             .says(
                 """
                 The memory (resident set of the first process, measured each second) beyond which the process is replaced, a size.

@@ -195,7 +195,7 @@ enum Keys {
             .says(
                 """
                 `together`: with standard output, in order; `separate`: by itself, so that each line tells its stream. Workers have one \
-                stream.
+                stream. It counts from a child's next life on.
                 """
             )
         Key("to_daemon", .truth, \.goesToDaemon)

@@ -33,7 +33,9 @@ struct KeyPlace {
 
     /// The difference at the place, if there is one.
     func difference(_ former: String?, _ next: String?) -> [KeyDifference] {
-        [KeyDifference(key: path, former: former, next: next, effect: effect)]
+        // A long value has its beginning shown: thousands of children may differ in it.
+        func shown(_ value: String?) -> String? { value.map { $0.utf8.count <= 512 ? $0 : "\($0.prefix(200))…" } }
+        return [KeyDifference(key: path, former: shown(former), next: shown(next), effect: effect)]
     }
 }
 

@@ -72,9 +72,10 @@ struct Value<Content: Hashable & Sendable>: Sendable {
 
     /// A list, of which each item has this form and this name in messages.
     @_semantics("optimize.sil.specialize.generic.never")
-    func list(_ item: String, expected: String, atMost maximum: Int? = nil) -> Value<[Content]> {
+    func list(_ item: String, expected: String, atLeast minimum: Int? = nil, atMost maximum: Int? = nil) -> Value<[Content]> {
         let form = self
         var schema: [String: JSONValue] = ["type": "array", "items": form.schema]
+        if let minimum { schema["minItems"] = .integer(Int64(minimum)) }
         if let maximum { schema["maxItems"] = .integer(Int64(maximum)) }
         let show: @Sendable ([Content]) -> String = { "[\($0.map(form.show).joined(separator: ", "))]" }
         var value = Value<[Content]>(.object(schema), show: show) { reader, node, name in
@@ -223,6 +224,16 @@ extension Value<Int> {
     static var size: Value {
         let pattern: JSONValue = ["type": "string", "pattern": "^[0-9]+[KMGT]iB$"]
         return Value(["anyOf": [["type": "integer", "minimum": 0], pattern]], show: { $0.sizeText }) { $0.size($1, $2) }
+    }
+
+    /// A number of bytes, or one with a unit, that isn't zero.
+    static var positiveSize: Value {
+        let pattern: JSONValue = ["type": "string", "pattern": "^(?=0*[1-9])[0-9]+[KMGT]iB$"]
+        return Value(["anyOf": [["type": "integer", "minimum": 1], pattern]], show: { $0.sizeText }) { reader, node, name in
+            let size = reader.size(node, name)
+            if size == 0 { reader.report(at: node.mark, "\(name) is zero; expected a size, such as 512MiB") }
+            return size
+        }
     }
 }
 

@@ -21,8 +21,8 @@ public struct FrameLimits: Sendable, Hashable {
     /// The frame size that each side has to accept at least: enough for a few names of the greatest length.
     public static let smallestFrameSize = 4_096
 
-    /// The size of the largest frame that may be taken in parts, whatever is configured: its length has 32 bits.
-    public static let largestFrameInParts = 1 << 31
+    /// The size of the largest frame that may be taken in parts, whatever is configured; as many bytes of such frames may wait to leave.
+    public static let largestFrameInParts = 1 << 30
 
     /// Frames of 1 MiB, names of 1,024 bytes, secrets of 256 bytes.
     public static let `default` = FrameLimits()

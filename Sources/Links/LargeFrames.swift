@@ -80,6 +80,8 @@ struct LargeFrames {
     private(set) var notices = 0
     /// Whether the last batch had no room for a part.
     private(set) var isOverdue = false
+    /// Whether the last batch, of control frames alone, had no room for the frame that is next: its names are defined, and it may leave alone.
+    private(set) var leavesAlone = false
 
     var isEmpty: Bool { count == 0 }
 
@@ -143,7 +145,7 @@ struct LargeFrames {
     ///
     /// - Parameter limit: The size of the largest frame that the other side takes.
     mutating func appendNext(to batch: inout [UInt8], limit: Int, epoch: UInt32) {
-        isOverdue = false
+        (isOverdue, leavesAlone) = (false, false)
         let start = batch.count
         let size = min(limit, Self.partSize)
         while first < entries.count, let entry = entries[first] {
@@ -157,7 +159,7 @@ struct LargeFrames {
                 isFirst
                     ? start + entry.bytes.count <= limit + 2 * OutboundBatches.batchSize : batch.count - start + entry.bytes.count <= size
             else {
-                isOverdue = isFirst
+                leavesAlone = isFirst
                 return
             }
             removeFirst()

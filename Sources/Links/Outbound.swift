@@ -63,7 +63,7 @@ struct Outbound {
     private mutating func nextWithPart() -> [UInt8]? {
         // What is sealed comes before all definitions since, and so before the frames in parts that use them.
         if batches.hasSealed, let sealed = batches.next() { return sealed }
-        let urgent = large.isOverdue ? batches.nextControl() : nil
+        let urgent = large.leavesAlone ? [] : large.isOverdue ? batches.nextControl() : nil
         var batch = urgent ?? batches.next() ?? []
         // What is in a batch never exceeds the size of a message that the other end accepts.
         if urgent != nil || batch.count + LargeFrames.partSize <= 2 * OutboundBatches.batchSize {

@@ -270,10 +270,11 @@ private final class HoldingParent: Sendable {
 
     private func attach(_ link: Link) throws {
         if state.withLock({ $0.isHolding }) { throw LinkError(.handshake, "not now") }
+        // Before the welcome, which the other side may answer at once.
+        state.withLock { $0.links.append(link) }
         link.useParts(upTo: maximumMessageSize, and: link.helloMessageSize)
         try link.welcome(maximumMessageSize: UInt64(maximumMessageSize))
         try link.send(Frame(.credit(Credit(target: 0, messages: 16_384, bytes: 16 << 20))), lane: .control)
-        state.withLock { $0.links.append(link) }
         link.hand(over: Link.Handler(frameReceived: { self.receive($1, on: $0) }, closed: { _, _ in }))
     }
 

@@ -93,7 +93,7 @@ struct OperatorTests {
         .disabled(if: Sanitizer.isOn, "the command waits for ten seconds, in which the sanitizer doesn't describe as many")
     )
     func large() async throws {
-        let count = rounds(short: 5_000, all: 10_000, long: 15_000)
+        let count = rounds(short: 5_000, all: 5_000, long: 15_000)
         let children = (0..<count).map { "- {key: a\($0), program: {command: [/x]}, restart: temporary}\n" }
         try await RunningDaemon.with("children:\n" + children.joined()) { daemon in
             // The command waits for ten seconds, in which a loaded machine may not even have started them all.

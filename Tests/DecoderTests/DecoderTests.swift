@@ -86,6 +86,7 @@ struct DecoderTests {
         "CoordinatorsCluster/Etcd/EtcdWatch.swift": "etcd's forms",
         "CoordinatorDaemon/Operators/CarriedOutOperation.swift": "its own answers",
         "CoordinatorDaemon/Operators/ControlRequestHandler.swift": "its own answers",
+        "CoordinatorConsole/API/Questions.swift": "what the daemon has answered",
         "CoordinatorDaemon/Upgrade/DaemonHeritage.swift": "a file that this process alone has; UpgradeTests",
         "CoordinatorDaemon/Daemon/ConfiguredChildren.swift": "a configuration that was read",
         "CoordinatorDaemon/Cluster/ClusterMembership+Looks.swift": "reads answers",

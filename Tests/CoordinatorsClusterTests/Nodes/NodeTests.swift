@@ -267,11 +267,12 @@ import WireProtocol
             }
             let node = try await runs()
             try Files.write("", to: failing.file("fails-\(node)"))
-            #expect(try await cluster.control(node, "kill", "/clock").exitCode == 0)
+            // By the time of the answer it may have failed here for good, which the command tells as a failure.
+            _ = try await cluster.control(node, "kill", "/clock")
             let second = try await runs(besides: node)
             #expect(try await cluster.place(of: "/clock", from: "a").failedOn == [node])
             for name in RunningCluster.names { try Files.write("", to: failing.file("fails-\(name)")) }
-            #expect(try await cluster.control(second, "kill", "/clock").exitCode == 0)
+            _ = try await cluster.control(second, "kill", "/clock")
             try await cluster.eventually("it's given up") { try await cluster.place(of: "/clock", from: "a").isGivenUp }
             for name in RunningCluster.names { unlink(failing.file("fails-\(name)")) }
             #expect(try await cluster.control("a", "move", "/clock", node).exitCode == 0)

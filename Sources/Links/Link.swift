@@ -91,12 +91,11 @@ public final class Link: Sendable {
     ///   - own: The size of the largest frame that this side takes in parts, as it has told the other side.
     ///   - other: That of the other side, as its hello or welcome says; 0: it knows no parts.
     public func useParts(upTo own: Int, and other: UInt64) {
-        let both = min(own, Int(clamping: other))
         outbound.withLock { outbound in
             let hasRoom = outbound.maximumFrameSize >= FrameLimits.smallestFrameSize
-            outbound.maximumMessageSize = hasRoom ? both : 0
+            outbound.maximumMessageSize = hasRoom ? min(own, Int(clamping: other)) : 0
         }
-        inbound.withLock { $0.assembly.limit = both }
+        inbound.withLock { $0.assembly.limit = own }
     }
 
     /// Sends all frames from now on under the epoch of the parent's life, and closes the link when a frame of another one arrives.

@@ -78,10 +78,16 @@ struct LargeFrames {
     private(set) var count = 0
     /// The number of bytes of notices that wait.
     private(set) var notices = 0
-    /// Whether the last batch had no room for a part.
-    private(set) var isOverdue = false
-    /// Whether the last batch, of control frames alone, had no room for the frame that is next: its names are defined, and it may leave alone.
-    private(set) var leavesAlone = false
+    /// What the next frame or part leaves with.
+    enum Turn {
+        case withOthers
+        /// The last batch had no room for it.
+        case withControl
+        /// The last batch, of control frames alone, had no room for it either; the frame's names are defined by now.
+        case alone
+    }
+
+    var turn = Turn.withOthers
 
     var isEmpty: Bool { count == 0 }
 
@@ -145,7 +151,7 @@ struct LargeFrames {
     ///
     /// - Parameter limit: The size of the largest frame that the other side takes.
     mutating func appendNext(to batch: inout [UInt8], limit: Int, epoch: UInt32) {
-        (isOverdue, leavesAlone) = (false, false)
+        turn = .withOthers
         let start = batch.count
         let size = min(limit, Self.partSize)
         while first < entries.count, let entry = entries[first] {
@@ -155,11 +161,9 @@ struct LargeFrames {
             }
             // The first is as large as any frame, and needs the room that a message of the link has beside a batch.
             let isFirst = batch.count == start
-            guard
-                isFirst
-                    ? start + entry.bytes.count <= limit + 2 * OutboundBatches.batchSize : batch.count - start + entry.bytes.count <= size
-            else {
-                leavesAlone = isFirst
+            let room = isFirst ? limit + 2 * OutboundBatches.batchSize : start + size
+            guard batch.count + entry.bytes.count <= room else {
+                if isFirst { turn = .alone }
                 return
             }
             removeFirst()
@@ -203,7 +207,4 @@ struct LargeFrames {
             if places[place] == 1 { places[place] = nil } else { places[place, default: 1] -= 1 }
         }
     }
-
-    /// Takes note that a batch had no room for a part: the next one begins with it.
-    mutating func passOver() { isOverdue = true }
 }

@@ -63,13 +63,18 @@ struct Outbound {
     private mutating func nextWithPart() -> [UInt8]? {
         // What is sealed comes before all definitions since, and so before the frames in parts that use them.
         if batches.hasSealed, let sealed = batches.next() { return sealed }
-        let urgent = large.leavesAlone ? [] : large.isOverdue ? batches.nextControl() : nil
+        let urgent: [UInt8]? =
+            switch large.turn {
+            case .withOthers: nil
+            case .withControl: batches.nextControl()
+            case .alone: []
+            }
         var batch = urgent ?? batches.next() ?? []
         // What is in a batch never exceeds the size of a message that the other end accepts.
         if urgent != nil || batch.count + LargeFrames.partSize <= 2 * OutboundBatches.batchSize {
             large.appendNext(to: &batch, limit: maximumFrameSize, epoch: epoch)
         } else {
-            large.passOver()
+            large.turn = .withControl
         }
         return batch.isEmpty ? large.isEmpty ? nil : nextWithPart() : batch
     }
@@ -78,17 +83,15 @@ struct Outbound {
     ///
     /// - Parameter sender: The sender of a frame that may leave in parts.
     mutating func append(_ frame: Frame, lane: Link.Lane, _ sender: (any LargeFrameSender)?) throws(LinkError) {
-        do throws(LinkError) {
-            // While large frames wait every frame is looked at, to keep the order.
-            return try batches.append(frame, lane: lane, limit: large.isEmpty ? maximumFrameSize : 0)
-        } catch {
-            guard error.code == .frameTooLarge else { throw error }
+        if lane == .control || !large.holdsBack(frame) {
+            do throws(LinkError) {
+                return try batches.append(frame, lane: lane, limit: maximumFrameSize)
+            } catch {
+                guard error.code == .frameTooLarge, lane != .control else { throw error }
+            }
         }
-        guard lane != .control else { return try batches.append(frame, lane: lane, limit: maximumFrameSize) }
         var bytes: [UInt8] = []
         FrameEncoder.append(frame, to: &bytes)
-        let isWhole = bytes.count <= maximumFrameSize
-        if isWhole, !large.holdsBack(frame) { return try batches.append(frame, lane: lane, limit: maximumFrameSize) }
         let maximum = frame.content.mayComeInParts ? max(maximumFrameSize, maximumMessageSize) : maximumFrameSize
         guard bytes.count <= maximum else {
             throw LinkError(.frameTooLarge, "a frame of \(bytes.count) bytes exceeds the limit of \(maximum) bytes")
@@ -97,10 +100,11 @@ struct Outbound {
             throw LinkError(.frameTooLarge, "a frame of \(bytes.count) bytes has no place: \(large.count) bytes of large ones wait")
         }
         let isNotice = lane == .notice
-        guard !isNotice || large.notices < OutboundBatches.noticesLimit else {
-            throw LinkError(.congested, "\(large.notices) bytes of large events wait for the other side")
+        let notices = max(batches.notices, large.notices)
+        guard !isNotice || notices < OutboundBatches.noticesLimit else {
+            throw LinkError(.congested, "\(notices) bytes of events wait for the other side, which doesn't read them")
         }
-        large.append(frame, bytes, isWhole: isWhole, isNotice: isNotice, sender)
+        large.append(frame, bytes, isWhole: bytes.count <= maximumFrameSize, isNotice: isNotice, sender)
     }
 
     /// Gives up a message that has not left whole.

@@ -23,7 +23,7 @@ struct OutboundBatches {
     /// The number of batches that leave before the control lane.
     private var sealedCount = 0
     /// The number of bytes of notices that wait.
-    private var notices = 0
+    private(set) var notices = 0
     /// The number of bytes that wait.
     private(set) var count = 0
 

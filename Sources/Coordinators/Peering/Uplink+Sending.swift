@@ -140,11 +140,16 @@ extension Uplink {
 
     /// Sends a frame now and on every later link, so that it arrives even if this link is lost; the owner learns that it can never be sent.
     func announce(_ frame: Frame, lane: Link.Lane = .control) {
-        let (peer, owner) = state.withLock { state in
+        let peer = state.withLock { state in
             state.standing.append(frame)
-            return (state.peer, state.owner)
+            return state.peer
         }
-        if let error = peer?.send(frame, lane: lane), error.code == .frameTooLarge { owner?.announcementRefused(error) }
+        if let peer { announce(frame, to: peer, lane) }
+    }
+
+    /// Tells what is announced on one link.
+    func announce(_ frame: Frame, to peer: Peer, _ lane: Link.Lane) {
+        if let error = peer.send(frame, lane: lane), error.code == .frameTooLarge { owner?.announcementRefused(error) }
     }
 
     /// Tells the parent that this process is to be killed, because a handler doesn't end.

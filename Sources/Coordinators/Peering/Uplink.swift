@@ -173,7 +173,7 @@ final class Uplink: Sendable {
         owner?.parentLost(loss)
     }
 
-    private var owner: (any UplinkOwner)? { state.withLock { $0.owner } }
+    var owner: (any UplinkOwner)? { state.withLock { $0.owner } }
 
     private func attachment(_ id: UplinkMachine.LinkID) -> Attachment? {
         state.withLock { $0.attachment?.id == id ? $0.attachment : nil }
@@ -342,7 +342,7 @@ extension Uplink {
             case .frame(let frame):
                 // An output may be large, and only what isn't urgent leaves in parts.
                 let lane: Link.Lane = if case .finish = frame.content { .bulk } else { .control }
-                if let error = peer.send(frame, lane: lane), error.code == .frameTooLarge { owner?.announcementRefused(error) }
+                announce(frame, to: peer, lane)
             // The next link begins with them again.
             case .messages(let messages): if !pass(messages, to: peer) { return }
             }

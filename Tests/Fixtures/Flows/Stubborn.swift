@@ -96,6 +96,7 @@ public actor StubbornCoordinator: Coordinator {
             return "gone on"
         },
         .stream(Stubborn.HoldStream.self) { me, _, replies in
+            me.note("holds")
             try await replies.send("holding")
             await me.holdOn()
         },

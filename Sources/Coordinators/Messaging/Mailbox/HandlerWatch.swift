@@ -24,7 +24,7 @@ final class HandlerWatch: Sendable {
         /// The time at which the handler was cancelled, or has stopped waiting for a child, as the process has been awake.
         var since: Duration
         /// The jobs that shortly before the verdict show whose executor is blocked.
-        var probes: [Probe]?
+        var probes: Probes?
     }
 
     /// A coordinator, and whether its executor has run a job.
@@ -34,6 +34,28 @@ final class HandlerWatch: Sendable {
 
         init(_ node: Node) { self.node = node }
     }
+
+    /// Jobs on the executors of the coordinators in one of whose rows a handler may be.
+    private struct Probes: Sendable {
+        let all: [Probe]
+        /// The job that begins last, on an executor that is free: until it has run, the others may only wait for a thread.
+        let control = Control()
+
+        actor Control {
+            nonisolated let isAnswered = Atomic(false)
+
+            func pass() { isAnswered.store(true, ordering: .relaxed) }
+        }
+
+        init(_ nodes: [Node]) {
+            all = nodes.map { Probe($0) }
+            for probe in all { Task.detached { await probe.node.passExecutor { probe.isAnswered.store(true, ordering: .relaxed) } } }
+            Task.detached { [control] in await control.pass() }
+        }
+    }
+
+    /// The time for which a verdict waits for a free thread, without which nothing tells who blocks one from who waits for one.
+    private static let longestWait = Duration.seconds(2)
 
     private struct State {
         var entries: [Entry] = []
@@ -103,21 +125,16 @@ final class HandlerWatch: Sendable {
         case .running: break
         }
         let overrun = now - entry.since
-        guard overrun >= entry.grace, let probes = entry.probes else {
-            if entry.probes == nil, overrun >= entry.grace - AwakeTime.step * 3 { entry.probes = probe(node) }
-            return entry
-        }
-        decide(entry, node, probes)
-        return nil
-    }
-
-    /// Asks the executors of the coordinators in one of whose rows a handler may be.
-    private func probe(_ node: Node) -> [Probe] {
         // Nothing blocks the only thread of a virtual time.
-        guard time.virtual == nil else { return [] }
-        let probes = node.lineage.map { Probe($0) }
-        for probe in probes { Task.detached { await probe.node.passExecutor { probe.isAnswered.store(true, ordering: .relaxed) } } }
-        return probes
+        if time.virtual == nil {
+            if entry.probes == nil, overrun >= entry.grace - AwakeTime.step * 3 { entry.probes = Probes(node.lineage) }
+            guard let probes = entry.probes else { return entry }
+            let hasThread = probes.control.isAnswered.load(ordering: .relaxed)
+            if !hasThread, overrun < entry.grace + Self.longestWait { return entry }
+        }
+        guard overrun >= entry.grace else { return entry }
+        decide(entry, node, entry.probes?.all ?? [])
+        return nil
     }
 
     private func decide(_ entry: Entry, _ node: Node, _ probes: [Probe]) {

@@ -29,7 +29,8 @@ struct CoordinatorConsoleCommand: AsyncParsableCommand {
     var listen = "127.0.0.1:7077"
 
     @Option(
-        help: "The daemon's runtime directory. Default: COORDINATOR_RUNTIME_DIR, else $XDG_RUNTIME_DIR/coordinator, else /run/coordinator."
+        help:
+            "The daemon's runtime directory. Default: COORDINATOR_RUNTIME_DIR, else $XDG_RUNTIME_DIR/coordinator if a daemon is there, else /run/coordinator."
     )
     var runtimeDir: String?
 
@@ -56,7 +57,7 @@ struct CoordinatorConsoleCommand: AsyncParsableCommand {
 
     func run() async throws {
         do {
-            let directory = try RuntimeDirectory.resolve(option: runtimeDir).resolvingWorkingDirectory()
+            let directory = try RuntimeDirectory.find(option: runtimeDir).resolvingWorkingDirectory()
             var configuration = ConsoleConfiguration(address: try ListenAddress(listen), runtimeDirectory: directory)
             configuration.token = try tokenFile.map(Self.token)
             configuration.allowedHosts = Set(allowedHost.map { $0.lowercased() })

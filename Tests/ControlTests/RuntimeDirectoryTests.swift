@@ -20,6 +20,21 @@ import Testing
         #expect(try RuntimeDirectory.resolve(option: option, environment: environment).controlSocket == socket)
     }
 
+    @Test(
+        "A running daemon is looked for where one of the user's would be, then where the system's is",
+        arguments: [
+            (["/x/coordinator", "/run/coordinator"], "/x/coordinator"), (["/run/coordinator"], "/run/coordinator"), ([], "/x/coordinator"),
+        ]
+    )
+    func running(sockets: [String], found: String) throws {
+        let environment = ["XDG_RUNTIME_DIR": "/x"]
+        #expect(try RuntimeDirectory.find(option: nil, environment: environment) { sockets.contains($0.path) }.path == found)
+        // One that is named is no other's.
+        #expect(try RuntimeDirectory.find(option: "/o", environment: environment) { sockets.contains($0.path) }.path == "/o")
+        let named = ["XDG_RUNTIME_DIR": "/x", "COORDINATOR_RUNTIME_DIR": "/c"]
+        #expect(try RuntimeDirectory.find(option: nil, environment: named) { sockets.contains($0.path) }.path == "/c")
+    }
+
     @Test("A path that can't hold the control socket is refused")
     func aPathThatHoldsNoSocketIsRefused() throws {
         let longest = "/" + String(repeating: "d", count: 93)

@@ -5,7 +5,7 @@ extension RuntimeDirectory {
     /// The path of the control socket.
     public var controlSocket: String { file("control.sock") }
 
-    /// Returns the directory that a daemon and its operators agree on: the option, else `COORDINATOR_RUNTIME_DIR`, else
+    /// Returns the directory of a daemon that is about to start: the option, else `COORDINATOR_RUNTIME_DIR`, else
     /// `$XDG_RUNTIME_DIR/coordinator`, else `/run/coordinator`.
     ///
     /// Empty variables count as absent, and so does a relative `XDG_RUNTIME_DIR`, as the XDG specification requires:
@@ -19,22 +19,46 @@ extension RuntimeDirectory {
         option: String?,
         environment: [String: String]? = nil
     ) throws(ControlError) -> RuntimeDirectory {
+        let directory = candidates(option, environment)[0]
+        try directory.checkControlSocket()
+        return directory
+    }
+
+    /// Returns the directory of a daemon that runs: the one of ``resolve(option:environment:)``, but where none is named and the user's own
+    /// has no control socket, that of the system's daemon, if there is one.
+    ///
+    /// A login session has `XDG_RUNTIME_DIR`, and the daemon of the system's service is in `/run/coordinator` all the same.
+    ///
+    /// - Parameters: as ``resolve(option:environment:)``; `hasSocket` tells whether there is a control socket, or may be; nil: by looking.
+    /// - Throws: as ``resolve(option:environment:)``.
+    public static func find(
+        option: String?,
+        environment: [String: String]? = nil,
+        hasSocket: ((RuntimeDirectory) -> Bool)? = nil
+    ) throws(ControlError) -> RuntimeDirectory {
+        let candidates = candidates(option, environment)
+        let directory = candidates.first { hasSocket?($0) ?? $0.mayHaveSocket } ?? candidates[0]
+        try directory.checkControlSocket()
+        return directory
+    }
+
+    /// Returns the directories in which a daemon may be, the first of them that of one that is about to start.
+    private static func candidates(_ option: String?, _ environment: [String: String]?) -> [RuntimeDirectory] {
         func variable(_ name: String) -> String? {
             if let environment { return environment[name] }
             return getenv(name).map { String(cString: $0) }
         }
-        let directory =
-            if let option {
-                RuntimeDirectory(path: option)
-            } else if let path = variable("COORDINATOR_RUNTIME_DIR"), !path.isEmpty {
-                RuntimeDirectory(path: path)
-            } else if let base = variable("XDG_RUNTIME_DIR"), base.hasPrefix("/") {
-                RuntimeDirectory(path: RuntimeDirectory(path: base).file("coordinator"))
-            } else {
-                RuntimeDirectory(path: "/run/coordinator")
-            }
-        try directory.checkControlSocket()
-        return directory
+        if let option { return [RuntimeDirectory(path: option)] }
+        if let path = variable("COORDINATOR_RUNTIME_DIR"), !path.isEmpty { return [RuntimeDirectory(path: path)] }
+        let system = RuntimeDirectory(path: "/run/coordinator")
+        guard let base = variable("XDG_RUNTIME_DIR"), base.hasPrefix("/") else { return [system] }
+        return [RuntimeDirectory(path: RuntimeDirectory(path: base).file("coordinator")), system]
+    }
+
+    /// Whether the control socket is there, as far as one may look.
+    private var mayHaveSocket: Bool {
+        var status = stat()
+        return stat(controlSocket, &status) == 0 || errno == EACCES
     }
 
     /// Returns the same directory by a path that means the same in every working directory.

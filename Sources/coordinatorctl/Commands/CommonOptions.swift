@@ -26,7 +26,7 @@ struct CommonValues {
 
     /// Connects to the daemon of the runtime directory that the options name.
     func connect() throws(ControlError) -> BlockingControlClient {
-        try BlockingControlClient.connected(to: try RuntimeDirectory.resolve(option: runtimeDirectory))
+        try BlockingControlClient.connected(to: try RuntimeDirectory.find(option: runtimeDirectory))
     }
 }
 

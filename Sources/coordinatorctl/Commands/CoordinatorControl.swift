@@ -13,8 +13,8 @@ struct CoordinatorControl: AsyncParsableCommand {
             Exit codes: 0 ok, 1 failed, 3 not running, 4 no such path, 64 usage, 69 daemon unreachable, 75 timed out, 77 not permitted, \
             78 bad configuration.
 
-            The runtime directory is that of --runtime-dir, else COORDINATOR_RUNTIME_DIR, else $XDG_RUNTIME_DIR/coordinator, else \
-            /run/coordinator.
+            The runtime directory is that of --runtime-dir, else COORDINATOR_RUNTIME_DIR, else $XDG_RUNTIME_DIR/coordinator if a daemon \
+            is there, else /run/coordinator.
 
             With --json, errors are objects too: {"error":{"code":"...","message":"..."}}, on standard error.
             """,

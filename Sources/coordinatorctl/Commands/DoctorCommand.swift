@@ -19,7 +19,7 @@ struct DoctorCommand: ParsableCommand {
     func run() throws {
         let options = options.merged(over: root.options)
         let (report, text) = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in
-            let report = DoctorReport(Doctor(try RuntimeDirectory.resolve(option: options.runtimeDirectory)).findings)
+            let report = DoctorReport(Doctor(try RuntimeDirectory.find(option: options.runtimeDirectory)).findings)
             return (report, options.isJSON ? try ControlJSON.text(of: report) + "\n" : report.text(.ofOutput))
         }
         try Terminal.print(text)

@@ -65,7 +65,7 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
             var connected: ControlClient?
             defer { connected?.close() }
             do throws(ControlError) {
-                let client = try await ControlClient.connect(runtimeDirectory: try RuntimeDirectory.resolve(option: runtimeDirectory))
+                let client = try await ControlClient.connect(runtimeDirectory: try RuntimeDirectory.find(option: runtimeDirectory))
                 connected = client
                 position.note(presenceOf: Self.daemon)
                 position.hasConnected = true

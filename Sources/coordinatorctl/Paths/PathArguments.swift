@@ -62,7 +62,7 @@ extension CompletionKind {
     /// The paths of the running daemon's tree.
     static let livePaths = CompletionKind.custom { _, _, prefix in
         // The shell waits for the completion; without a daemon there is none.
-        guard let directory = try? RuntimeDirectory.resolve(option: nil),
+        guard let directory = try? RuntimeDirectory.find(option: nil),
             var client = try? BlockingControlClient(runtimeDirectory: directory, timeout: .seconds(1)),
             let json = try? client.call(.tree, timeout: .seconds(1)), let tree = try? ControlJSON.decode(TreeNode.self, from: json)
         else { return [] }

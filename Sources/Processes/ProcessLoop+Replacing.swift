@@ -43,7 +43,7 @@ extension ProcessLoop {
         guard heldCommands != nil else { return false }
         switch command {
         case .release, .replace, .hold, .survey: return false
-        case .spawn, .adopt, .watch, .cancelWatch, .killGroup, .endCapture, .end:
+        case .spawn, .adopt, .watch, .cancelWatch, .killGroup, .endCapture, .readPending, .end:
             heldCommands?.append(command)
             return true
         }
@@ -81,6 +81,20 @@ extension ProcessSpawner {
             } catch {
                 // The thread was made, and ends with the spawner.
                 continuation.resume(returning: [])
+            }
+        }
+    }
+
+    /// Returns when the exits, the output and the messages of processes that were pending have been read and told.
+    ///
+    /// Whoever finds a deadline passed calls this before the verdict: this process may have stood still, and what came in time not been heard.
+    package func readPending() async {
+        await withCheckedContinuation { continuation in
+            do throws(ProcessError) {
+                try thread.post(.readPending(continuation))
+            } catch {
+                // A thread that has ended has read everything.
+                continuation.resume()
             }
         }
     }

@@ -62,6 +62,11 @@ final class ProcessLoop {
     // Unsafe pointers, because the kernel fills them; used by this thread only, freed in deinit.
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferSize, alignment: 16)
     private let tokens = UnsafeMutableBufferPointer<UInt64>.allocate(capacity: 64)
+    /// Those who wait until what is pending has been read.
+    private var readers: [CheckedContinuation<Void, Never>] = []
+    private var readingRounds = 0
+    /// The rounds after which readers wait no longer for a round in which nothing comes.
+    private static let readingLimit = 64
     /// The captures whose output waits.
     var waitingCaptures: Set<UInt64> = []
     private var lastToken = ProcessThread.wakeToken
@@ -94,8 +99,6 @@ final class ProcessLoop {
                 waitForCommand()
                 continue
             }
-            killOverdueGroups()
-            giveUpOverdueStarts()
             resumeCaptures()
             reapAbandoned()
             let isIdle = children.isEmpty && captures.isEmpty && watched.isEmpty && launches.isEmpty
@@ -107,6 +110,11 @@ final class ProcessLoop {
                 usleep(10_000)
             }
             for index in 0..<max(0, Int(count)) { handle(tokens[index]) }
+            // What is pending comes before a verdict: this process may have stood still until after a deadline.
+            guard count < tokens.count else { continue }
+            killOverdueGroups()
+            giveUpOverdueStarts()
+            answerReaders(hasRead: count <= 0)
         }
     }
 
@@ -131,6 +139,7 @@ final class ProcessLoop {
             guard children[child] != nil else { return }
             deadlines[child] = min(instant, deadlines[child] ?? instant)
         case .endCapture(let child): endCaptures(of: child)
+        case .readPending(let continuation): readers.append(continuation)
         case .end: isEnding = true
         }
     }
@@ -159,7 +168,17 @@ final class ProcessLoop {
         }
     }
 
+    /// Answers those who wait until everything that was pending has been read, or so many rounds have passed that new things come all the time.
+    private func answerReaders(hasRead: Bool) {
+        guard !readers.isEmpty else { return }
+        readingRounds += 1
+        guard hasRead || readingRounds >= Self.readingLimit else { return }
+        for reader in readers { reader.resume() }
+        (readers, readingRounds) = ([], 0)
+    }
+
     private func millisecondsToNextDeadline() -> Int32 {
+        if !readers.isEmpty { return 0 }
         if !waitingCaptures.isEmpty { return Self.waitingInterval }
         guard let next = [deadlines.values.min(), nextGivingUp].compactMap(\.self).min() else { return -1 }
         // Rounded up: waking early would mean another sleep of zero.

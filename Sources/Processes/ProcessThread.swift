@@ -19,6 +19,7 @@ package final class ProcessThread: Sendable {
         case cancelWatch(ProcessWatch)
         case killGroup(child: UInt64, at: SuspendingClock.Instant)
         case endCapture(child: UInt64)
+        case readPending(CheckedContinuation<Void, Never>)
         /// The spawner is gone: end when the last child, capture and watch has ended.
         case end
     }

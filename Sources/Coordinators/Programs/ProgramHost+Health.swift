@@ -4,6 +4,8 @@ import Processes
 
 /// What is looked at while a program runs: its health, its signs of life, its age and its memory.
 extension ProgramHost {
+    /// The time that a check takes besides its own on a loaded machine.
+    private static let usualDelay = Duration.seconds(1)
     /// The interval at which the memory of a program with a limit is measured.
     private static let measuring = Duration.seconds(1)
 
@@ -25,8 +27,11 @@ extension ProgramHost {
         var failures = 0
         while await exited.value(before: .now + check.interval) == nil {
             if state.withLock({ $0.isPaused || $0.condition.isStopping }) || isStopping { continue }
+            let begun = MonotonicTime.now
             let problem = await problem(by: check)
             if exited.outcome != nil || isStopping { return }
+            // A check that has taken much longer than it may says that the daemon stood still, and nothing of the program.
+            if problem != nil, MonotonicTime.now - begun > check.timeout * 1.5 + Self.usualDelay { continue }
             guard let problem else {
                 (failures, graceEnd) = (0, .now)
                 noteHealth(CoordinatorSnapshot.Health(isHealthy: true))
@@ -93,7 +98,7 @@ extension ProgramHost {
             state.withLock { $0.check = spawned.process }
             // The program may have ended meanwhile, and its end waits for this.
             let limit = exited.outcome == nil ? timeout : .zero
-            let status = await end.value(before: .now + limit)
+            let status = await Patience.wait(for: end, atMost: limit, reading: runtime.spawner.spawner.readPending)
             if status == nil { _ = await spawned.process.terminate(grace: .zero) }
             state.withLock { $0.check = nil }
             await self.end(spawned.family)
@@ -108,14 +113,16 @@ extension ProgramHost {
 
     /// Ends the program when it gives no sign of life for too long.
     private func watchSigns() async {
-        while let due = state.withLock({ state in state.watchdog.map { state.lastSign + $0 } }) {
-            if await exited.value(before: due) != nil { return }
-            let isLate = state.withLock { state in
-                if state.isPaused { state.lastSign = .now }
-                return state.watchdog.map { state.lastSign + $0 <= .now } ?? false
-            }
+        func isLate() -> Bool { state.withLock { state in state.watchdog.map { state.lastSign + $0 <= .now } ?? false } }
+        while let (time, due) = state.withLock({ state in state.watchdog.map { ($0, state.lastSign + $0) } }) {
+            let (status, lost) = await Patience.wait(for: exited, until: due, of: time)
+            if status != nil { return }
+            state.withLock { $0.lastSign = $0.isPaused ? .now : $0.lastSign + lost }
             if isStopping { return }
-            guard isLate else { continue }
+            guard isLate() else { continue }
+            await runtime.spawner.spawner.readPending()
+            if isStopping || exited.outcome != nil { return }
+            guard isLate() else { continue }
             logger.error("a program has given no sign of life, and is ended", metadata: ["coordinator.path": "\(path)"])
             return await end(because: .hung, by: .abort)
         }

@@ -15,6 +15,8 @@ extension ProgramHost {
         }
         if specification.startSeconds > .zero {
             _ = await gone.value(before: began + specification.startSeconds)
+            // An end within that time may not have been heard yet.
+            await runtime.spawner.spawner.readPending()
         }
         let mustHaveRun = specification.readiness != .running || specification.startSeconds > .zero
         // An end that has begun counts, so that no program that ends is reported as ready.
@@ -37,9 +39,17 @@ extension ProgramHost {
                 if state.isPaused { state.startDeadline = max(state.startDeadline, .now + limit) }
                 return state.startDeadline
             }
-            if await readiness.value(before: deadline) != nil { return }
-            let (isLate, isPaused) = state.withLock { (MonotonicTime.now >= $0.startDeadline, $0.isPaused) }
+            let wait = await Patience.wait(for: readiness, until: deadline, of: limit)
+            if wait.outcome != nil { return }
+            let (isLate, isPaused) = state.withLock { state in
+                state.startDeadline = state.startDeadline + wait.lost
+                return (MonotonicTime.now >= state.startDeadline, state.isPaused)
+            }
             guard isLate, !isPaused else { continue }
+            await runtime.spawner.spawner.readPending()
+            if readiness.outcome != nil { return }
+            // The program may have asked for more time.
+            if state.withLock({ MonotonicTime.now < $0.startDeadline }) { continue }
             logger.error("a program was not ready in time", metadata: ["coordinator.path": "\(path)", "limit": "\(limit)"])
             await end(because: .startTimedOut)
             try failed(await gone.value)

@@ -74,12 +74,31 @@ package enum LoopbackProbe {
             let status = withUnsafeBytes(of: &address) { bytes in
                 bytes.withMemoryRebound(to: sockaddr.self) { Glibc.connect(descriptor, $0.baseAddress, socklen_t(bytes.count)) }
             }
-            guard status == 0 else { throw Failure(errno: errno) }
+            // A stop of this process interrupts the call, and the connection is made all the same.
+            if status != 0, errno == EINTR {
+                try awaitConnection(descriptor, until: deadline)
+            } else if status != 0 {
+                throw Failure(errno: errno)
+            }
             return descriptor
         } catch {
             close(descriptor)
             throw error
         }
+    }
+
+    private static func awaitConnection(_ descriptor: Int32, until deadline: ContinuousClock.Instant) throws(Failure) {
+        var watched = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        while true {
+            let left = ContinuousClock.now.duration(to: deadline)
+            let count = poll(&watched, 1, max(left, .milliseconds(1)).millisecondsRoundedUp)
+            if count == 0 { throw Failure("no answer in time") }
+            if count < 0 { guard errno == EINTR else { throw Failure(errno: errno) } } else { break }
+        }
+        var problem: Int32 = 0
+        var size = socklen_t(MemoryLayout<Int32>.size)
+        getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &problem, &size)
+        if problem != 0 { throw Failure(errno: problem) }
     }
 
     private static func send(_ text: String, on descriptor: Int32, until deadline: ContinuousClock.Instant) throws(Failure) {
@@ -109,8 +128,8 @@ package enum LoopbackProbe {
 
     /// Limits the next call to the remaining time; connect(2) goes by the limit of sending.
     private static func limit(_ descriptor: Int32, until deadline: ContinuousClock.Instant) throws(Failure) {
-        let left = ContinuousClock.now.duration(to: deadline)
-        guard left > .zero else { throw Failure("no answer in time") }
+        // After the deadline there is a moment left for what is there already: this process may have stood still meanwhile.
+        let left = max(ContinuousClock.now.duration(to: deadline), .milliseconds(1))
         let (seconds, attoseconds) = left.components
         // A time of zero would mean no limit.
         var time = timeval(tv_sec: Int(seconds), tv_usec: max(1, Int(attoseconds / 1_000_000_000_000)))

@@ -56,6 +56,17 @@ package struct ControlGroup: Sendable, Hashable {
     /// Kills all processes of the group and of the groups below it; those that fork at this moment are included.
     func kill() { _ = Self.write("1", to: "\(directory)/cgroup.kill") }
 
+    /// Whether the kernel has killed a process of the group, or of one below it, for want of memory; see `memory.events` of cgroups(7).
+    var hasRunOutOfMemory: Bool { Self.countsKills(Self.text(of: "\(directory)/memory.events")) }
+
+    /// Returns whether the text of `memory.events` has a kill.
+    static func countsKills(_ text: String) -> Bool {
+        text.split(separator: "\n").contains { line in
+            let fields = line.split(separator: " ")
+            return fields.count == 2 && fields[0] == "oom_kill" && fields[1] != "0"
+        }
+    }
+
     /// The processes of the group and of the groups below it.
     var processes: [Int32] {
         let numbers = Self.text(of: "\(directory)/cgroup.procs").split(separator: "\n").compactMap { Int32($0) }

@@ -56,6 +56,47 @@ package struct ProcessFamily: Sendable, Hashable {
         }
     }
 
+    /// Asks what is left of a family whose leader has ended to end too: each process gets the signal and SIGCONT once.
+    ///
+    /// - Parameter hasToldGroup: Whether the leader's group has had the signal before: its members don't get it a second time.
+    /// - Returns: Whether nothing is left; otherwise the deadline has passed, or the processes couldn't be examined.
+    package func terminate(by signal: Signal, hasToldGroup: Bool, until deadline: ContinuousClock.Instant) async -> Bool {
+        var told: Set<ProcessIdentity> = []
+        var isSure = true
+        while let found = try? await living() {
+            if found.isEmpty {
+                // A process may have forked in its last moment.
+                if isSure { break }
+                isSure = true
+                continue
+            }
+            isSure = false
+            for process in found.subtracting(told) {
+                let isOfGroup = (try? process.statistics(.live))?.groupID == leader.processID
+                if !hasToldGroup || !isOfGroup { try? process.send(signal) }
+                try? process.send(.continue)
+            }
+            told.formUnion(found)
+            // What has ended by now is found above, so that nothing is judged by what was so before a stall.
+            if ContinuousClock.now >= deadline { return false }
+            await Self.waitForEnd(of: found, until: deadline)
+        }
+        guard isSure else { return false }
+        ControlGroup.existing(for: entry)?.remove()
+        return true
+    }
+
+    /// The processes of a family whose leader has ended.
+    private func living() async throws(ProcessError) -> Set<ProcessIdentity> {
+        var found = try ledBy(isCertain: true) + (try await Orphans.shared.carrying([entry]))
+        if let group = ControlGroup.existing(for: entry) { found += try ProcessTable.living(group.processes) }
+        return try Self.withoutThoseAbove(Set(found))
+    }
+
+    /// Whether the kernel has killed a process of the family because its control group, or the machine, had no memory left; false where there
+    /// is no group to ask.
+    package var hasRunOutOfMemory: Bool { ControlGroup.existing(for: entry)?.hasRunOutOfMemory ?? false }
+
     /// Kills the processes that are found until none is found any more.
     static func end(
         by deadline: ContinuousClock.Instant?,

@@ -23,6 +23,10 @@ public enum ExitReason: Sendable, Hashable, Codable {
     case stopTimedOut
     /// The child's process occupied more memory than its limit, and was killed for it. Its restart isn't counted against the limits of restarts.
     case memoryExceeded(bytes: Int, limit: Int)
+    /// The child was asked to stop, and what was left of it after this time was killed.
+    case killed(after: Duration)
+    /// The kernel has killed the child's process, because its control group, or the machine, had no memory left.
+    case outOfMemory
     /// The child was a supervisor and gave up; the text says on which of its children and why.
     case escalated(String)
     /// The child is gone, and the cause isn't known: an adopted process has no exit status.
@@ -35,7 +39,8 @@ public enum ExitReason: Sendable, Hashable, Codable {
         switch self {
         case .normal, .shutdown, .exited(code: 0):
             true
-        case .failed, .exited, .signaled, .hung, .startFailed, .startTimedOut, .stopTimedOut, .memoryExceeded, .escalated, .unknown:
+        case .failed, .exited, .signaled, .hung, .startFailed, .startTimedOut, .stopTimedOut, .memoryExceeded, .killed, .outOfMemory,
+            .escalated, .unknown:
             false
         }
     }
@@ -49,7 +54,7 @@ public enum ExitReason: Sendable, Hashable, Codable {
         case .exited(code: 78), .exited(code: 125):
             true
         case .normal, .shutdown, .failed, .exited, .signaled, .hung, .startFailed, .startTimedOut, .stopTimedOut, .memoryExceeded,
-            .escalated, .unknown:
+            .killed, .outOfMemory, .escalated, .unknown:
             false
         }
     }
@@ -66,14 +71,27 @@ extension ExitReason: CustomStringConvertible {
         case .shutdown: "shutdown"
         case .failed(let error): "failed: \(error)"
         case .exited(let code): "exited with code \(code)"
+        case .signaled(9): "killed by signal 9 from outside"
         case .signaled(let signal): "ended by signal \(signal)"
         case .hung: "hung"
         case .startFailed(let error): "failed to start: \(error)"
         case .startTimedOut: "was not ready in time"
         case .stopTimedOut: "did not stop in time"
         case .memoryExceeded(let bytes, let limit): "occupied \(bytes) bytes of memory, more than its limit of \(limit)"
+        case .killed(after: .zero): "killed at once"
+        case .killed(let time): "not stopped within \(time.inWords), killed"
+        case .outOfMemory: "killed by the kernel, out of memory"
         case .escalated(let text): "escalated: \(text)"
         case .unknown: "ended for an unknown reason"
         }
+    }
+}
+
+extension Duration {
+    /// The duration as it is written in files, such as 10s or 500ms; fractions of a millisecond are left out.
+    fileprivate var inWords: String {
+        let (seconds, attoseconds) = components
+        let milliseconds = seconds.multipliedReportingOverflow(by: 1_000).partialValue &+ attoseconds / 1_000_000_000_000_000
+        return milliseconds % 1_000 == 0 ? "\(seconds)s" : "\(milliseconds)ms"
     }
 }

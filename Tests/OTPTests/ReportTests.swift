@@ -8,7 +8,7 @@ import Testing
 struct ReportTests {
     private static let reasons: [ExitReason] = [
         .normal, .shutdown, .failed("x"), .exited(code: 3), .signaled(9), .hung, .startFailed("x"), .startTimedOut, .stopTimedOut,
-        .memoryExceeded(bytes: 2, limit: 1), .escalated("x"), .unknown,
+        .memoryExceeded(bytes: 2, limit: 1), .killed(after: .seconds(1)), .outOfMemory, .escalated("x"), .unknown,
     ]
 
     @Test(

@@ -59,6 +59,9 @@ import Testing
         for reason in RestartTests.permanentFailures { #expect(!reason.isNormal && reason.isPermanentFailure) }
         let all = RestartTests.normal + RestartTests.abnormal + RestartTests.permanentFailures
         #expect(Set(all.map(\.description)).count == all.count)
-        #expect(ExitReason.signaled(9).description == "ended by signal 9")
+        #expect(ExitReason.signaled(15).description == "ended by signal 15")
+        #expect(ExitReason.signaled(9).description == "killed by signal 9 from outside")
+        #expect(ExitReason.killed(after: .seconds(10)).description == "not stopped within 10s, killed")
+        #expect(ExitReason.killed(after: .milliseconds(1_500)).description == "not stopped within 1500ms, killed")
     }
 }

@@ -4,7 +4,7 @@ import Testing
 @Suite struct RestartTests {
     static let abnormal: [ExitReason] = [
         .failed("x"), .exited(code: 1), .exited(code: 75), .signaled(9), .hung, .startFailed("x"), .startTimedOut, .stopTimedOut,
-        .memoryExceeded(bytes: 2, limit: 1), .escalated("x"), .unknown,
+        .memoryExceeded(bytes: 2, limit: 1), .killed(after: .seconds(1)), .outOfMemory, .escalated("x"), .unknown,
     ]
     static let normal: [ExitReason] = [.normal, .shutdown, .exited(code: 0)]
     static let permanentFailures: [ExitReason] = [.exited(code: 78), .exited(code: 125)]

@@ -17,6 +17,7 @@ extension ProgramSpecification {
         stopSignal = program.settings.stopSignal
         normalExitCodes = program.settings.exitCodes
         startSeconds = program.settings.startSeconds
+        stopsGroup = program.settings.stopsGroup
         startTimeout = program.settings.startTimeout
         readiness = program.settings.readiness
         watchdog = program.settings.watchdog

@@ -18,7 +18,9 @@ extension ExitReason {
         case .failed(let text): .failed(text.shortened)
         case .startFailed(let text): .startFailed(text.shortened)
         case .escalated(let text): .escalated(text.shortened)
-        case .normal, .shutdown, .exited, .signaled, .hung, .startTimedOut, .stopTimedOut, .memoryExceeded, .unknown: self
+        case .normal, .shutdown, .exited, .signaled, .hung, .startTimedOut, .stopTimedOut, .memoryExceeded, .killed, .outOfMemory,
+            .unknown:
+            self
         }
     }
 

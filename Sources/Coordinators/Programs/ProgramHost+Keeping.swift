@@ -38,7 +38,7 @@ extension ProgramHost {
             isFull: receivers.isFull
         )
         do {
-            let process = try await runtime.spawner.spawner.adopt(program.process, killsGroupAtExit: true, channels)
+            let process = try await runtime.spawner.spawner.adopt(program.process, killsGroupAtExit: false, channels)
             state.withLock { state in
                 state.condition.status = program.status
                 if state.watchdog != nil, let time = program.watchdogMilliseconds { state.watchdog = .milliseconds(time) }

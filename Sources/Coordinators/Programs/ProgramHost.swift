@@ -15,6 +15,16 @@ final class ProgramHost: ChildHost {
         var isPaused: Bool
         /// The reason why the host itself has ended the program, instead of the exit status.
         var verdict: ExitReason?
+        /// The time at which what is left of the program is killed; nil: it wasn't asked to end, or may take any time.
+        var endsAt: MonotonicTime?
+        /// Whether the program was asked to end.
+        var isAsked = false
+        /// The time after which some of the program was killed; nil: nothing was.
+        var killedAfter: Duration?
+        /// Whether the kernel has killed the program for want of memory.
+        var hasRunOutOfMemory = false
+        /// Whether an operator has had the program killed.
+        var isKilled = false
         /// The time at which the program must be ready.
         var startDeadline = MonotonicTime.now
         /// The time that may pass between two signs of life; `nil`: any.
@@ -29,11 +39,11 @@ final class ProgramHost: ChildHost {
     }
 
     /// A time that counts as unlimited: a year.
-    private static let forEver = Duration.seconds(365 * 86_400)
+    static let forEver = Duration.seconds(365 * 86_400)
     /// The time within which a process begins as a rule.
     private static let usualLaunch = Duration.seconds(1)
     /// The time that a program is given to end because of its own state, if it may take any time to be stopped.
-    private static let longestEnd = Duration.seconds(30)
+    static let longestEnd = Duration.seconds(30)
 
     let specification: ProgramSpecification
     let path: CoordinatorPath
@@ -160,7 +170,7 @@ final class ProgramHost: ChildHost {
             tasks.add { await self.ended(status, spawned.family) }
         }
         guard let stopGrace else { return }
-        tasks.add { [self] in _ = await child.terminate(by: specification.stopSignal, grace: stopGrace ?? .seconds(5)) }
+        ask(child, by: specification.stopSignal, within: stopGrace)
     }
 
     /// Ends what is left of the program after its own end, before its path lives again.
@@ -170,7 +180,8 @@ final class ProgramHost: ChildHost {
         start?.giveUp(CoordinatorError.hasStopped(path))
         if let check { _ = await check.terminate(grace: .zero) }
         await checks.waitForAll()
-        await end(family)
+        if status.isKill, family.hasRunOutOfMemory { state.withLock { $0.hasRunOutOfMemory = true } }
+        await endRest(of: family)
         gone.settle(status)
     }
 
@@ -185,7 +196,13 @@ final class ProgramHost: ChildHost {
 
     /// Returns the reason of the program's end.
     func reason(of status: ExitStatus) -> ExitReason {
-        if let verdict = state.withLock({ $0.verdict }) { return verdict }
+        let (verdict, killedAfter, hasRunOutOfMemory) = state.withLock { state in
+            // What was asked to end for its state has that as its reason.
+            (state.verdict, state.stopGrace == nil ? nil : state.killedAfter, state.hasRunOutOfMemory)
+        }
+        if let verdict { return verdict }
+        if let killedAfter { return .killed(after: killedAfter) }
+        if hasRunOutOfMemory { return .outOfMemory }
         if case .exited(let code) = status, specification.normalExitCodes.contains(code) { return .normal }
         return ExitReason(status)
     }
@@ -198,7 +215,9 @@ final class ProgramHost: ChildHost {
             return state.stopGrace == nil ? state.child : nil
         }
         let grace = min(shutdown.grace ?? Self.longestEnd, Self.longestEnd)
-        if let child { _ = await child.terminate(by: signal ?? specification.stopSignal, grace: grace) }
+        guard let child else { return }
+        ask(child, by: signal ?? specification.stopSignal, within: grace)
+        _ = await exited.value
     }
 
     func stop(_ shutdown: Shutdown) {
@@ -210,12 +229,7 @@ final class ProgramHost: ChildHost {
             return state.child
         }
         guard let child else { return giveUpLaunch() }
-        if grace == .zero {
-            try? child.sendToGroup(.kill)
-            return
-        }
-        let signal = specification.stopSignal
-        tasks.add { _ = await child.terminate(by: signal, grace: grace ?? Self.forEver) }
+        ask(child, by: specification.stopSignal, within: grace)
     }
 
     func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
@@ -244,7 +258,12 @@ final class ProgramHost: ChildHost {
     var isBusy: Bool { false }
 
     func kill() throws {
-        guard let child = state.withLock({ $0.child }) else {
+        guard
+            let child = state.withLock({ state in
+                state.isKilled = true
+                return state.child
+            })
+        else {
             throw CoordinatorError(.stopped, "\(path) has no process yet")
         }
         try child.send(.kill)

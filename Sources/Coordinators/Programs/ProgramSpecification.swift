@@ -20,6 +20,8 @@ public struct ProgramSpecification: Sendable, Hashable {
     public var attributes = ProcessAttributes()
     /// The signal that asks the program to stop.
     public var stopSignal = Signal.terminate
+    /// Whether the signal goes to the whole process group at once, rather than to the program, and to the others when it has ended.
+    public var stopsGroup = false
     /// The exit codes, besides 0, with which the program ends as it should.
     public var normalExitCodes: Set<Int32> = []
     /// The way in which the program shows that it's ready; until then it's `starting`.

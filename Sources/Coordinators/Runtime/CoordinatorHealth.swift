@@ -23,7 +23,7 @@ public struct CoordinatorHealth: Sendable, Hashable, Codable {
         /// The time for which the oldest message has waited, if that is suspicious.
         public var oldestWaiting: Duration?
 
-        /// The finding in words, such as `/cart is restarting, after: ended by signal 9`.
+        /// The finding in words, such as `/cart is restarting, after: ended by signal 15`.
         public var description: String {
             let state = isUnresponsive ? "unresponsive" : state.rawValue
             return "\(path) is \(state)" + (stuckHandlers.map { ", handlers that run on past their cancellation: \($0)" } ?? "")

@@ -1,8 +1,12 @@
+import ConcurrencySupport
 import Logging
 import Processes
 
 /// The programs of the former program in this process.
 extension RuntimeCore {
+    /// The time that a program is given to end that no start has taken over.
+    private static let endOfUnclaimed = Duration.seconds(5)
+
     /// Ends the programs of the former program in this process that no start has taken over.
     func endUnclaimedPrograms() async {
         for program in inheritance?.takeRest() ?? [] { await end(program, because: "nothing starts it any more") }
@@ -18,8 +22,17 @@ extension RuntimeCore {
         )
         let nowhere: @Sendable ([UInt8]) -> Void = { _ in }
         let receivers = KeptReceivers(output: nowhere, errors: nowhere, channel: nowhere, datagrams: nowhere)
-        if let process = try? await spawner.spawner.adopt(program.process, killsGroupAtExit: true, receivers) {
-            _ = await process.terminate(grace: .seconds(5))
+        if let process = try? await spawner.spawner.adopt(program.process, killsGroupAtExit: false, receivers) {
+            let (end, exited) = (ContinuousClock.now + Self.endOfUnclaimed, OneShot<Void>())
+            process.onExit { _ in exited.settle() }
+            try? process.send(.terminate)
+            try? process.sendToGroup(.continue)
+            // As at every end of a program, the others have what is left of the time.
+            if await exited.value(before: .now + Self.endOfUnclaimed) != nil {
+                _ = await program.family.terminate(by: .terminate, hasToldGroup: false, until: end)
+            } else {
+                _ = await process.terminate(grace: .zero)
+            }
         }
         await end([program.family])
         await processEnded(program.family)

@@ -39,7 +39,7 @@ extension ExitReason {
         case .startFailed(let message): Exit(kind: .startFailed, message: message.shortened)
         case .startTimedOut: Exit(kind: .startFailed, message: "was not ready in time")
         case .stopTimedOut: Exit(kind: .failed, message: "did not stop in time")
-        case .memoryExceeded: Exit(kind: .failed, message: description)
+        case .memoryExceeded, .killed, .outOfMemory: Exit(kind: .failed, message: description)
         case .escalated(let message): Exit(kind: .escalated, message: message.shortened)
         case .unknown: Exit(kind: .unknown)
         }
@@ -50,7 +50,9 @@ extension ExitReason {
         switch self {
         case .normal, .shutdown: 0
         case .exited(let code): code
-        case .failed, .signaled, .hung, .startFailed, .startTimedOut, .stopTimedOut, .memoryExceeded, .escalated, .unknown: 1
+        case .failed, .signaled, .hung, .startFailed, .startTimedOut, .stopTimedOut, .memoryExceeded, .killed, .outOfMemory, .escalated,
+            .unknown:
+            1
         }
     }
 }

@@ -119,6 +119,8 @@ struct WorkerSpawner: Sendable {
         output.capture(&specification, path, incarnation, fifo: nil)
         specification.processName = name
         specification.diesWithParent = true
+        // The others of a program's group get their time to end, as the program had.
+        specification.killsGroupAtExit = purpose != "start"
         specification.subject = subject
         specification.startLimit = limit
         return try await spawn(specification, path)

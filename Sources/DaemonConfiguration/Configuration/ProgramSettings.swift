@@ -26,6 +26,9 @@ public struct ProgramSettings: Codable, Hashable, Sendable {
     /// The listening sockets that the program gets, from descriptor 3 on.
     public var sockets: [SocketSpecification]
 
+    /// Whether the stop signal goes to the whole process group at once.
+    public var stopsGroup: Bool = false
+
     /// Creates settings; by default a program is ready once it runs, isn't checked, and is stopped by SIGTERM.
     public init(
         stopSignal: Signal = .terminate,

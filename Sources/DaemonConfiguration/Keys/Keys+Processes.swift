@@ -88,6 +88,13 @@ extension Keys {
             .says("The check that is made again and again: see below.")
         Key("sockets", .sockets, \.settings.sockets, default: "none").or("listen")
             .says("The listening sockets that the program gets, a list: see below.")
+        Key("stop_group", .truth, \.settings.stopsGroup).or("stopasgroup", "kill_mode", "treekill")
+            .says(
+                """
+                `true`: the stop signal goes to the program's whole process group at once; `false`: to the program, and to the others when \
+                it has ended, within what is left of the time.
+                """
+            )
     } check: { reader, fields, program in
         reader.check(fields, program)
     }

@@ -112,6 +112,13 @@ private struct ChildRules: Sendable, Hashable {
 }
 
 extension ChildSpecification {
+    /// Returns whether the child isn't started again after such an end, whatever its restart type.
+    package func isFinal(_ reason: ExitReason) -> Bool {
+        guard let codes = restartLimits?.finalExitCodes else { return reason.isPermanentFailure }
+        if case .exited(let code) = reason { return codes.contains(code) }
+        return false
+    }
+
     /// Checks that the specification makes sense, by itself and under a supervisor's policy.
     ///
     /// - Throws: A ``SupervisionError`` that names the child and the value to correct.

@@ -18,6 +18,8 @@ struct Child: Sendable {
     var hasGivenUp = false
     /// Whether the child is being stopped because it has reported that it has nothing left to do, and not by request.
     var isFinishing = false
+    /// Whether the latest restart follows a normal end, so that it's none of a row.
+    var hasEndedNormally = false
     /// The number of the latest incarnation, whether it has begun or not.
     var incarnation: Incarnation
     /// The number of restarts in a row, without a long enough time of being ready between them.

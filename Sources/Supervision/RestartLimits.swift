@@ -14,12 +14,37 @@ public struct RestartLimits: Sendable, Hashable, Codable {
         public init(integerLiteral count: Int) { self = .restarts(count) }
     }
 
+    /// The restarts that count against the intensity.
+    ///
+    /// With another rule than ``everyRestart``, OTP's, a child that has ended normally after a life that was long enough has its next life at
+    /// once, and its earlier failures are forgotten.
+    public enum Counted: String, Sendable, Hashable, Codable, CaseIterable {
+        /// Every restart, after whatever end.
+        case everyRestart = "every_restart"
+        /// Restarts after failures: a failed start, and a later abnormal end.
+        case failures
+        /// Restarts after failed starts alone.
+        case failedStarts = "failed_starts"
+    }
+
     /// The number of restarts that are allowed within ``period``.
     public var intensity: Intensity?
     /// The length of the sliding window in which restarts are counted.
     public var period: Duration?
     /// The delays before restarts.
     public var backoff: Backoff?
+    /// The restarts that count; nil means every one.
+    public var counts: Counted?
+    /// The time that a child must have been ready for its start to have succeeded; nil means no time.
+    ///
+    /// An earlier end is a failed start, whatever its reason.
+    public var shortestLife: Duration?
+    /// The exit codes after which the child isn't started again; nil means 78 and 125.
+    public var finalExitCodes: Set<Int32>?
+    /// The delay before the first restart in a row; nil means that of the backoff, none.
+    public var firstDelay: Duration?
+    /// The delay before each restart, after whatever end, instead of the backoff's; nil means the backoff.
+    public var delay: Duration?
 
     /// Creates limits.
     ///
@@ -42,6 +67,10 @@ extension RestartLimits {
         }
         if let period, period <= .zero {
             throw SupervisionError(.invalidPeriod, "period is \(period); give a time longer than 0 s")
+        }
+        for (name, value) in [("shortestLife", shortestLife), ("firstDelay", firstDelay), ("delay", delay)] {
+            guard let value, value < .zero else { continue }
+            throw SupervisionError(.invalidBackoff, "\(name) is \(value); give 0 s or more")
         }
         try backoff?.validate()
     }

@@ -7,6 +7,10 @@ public struct SupervisionPolicy: Sendable, Hashable, Codable {
     public var strategy: Strategy
     /// The number of restarts that are allowed within ``period``; after one more the supervisor gives up.
     public var intensity: Int
+    /// Whether the intensity also holds for children that don't count every restart, and have none of their own; nil means true.
+    ///
+    /// With false these children are never given up for failing too often.
+    package var limitsFailures: Bool?
     /// The length of the sliding window in which restarts are counted.
     public var period: Duration
     /// The delays before restarts.

@@ -10,25 +10,35 @@ extension Supervisor {
         case giveUp
     }
 
+    /// The way in which a child has ended by itself.
+    enum End {
+        /// Before it was ready, or before it had been for as long as it must.
+        case failedStart
+        case failure
+        case normal
+    }
+
     mutating func startHasFailed(_ child: Child, _ reason: ExitReason) {
         report(child.place, .startFailed(reason))
         switch child.launch {
         case .first where !child.specification.isRetriedAtFirstStart: forget(child.place)
         case .again where !child.specification.isRetriedAtFirstStart: retire(child.place)
         // A child that ends before it is ready has failed, even with a normal exit.
-        case .first, .again, .restart: act(on: verdict(child.specification.restart, reason, isFailure: true), child, reason)
+        case .first, .again, .restart: act(on: verdict(child, reason, isFailure: true), child, reason, .failedStart)
         }
     }
 
     mutating func lifeHasEnded(_ child: Child, _ reason: ExitReason) {
         report(child.place, reason.isNormal ? .stopped(reason) : .crashed(reason))
-        if case .running(_, let since) = child.state, now - since >= backoff(of: child).resetAfter {
-            table.update(child.place) { $0.attempts = 0 }
+        var end = reason.isNormal ? End.normal : .failure
+        if case .running(_, let since) = child.state {
+            if now - since >= backoff(of: child).resetAfter { table.update(child.place) { $0.attempts = 0 } }
+            if let shortest = child.specification.restartLimits?.shortestLife, now - since < shortest { end = .failedStart }
         }
-        act(on: verdict(child.specification.restart, reason, isFailure: !reason.isNormal), child, reason)
+        act(on: verdict(child, reason, isFailure: !reason.isNormal), child, reason, end)
     }
 
-    private mutating func act(on verdict: Verdict, _ child: Child, _ reason: ExitReason) {
+    private mutating func act(on verdict: Verdict, _ child: Child, _ reason: ExitReason, _ end: End) {
         let isTemporary = child.specification.restart == .temporary
         if case .stoppingSiblings(_, let siblings) = course, siblings.members.contains(child.id), isTemporary || verdict != .giveUp {
             // The child was about to be stopped because of a sibling, whose failure is counted already: its own end isn't counted, whatever
@@ -38,7 +48,7 @@ extension Supervisor {
         }
         switch verdict {
         case .restart:
-            restart(child, after: reason)
+            restart(child, after: reason, end)
         case .leave:
             retire(child.place)
             hasEndedForGood(child)
@@ -65,10 +75,10 @@ extension Supervisor {
     }
 
     // Decides whether this exit leads to a restart.
-    private func verdict(_ type: RestartType, _ reason: ExitReason, isFailure: Bool) -> Verdict {
+    private func verdict(_ child: Child, _ reason: ExitReason, isFailure: Bool) -> Verdict {
         if isEnding { return .leave }
-        if reason.isPermanentFailure { return .giveUp }
-        switch type {
+        if child.specification.isFinal(reason) { return .giveUp }
+        switch child.specification.restart {
         case .permanent: return .restart
         case .transient: return isFailure ? .restart : .leave
         case .temporary: return .leave
@@ -86,7 +96,30 @@ extension Supervisor {
     }
 
     private func intensity(of child: Child) -> RestartLimits.Intensity {
-        child.specification.restartLimits?.intensity ?? .restarts(policy.intensity)
+        if let own = child.specification.restartLimits?.intensity { return own }
+        return counted(of: child) != .everyRestart && policy.limitsFailures == false ? .unlimited : .restarts(policy.intensity)
+    }
+
+    private func counted(of child: Child) -> RestartLimits.Counted { child.specification.restartLimits?.counts ?? .everyRestart }
+
+    /// Whether a restart after such an end counts against the intensity.
+    private func counts(_ end: End, of child: Child, _ reason: ExitReason) -> Bool {
+        guard reason.isCounted else { return false }
+        return switch (counted(of: child), end) {
+        case (.everyRestart, _), (.failures, .failedStart), (.failures, .failure), (.failedStarts, .failedStart): true
+        case (.failures, .normal), (.failedStarts, .failure), (.failedStarts, .normal): false
+        }
+    }
+
+    /// Returns the delay before a restart.
+    ///
+    /// - Parameter attempt: The number of the restart in a row of failures; nil after a normal end, which is none.
+    private mutating func delay(of child: Child, attempt: Int?) -> Duration {
+        let limits = child.specification.restartLimits
+        if attempt == 1, let first = limits?.firstDelay { return first }
+        if let fixed = limits?.delay { return fixed }
+        guard let attempt else { return .zero }
+        return backoff(of: child).delay(attempt: attempt, random: .random(in: 0..<1, using: &random))
     }
 
     private func period(of child: Child) -> Duration { child.specification.restartLimits?.period ?? policy.period }
@@ -108,17 +141,22 @@ extension Supervisor {
         }
     }
 
-    private mutating func restart(_ child: Child, after reason: ExitReason) {
+    private mutating func restart(_ child: Child, after reason: ExitReason, _ way: End) {
         let place = child.place
-        guard !reason.isCounted || isWithinIntensity(child) else {
+        guard !counts(way, of: child, reason) || isWithinIntensity(child) else {
             giveUp(place, reason)
             if isolatesFailures { return }
             end(.escalated(.escalated("gave up on \(child.id), more than \(limit(of: child)): \(reason)")))
             return
         }
-        table.update(place) { $0.attempts += 1 }
+        let isNormal = way == .normal && counted(of: child) != .everyRestart
+        table.update(place) {
+            if isNormal || $0.hasEndedNormally { $0.attempts = 0 }
+            $0.hasEndedNormally = isNormal
+            $0.attempts += 1
+        }
         let attempt = table[place: place]?.attempts ?? 1
-        let at = now + backoff(of: child).delay(attempt: attempt, random: .random(in: 0..<1, using: &random))
+        let at = now + delay(of: child, attempt: isNormal ? nil : attempt)
         report(place, .restarting(attempt: attempt, at: at))
         wait(place, until: at)
 

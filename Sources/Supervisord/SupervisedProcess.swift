@@ -34,7 +34,7 @@ package struct SupervisedProcess: Sendable {
             switch node.state {
             case "starting": .starting
             case "active", "paused", "unresponsive": .running
-            case "restarting": .backoff
+            case "restarting", "failing": .backoff
             case "stopping": .stopping
             case "failed": .fatal
             // Supervision forgets what has ended by itself, and so its life has no number.
@@ -44,7 +44,9 @@ package struct SupervisedProcess: Sendable {
 
     /// Whether the last life of a node that doesn't run has begun, rather than failed to start.
     static func hasBegun(_ node: TreeNode) -> Bool {
-        ["exited with", "ended by", "normal", "shutdown", "hung", "did not stop"].contains { node.lastExit?.hasPrefix($0) == true }
+        ["exited with", "ended by", "normal", "shutdown", "hung", "did not stop", "not stopped", "killed"].contains {
+            node.lastExit?.hasPrefix($0) == true
+        }
     }
 
     /// Whether the process runs or is about to: it can be stopped and not be started.

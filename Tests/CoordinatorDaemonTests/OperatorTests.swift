@@ -14,7 +14,7 @@ struct OperatorTests {
             program: { command: [sh, -c, "test -e DIRECTORY/first && sleep 1000; touch DIRECTORY/first"] }
             restart: temporary
           - key: hopeless
-            program: { command: [sh, -c, "exit 78"] }
+            program: { command: [sh, -c, "exit 78"], final_exit_codes: [78] }
         """
 
     private static func with(_ body: (RunningDaemon) async throws -> Void) async throws {

@@ -42,6 +42,17 @@ import WireProtocol
         return configuration
     }
 
+    private static var supervision: SupervisionPolicy {
+        var policy = SupervisionPolicy(
+            .restForOne,
+            intensity: 3,
+            period: .seconds(120),
+            backoff: .init(minimum: .milliseconds(1), maximum: .seconds(3600), resetAfter: .seconds(5))
+        )
+        policy.limitsFailures = true
+        return policy
+    }
+
     private static let withoutOperators = DaemonConfiguration(
         children: [
             ConfiguredChild(
@@ -77,12 +88,7 @@ import WireProtocol
                 restartLimits: RestartLimits(intensity: 0, period: .seconds(3600))
             ),
         ],
-        supervision: SupervisionPolicy(
-            .restForOne,
-            intensity: 3,
-            period: .seconds(120),
-            backoff: .init(minimum: .milliseconds(1), maximum: .seconds(3600), resetAfter: .seconds(5))
-        ),
+        supervision: supervision,
         orphanGrace: .zero
     )
 

@@ -27,7 +27,9 @@ struct GroupTests {
             Issue.record("\(web.content)")
             return
         }
-        #expect(group.supervision == SupervisionPolicy(.restForOne, intensity: 2))
+        var policy = SupervisionPolicy(.restForOne, intensity: 2)
+        policy.limitsFailures = true
+        #expect(group.supervision == policy)
         #expect(web.shutdown == .infinity && web.restartLimits?.intensity == .unlimited)
         #expect(group.children.map(\.key) == ["cache", "inner"])
         #expect(inner.supervision == SupervisionPolicy())

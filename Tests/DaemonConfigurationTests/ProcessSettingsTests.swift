@@ -21,7 +21,7 @@ struct ProcessSettingsTests {
             user: www-data, group: 33, umask: 027, nice: -5, environment_files: [/etc/a, -b], inherit_environment: false,
             limits: { open_files: { soft: 1024, hard: unlimited }, core: 0, address_space: 2GiB, cpu_time: 2m, stack: unlimited },
             recycle: { after: 24h, memory: 512MiB }, stop_signal: QUIT, exit_codes: [2, 3], start_seconds: 5s, start_timeout: 1m,
-            ready: notify, watchdog: 10s,
+            ready: notify, watchdog: 10s, stop_group: true, final_exit_codes: [78, 125],
             health: { http: 'http://localhost:8080/up?x', interval: 2s, timeout: 1s, retries: 5, start_period: 30s, on_failure: report }
             """
         )
@@ -47,7 +47,7 @@ struct ProcessSettingsTests {
             startPeriod: .seconds(30),
             onFailure: .report
         )
-        let settings = ProgramSettings(
+        var settings = ProgramSettings(
             stopSignal: .quit,
             exitCodes: [2, 3],
             startSeconds: .seconds(5),
@@ -56,6 +56,7 @@ struct ProcessSettingsTests {
             watchdog: .seconds(10),
             health: health
         )
+        (settings.stopsGroup, settings.finalExitCodes) = (true, [78, 125])
         #expect(program.settings == settings)
     }
 
@@ -84,7 +85,7 @@ struct ProcessSettingsTests {
             ),
             ("health: { command: [a, '1'] }", ProgramSettings(health: HealthCheck(.command(["a", "1"])))),
             ("stop_signal: SIGUSR1", ProgramSettings(stopSignal: .user1)),
-            ("start_seconds: 0s", ProgramSettings()),
+            ("start_seconds: 0s", ProgramSettings(startSeconds: .zero)),
         ] as [(String, ProgramSettings)]
     )
     func forms(keys: String, settings: ProgramSettings) throws {

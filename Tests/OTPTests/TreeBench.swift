@@ -99,7 +99,7 @@ struct TreeBench: Bench {
             let state: Seen.State =
                 switch child.state {
                 case .active, .paused: .ready(child.incarnation)
-                case .starting, .stopping, .restarting: .changing
+                case .starting, .stopping, .restarting, .failing: .changing
                 case .inactive, .failed: .stopped
                 }
             return Seen(key: child.path.key, state: state)

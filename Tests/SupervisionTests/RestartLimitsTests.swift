@@ -96,6 +96,99 @@ import Testing
         }
     }
 
+    /// The ends of a program's life: how long it was ready, or nil, and its reason.
+    private static let ends: [(name: String, life: Duration?, reason: ExitReason)] = [
+        ("no start", nil, .exited(code: 1)), ("too soon, normally", .milliseconds(900), .normal),
+        ("too soon", .milliseconds(900), .exited(code: 1)), ("later, normally", .seconds(2), .normal),
+        ("later", .seconds(2), .exited(code: 1)),
+    ]
+
+    @Test("Which ends count and are delayed, by the rule", arguments: RestartLimits.Counted.allCases, [1, 2] as [Int])
+    func counted(rule: RestartLimits.Counted, intensity: Int) {
+        for (name, life, reason) in Self.ends {
+            var limits = RestartLimits(intensity: .restarts(intensity), backoff: Backoff(minimum: .seconds(1), jitter: 0))
+            (limits.counts, limits.shortestLife) = (rule, .seconds(1))
+            var stage = Stage(isolatesFailures: true)
+            _ = stage.send(.startRequested(Child(id: "a", isRetriedAtFirstStart: true, restartLimits: limits)))
+            var waits: [Duration] = []
+            for _ in 0..<4 where stage.state("a") != .stopped {
+                if let life {
+                    _ = stage.ready("a")
+                    stage.now += life
+                    _ = stage.exit("a", reason)
+                } else {
+                    _ = stage.fail("a", reason)
+                }
+                switch stage.state("a") {
+                case .waiting(let time, _):
+                    waits.append(time - stage.now)
+                    _ = stage.pass(time - stage.now)
+                case .stopped: break
+                default: waits.append(.zero)
+                }
+            }
+            let isFailedStart = name.hasPrefix("too soon") || life == nil
+            let counts = rule == .everyRestart || isFailedStart || rule == .failures && !reason.isNormal
+            #expect(waits.count == (counts ? intensity : 4), "\(rule) \(name): \(waits)")
+            let isDelayed = rule == .everyRestart || isFailedStart || !reason.isNormal
+            let delays: [Duration] = isDelayed ? [.zero, .seconds(1), .seconds(2), .seconds(4)] : [.zero, .zero, .zero, .zero]
+            #expect(waits == Array(delays.prefix(waits.count)), "\(rule) \(name)")
+        }
+    }
+
+    @Test func aNormalEndEndsTheRowAndTheNextFailureIsTheFirstOfOne() {
+        var limits = RestartLimits(intensity: .unlimited, backoff: Backoff(minimum: .seconds(1), jitter: 0))
+        limits.counts = .failures
+        var stage = Stage(running: Child(id: "a", restartLimits: limits))
+        _ = stage.exit("a")
+        _ = stage.ready("a")
+        _ = stage.exit("a")
+        guard case .waiting(_, attempt: 2) = stage.state("a") else {
+            Issue.record("no second attempt")
+            return
+        }
+        _ = stage.pass(.seconds(1))
+        _ = stage.ready("a")
+        #expect(stage.exit("a", .normal).last == .start("a", 4, attempt: 1))
+        _ = stage.ready("a")
+        #expect(stage.exit("a").last == .start("a", 5, attempt: 1))
+        _ = stage.ready("a")
+        _ = stage.exit("a")
+        guard case .waiting(_, attempt: 2) = stage.state("a") else {
+            Issue.record("no second attempt of the next row")
+            return
+        }
+    }
+
+    @Test func firstAndFixedDelays() {
+        for (first, fixed, expected) in [(3, nil, [3, 1, 2]), (nil, 5, [5, 5, 5]), (3, 5, [3, 5, 5])] as [(Int?, Int?, [Int])] {
+            var limits = RestartLimits(intensity: .unlimited, backoff: Backoff(minimum: .seconds(1), jitter: 0))
+            (limits.firstDelay, limits.delay) = (first.map { .seconds($0) }, fixed.map { .seconds($0) })
+            var stage = Stage(running: Child(id: "a", restartLimits: limits))
+            for seconds in expected {
+                _ = stage.exit("a")
+                guard case .waiting(let time, _) = stage.state("a") else {
+                    Issue.record("doesn't wait")
+                    return
+                }
+                #expect(time - stage.now == .seconds(seconds))
+                _ = stage.pass(.seconds(seconds))
+                _ = stage.ready("a")
+            }
+        }
+    }
+
+    @Test func whereTheFileHasFinalCodesTheseAreFinalAndNoOthers() {
+        for (codes, code, isFinal) in [(nil, 125, true), ([], 125, false), ([3], 3, true), ([3], 78, false)] as [(Set<Int32>?, Int32, Bool)]
+        {
+            var limits = RestartLimits(intensity: .unlimited)
+            limits.finalExitCodes = codes
+            var stage = Stage(running: Child(id: "a", restartLimits: limits))
+            _ = stage.exit("a", .exited(code: code))
+            #expect((stage.state("a") == .stopped) == isFinal, "\(code) of \(String(describing: codes))")
+        }
+    }
+
     @Test(
         arguments: [
             (RestartLimits(intensity: -1), .invalidIntensity), (RestartLimits(period: .zero), .invalidPeriod),

@@ -3,8 +3,8 @@
 import { clock, duration, element, printable, sign } from "./format.js";
 
 const kept = 400;
-const shapes = { crashed: "failed", gave_up: "failed", start_failed: "failed", unresponsive: "unresponsive", restarting: "restarting", paused: "paused", violation: "unresponsive", dead_letters: "unresponsive", gap: "inactive", stopped: "inactive", operator: "starting", configuration: "starting", renewal: "starting", daemon_started: "starting", daemon_stopping: "stopping" };
-const troubles = new Set(["crashed", "gave_up", "start_failed", "unresponsive", "restarting", "violation", "dead_letters", "gap"]);
+const shapes = { crashed: "failed", gave_up: "failed", start_failed: "failed", unresponsive: "unresponsive", restarting: "restarting", failing: "failed", paused: "paused", violation: "unresponsive", dead_letters: "unresponsive", gap: "inactive", stopped: "inactive", operator: "starting", configuration: "starting", renewal: "starting", daemon_started: "starting", daemon_stopping: "stopping" };
+const troubles = new Set(["crashed", "gave_up", "start_failed", "unresponsive", "restarting", "failing", "violation", "dead_letters", "gap"]);
 
 export class EventList {
   #entries = [];
@@ -61,6 +61,7 @@ export class EventList {
 export function text(event) {
   const reason = event.reason ? `: ${event.reason}` : "";
   switch (event.kind) {
+    case "failing":
     case "restarting": return `restarts${event.attempt > 1 ? `, attempt ${event.attempt}` : ""}${event.delay_ms ? `, in ${duration(event.delay_ms)}` : ""}${reason}`;
     case "gave_up": return `failed for good${reason}`;
     case "start_failed": return `could not start${reason}`;

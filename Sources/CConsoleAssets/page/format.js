@@ -1,9 +1,9 @@
 // Texts of figures and times, and elements. Text goes in by textContent alone: names and log lines are others' words.
 
-export const states = ["failed", "unresponsive", "restarting", "paused", "stopping", "starting", "waiting", "inactive", "active"];
-const tones = { failed: "bad", unresponsive: "bad", restarting: "hold", paused: "hold", stopping: "hold", starting: "move", waiting: "move", inactive: "off", active: "ok" };
+export const states = ["failed", "failing", "unresponsive", "restarting", "paused", "stopping", "starting", "waiting", "inactive", "active"];
+const tones = { failed: "bad", failing: "bad", unresponsive: "bad", restarting: "hold", paused: "hold", stopping: "hold", starting: "move", waiting: "move", inactive: "off", active: "ok" };
 export const tone = (state) => tones[state] ?? "bad";
-export const isTrouble = (state) => ["failed", "unresponsive", "restarting", "paused"].includes(state);
+export const isTrouble = (state) => ["failed", "failing", "unresponsive", "restarting", "paused"].includes(state);
 
 // Control characters, and marks that turn the direction of writing, as what they are.
 export function printable(text) {

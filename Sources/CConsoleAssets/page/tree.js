@@ -172,7 +172,7 @@ export class Tree {
     set(parts.type, row.type);
     cells.name.title = printable(row.path);
     const state = isFolded ? sum.worst : row.state;
-    const words = isFolded && sum.worst !== "active" && sum.worst !== row.state ? `${sum.worstCount} ${sum.worst}` : state === "restarting" && row.due ? `restarting, ${seconds(row.due - now)}` : state;
+    const words = isFolded && sum.worst !== "active" && sum.worst !== row.state ? `${sum.worstCount} ${sum.worst}` : ["restarting", "failing"].includes(state) && row.due ? `${state}, ${seconds(row.due - now)}` : state;
     if (cells.state.dataset.state !== state) { cells.state.replaceChildren(sign(state), element("span")); cells.state.dataset.state = state; }
     set(cells.state.lastChild, words);
     cells.state.lastChild.className = state === "active" ? "" : tone(state);

@@ -80,7 +80,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
     /// The node's kind.
     public var kind: Kind
     /// The state: `inactive`, `waiting` (for siblings that are to be ready before it), `starting`, `active`, `paused`, `stopping`,
-    /// `restarting`, `failed` or `unresponsive`.
+    /// `restarting`, `failing` (restarted for the third time in a row or more), `failed` or `unresponsive`.
     public var state: String
     /// The process in which the node runs; nil when it doesn't.
     public var pid: Int32?
@@ -100,7 +100,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
     public var placement: Placement
     /// The milliseconds for which the executor of the node's worker has run nothing; nil when it answers.
     public var executorSilenceMilliseconds: Int64?
-    /// The end of the node's previous life, such as `exited with code 1` or `ended by signal 9`.
+    /// The end of the node's previous life, such as `exited with code 1` or `ended by signal 15`.
     public var lastExit: String?
     /// The node's messages; nil when they aren't known, and of a program.
     public var mailbox: Mailbox?

@@ -13,6 +13,8 @@ public struct ControlEvent: Codable, Hashable, Sendable {
         case crashed
         /// A child waits for its next start.
         case restarting
+        /// A child waits for its next start, and has failed three times in a row or more.
+        case failing
         /// A child is ready again.
         case restarted
         /// A child could not be started.
@@ -119,9 +121,9 @@ public struct ControlEvent: Codable, Hashable, Sendable {
     public var pid: Int32?
     /// The end's reason, the error, or what else there is to say.
     public var reason: String?
-    /// The number of restarts in a row, of `restarting`.
+    /// The number of restarts in a row, of `restarting` and `failing`.
     public var attempt: Int?
-    /// The milliseconds until the next start, of `restarting`.
+    /// The milliseconds until the next start, of `restarting` and `failing`.
     public var delayMilliseconds: Int64?
     /// The number of dropped messages, of `dead_letters`; of missing events, of `gap`.
     public var count: UInt64?

@@ -78,7 +78,8 @@ extension MetricFamily {
 
 extension PrometheusText {
     private static let states = [
-        "inactive", "waiting", "starting", "active", "paused", "stopping", "restarting", "failed", "unresponsive",
+        "inactive", "waiting", "starting", "active", "paused", "stopping", "restarting", "failing", "failed",
+        "unresponsive",
     ]
 
     /// Adds what the tree itself tells.

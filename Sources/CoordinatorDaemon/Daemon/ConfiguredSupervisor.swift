@@ -153,7 +153,7 @@ extension ConfiguredSupervisor {
                 as: child.key,
                 restart: child.restart,
                 shutdown: child.shutdown,
-                restartLimits: child.restartLimits,
+                restartLimits: RestartLimits(child.restartLimits, of: program),
                 retriesFirstStart: true,
                 ifPresent: ifPresent
             )
@@ -201,6 +201,8 @@ extension SupervisionPolicy {
     var ofFile: SupervisionPolicy {
         var policy = self
         policy.stopOrder = .chain
+        // A program isn't given up unless the file has an intensity.
+        policy.limitsFailures = policy.limitsFailures ?? false
         return policy
     }
 }

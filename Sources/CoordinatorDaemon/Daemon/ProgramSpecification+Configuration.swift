@@ -1,6 +1,7 @@
 import Coordinators
 import DaemonConfiguration
 import Processes
+import Supervision
 
 extension ProgramSpecification {
     /// Creates the specification of a program as the file describes it.
@@ -16,13 +17,27 @@ extension ProgramSpecification {
         recycling = Recycling(program.process.recycling)
         stopSignal = program.settings.stopSignal
         normalExitCodes = program.settings.exitCodes
-        startSeconds = program.settings.startSeconds
+        startSeconds = program.settings.startSeconds ?? .zero
         stopsGroup = program.settings.stopsGroup
         startTimeout = program.settings.startTimeout
         readiness = program.settings.readiness
         watchdog = program.settings.watchdog
         health = program.settings.health
         sockets = GivenSockets(program.settings.sockets)
+    }
+}
+
+extension RestartLimits {
+    /// The time within which the end of a program is a failed start, if the file has none.
+    private static let usualLife = Duration.seconds(1)
+
+    /// Creates the limits of a program's restarts: what counts are its failures, and it isn't given up unless the file has an intensity.
+    init(_ limits: RestartLimits?, of program: ConfiguredProgram) {
+        self = limits ?? RestartLimits()
+        counts = counts ?? .failures
+        // A program that the file gives a time isn't ready before.
+        shortestLife = program.settings.startSeconds == nil ? Self.usualLife : nil
+        finalExitCodes = program.settings.finalExitCodes
     }
 }
 

@@ -178,6 +178,9 @@ final class EventLog: Sendable {
 }
 
 extension ControlEvent {
+    /// The number of restarts in a row with which a child is failing, as in its state.
+    private static let failing = 3
+
     fileprivate init(_ change: LifeChange) {
         self.init(
             time: Timestamp.text(microseconds: change.time),
@@ -189,7 +192,7 @@ extension ControlEvent {
         switch change.kind {
         case .lifecycle(let change): (kind, reason) = Self.kind(of: change)
         case .restarting(let attempt, let delay):
-            kind = .restarting
+            kind = attempt >= Self.failing ? .failing : .restarting
             self.attempt = attempt
             delayMilliseconds = delay.wholeMilliseconds
         case .adopted: kind = .adopted

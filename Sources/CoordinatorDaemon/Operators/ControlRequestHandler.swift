@@ -306,7 +306,7 @@ extension TreeNode {
     /// Whether the life that was started is still within its probation.
     fileprivate func isOnProbation(_ life: UInt32, _ probation: Duration) -> Bool {
         switch state {
-        case "failed", "restarting": false
+        case "failed", "failing", "restarting": false
         // The reason of its end is about to arrive.
         case "inactive": lastExit == nil
         default: incarnation == life && .milliseconds(uptimeMilliseconds) < probation
@@ -316,7 +316,7 @@ extension TreeNode {
     /// Whether the life that was started has ended other than normally or by a stop.
     fileprivate func hasFailed(since life: UInt32) -> Bool {
         switch state {
-        case "failed", "restarting": true
+        case "failed", "failing", "restarting": true
         case "inactive": lastExit.map { !Self.goodExits.contains($0) } ?? false
         default: incarnation != life && lastExit != ExitReason.shutdown.description
         }

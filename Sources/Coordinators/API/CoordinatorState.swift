@@ -15,6 +15,8 @@ public enum CoordinatorState: String, Sendable, Hashable, Codable {
     case stopping
     /// The child has failed and is started again, at once or after a delay.
     case restarting
+    /// The child has failed three times in a row or more, hasn't lived for long since, and is started again after a delay.
+    case failing
     /// The child has failed more often than the policy allows, or for good.
     case failed
 }

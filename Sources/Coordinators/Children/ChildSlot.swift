@@ -233,6 +233,8 @@ extension ChildSlot {
     /// The parts of a slot that are empty for a child that was started once and runs, and that has no observers.
     struct Record: Emptiable {
         var restarts = 0
+        /// The number of restarts in a row that the present life is.
+        var attempt = 0
         var lastExit: ExitReason?
         var lastError: (any Error)?
         /// The output with which the present life has finished.
@@ -323,13 +325,17 @@ extension ChildSlot.Record {
 // MARK: - Description
 
 extension ChildSlot {
+    /// The number of restarts in a row with which a child is failing.
+    static let failing = 3
+
     /// Returns the child's state as the operator sees it.
     func state(_ machine: ChildState?) -> CoordinatorState {
         switch machine {
+        case .starting where record.attempt >= Self.failing: .failing
         case .starting: record.restarts > 0 ? .restarting : .starting
         case .running: pauseReasons.isEmpty ? .active : .paused
         case .stopping: .stopping
-        case .waiting: .restarting
+        case .waiting(_, let attempt): attempt >= Self.failing ? .failing : .restarting
         case .stopped, nil:
             if case .down(isFailed: true) = phase { .failed } else { .inactive }
         }

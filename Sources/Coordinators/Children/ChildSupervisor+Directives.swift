@@ -67,6 +67,7 @@ extension ChildSupervisor {
         let host = node.runtime.makeHost(definition, parent: node, inheritance: inheritance, processes: processes, events: events)
         slot.value.phase = .starting(ChildSlot.Life(host: host))
         slot.value.incarnation = incarnation
+        if attempt > 0 || record.attempt > 0 { slot.value.record.attempt = attempt }
         if attempt > 0 { slot.value.record.restarts += 1 }
         return NewLife(slot: slot, host: host, instance: instance, formerSpares: formerSpares)
     }
@@ -238,19 +239,19 @@ extension ChildSupervisor {
             let isAlive = transition.isEndOfLife && state.isAlive(key)
             let entered = state.slots.with(key) { slot in
                 (
-                    isRun: slot.record.isRun, restart: slot.definition.specification.restart,
+                    isRun: slot.record.isRun, specification: slot.definition.specification,
                     isEnd: transition.enter(&slot, isAlive: isAlive), typeName: slot.definition.typeName
                 )
             }
             // A change that is final follows each failure; that no child is restarted after this one, is told by itself.
-            if case .crashed(let reason) = change, !reason.isPermanentFailure, state.machine.state(of: key) == nil,
-                entered?.restart == .temporary
+            if case .crashed(let reason) = change, let specification = entered?.specification, specification.restart == .temporary,
+                !specification.isFinal(reason), state.machine.state(of: key) == nil
             {
                 conclusion = .stopped(reason)
             }
             // The key is freed before the end is reported to any caller.
             if entered?.isEnd == true, state.machine.state(of: key) == nil { transition.removed = state.slots.remove(key) }
-            return (entered?.typeName ?? "", entered?.restart, entered?.isRun == true)
+            return (entered?.typeName ?? "", entered?.specification.restart, entered?.isRun == true)
         }
         tell(transition, of: key)
         if !node.type.table.lifecycle.isEmpty {

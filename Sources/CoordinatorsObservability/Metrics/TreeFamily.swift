@@ -70,7 +70,7 @@ struct TreeFamily: Sendable {
         perProcess(.descriptors) { _, descriptors in descriptors.map { Double($0) } },
     ]
 
-    private static let states = ["inactive", "starting", "active", "paused", "stopping", "restarting", "failed", "unresponsive"]
+    private static let states = ["inactive", "starting", "active", "paused", "stopping", "restarting", "failing", "failed", "unresponsive"]
 
     init(_ family: MetricFamily, _ samples: @escaping @Sendable (TreeNumbers) -> [Sample]) {
         (metric, self.samples) = (family, samples)

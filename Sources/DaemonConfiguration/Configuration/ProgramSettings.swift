@@ -8,8 +8,10 @@ public struct ProgramSettings: Codable, Hashable, Sendable {
     /// The exit codes, besides 0, with which the program ends as it should.
     public var exitCodes: Set<Int32>
 
-    /// The time that the program must run for its start to have succeeded.
-    public var startSeconds: Duration
+    /// The time that the program must run before it's ready; nil means none.
+    ///
+    /// Nil also means that an end within a second is a failed start of a program that is always restarted.
+    public var startSeconds: Duration?
 
     /// The time within which the program must be ready; nil means the default of the runtime, 30 s.
     public var startTimeout: Duration?
@@ -29,11 +31,14 @@ public struct ProgramSettings: Codable, Hashable, Sendable {
     /// Whether the stop signal goes to the whole process group at once.
     public var stopsGroup: Bool = false
 
+    /// The exit codes after which the program isn't started again.
+    public var finalExitCodes: Set<Int32> = []
+
     /// Creates settings; by default a program is ready once it runs, isn't checked, and is stopped by SIGTERM.
     public init(
         stopSignal: Signal = .terminate,
         exitCodes: Set<Int32> = [],
-        startSeconds: Duration = .zero,
+        startSeconds: Duration? = nil,
         startTimeout: Duration? = nil,
         readiness: Readiness = .running,
         watchdog: Duration? = nil,

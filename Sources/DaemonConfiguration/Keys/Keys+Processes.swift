@@ -76,8 +76,13 @@ extension Keys {
             )
         Key("exit_codes", .exitCodes, \.settings.exitCodes).or("exitcodes", "success_exit_status")
             .says("The exit codes, besides 0, with which the program ends as it should, a list.")
-        Key("start_seconds", .duration, \.settings.startSeconds).or("startsecs", "min_uptime")
-            .says("The time that the program must run: if it ends before, its start has failed, whatever the exit code.")
+        Key("start_seconds", .duration, \.settings.startSeconds, default: "`1s`").or("startsecs", "min_uptime")
+            .says(
+                """
+                The time that the program must run: if it ends before, its start has failed, whatever the exit code. A time that the file \
+                has also delays the program's readiness; the default doesn't, and holds for programs that are always restarted.
+                """
+            )
         Key("start_timeout", .positive(), \.settings.startTimeout, default: "`30s`").or("listen_timeout", "timeout")
             .says("The time within which the program must be ready; otherwise it's stopped, and its start has failed.")
         Key("ready", .ready, \.settings.ready, default: "it's ready once it runs").or("readiness", "readiness_probe")
@@ -95,6 +100,9 @@ extension Keys {
                 it has ended, within what is left of the time.
                 """
             )
+        Key("final_exit_codes", .exitCodes, \.settings.finalExitCodes, default: "none")
+            .or("restart_prevent_exit_status", "stop_exit_codes")
+            .says("The exit codes after which the program isn't started again, a list: an operator has to start it.")
     } check: { reader, fields, program in
         reader.check(fields, program)
     }

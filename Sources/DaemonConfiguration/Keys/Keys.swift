@@ -125,16 +125,19 @@ enum Keys {
                 The siblings that are restarted with a failed child: `oneForOne`: none; `oneForAll`: all; `restForOne`: those after it.
                 """
             )
-        Key("intensity", .integer(0...1_000_000), \.intensity).or("retries", "startretries", "max_restarts")
+        Key("intensity", .integer(0...1_000_000), \.intensity, default: "`5`; of a program `unlimited`")
+            .or("retries", "startretries", "max_restarts")
             .says(
                 """
                 The number of restarts in the period that a child may have; with one more it is given up, and an operator has to start it. \
-                The restarts of each child are counted separately.
+                The restarts of each child are counted separately. A program isn't given up unless the file has an intensity.
                 """
             )
         Key("period", .period, \.period).or("window").says("The time in which restarts are counted.")
         Key("backoff", .table(backoff), \.backoff, default: "all its defaults").or("backoff_seconds", "restart_delay")
             .says("The wait before a restart: see below.")
+    } check: { _, fields, policy in
+        if fields["intensity"] != nil { policy.limitsFailures = true }
     }
 
     static let restartLimits = Table("restart_limits", RestartLimits()) {
@@ -142,8 +145,19 @@ enum Keys {
             .says("As above, or `unlimited`: the child is never given up.")
         Key("period", .period, \.period, default: "that of `supervision`").or("window").says("As above.")
         Key("backoff", .table(backoff) { $0.scope.supervision.backoff }, \.backoff, default: "that of `supervision`")
-            .or("backoff_seconds", "restart_delay")
+            .or("backoff_seconds")
             .says("As above.")
+        Key("counts", .choice, \.counts, default: "`failures` for a program, `every_restart` for a worker or group")
+            .says(
+                """
+                The restarts that count: `failures`: after failed starts and later abnormal ends; `failed_starts`: after those alone; \
+                `every_restart`: after normal ends too.
+                """
+            )
+        Key("first_delay", .duration, \.firstDelay, default: "none").or("initial_delay")
+            .says("The wait before the first restart of a row.")
+        Key("delay", .duration, \.delay, default: "the backoff's").or("restart_delay", "restart_sec", "fixed_delay")
+            .says("The wait before each restart, after whatever end, in the place of the backoff's.")
     }
 
     static let backoff = Table("backoff", Backoff()) {

@@ -60,7 +60,7 @@ struct Doctor {
         guard let root = try? tree.get() else { return nil }
         let nodes = root.subtree.dropFirst()
         let trouble = nodes.filter { node in
-            ["failed", "unresponsive", "restarting"].contains(node.state) || node.executorSilenceMilliseconds != nil
+            ["failed", "failing", "unresponsive", "restarting"].contains(node.state) || node.executorSilenceMilliseconds != nil
                 || node.health?.healthy == false
         }
         guard let first = trouble.first else { return .ok("children", "\(nodes.count) coordinators and programs, none in trouble") }

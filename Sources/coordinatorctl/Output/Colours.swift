@@ -28,7 +28,7 @@ struct Colours {
     private static func code(of state: String) -> String? {
         switch state {
         case "active": nil
-        case "failed", "unresponsive": "1;31"
+        case "failed", "failing", "unresponsive": "1;31"
         case "restarting", "paused": "33"
         case "waiting", "starting", "stopping": "36"
         case "inactive": "2"

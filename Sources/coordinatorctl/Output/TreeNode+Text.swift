@@ -51,7 +51,7 @@ extension TreeNode {
 
     /// The time since the node became active; a dash when it isn't up.
     var uptimeText: String {
-        let isUp = !["inactive", "waiting", "failed", "starting", "restarting"].contains(state)
+        let isUp = !["inactive", "waiting", "failed", "starting", "restarting", "failing"].contains(state)
         return isUp ? Duration.milliseconds(uptimeMilliseconds).briefText : "-"
     }
 

@@ -122,7 +122,8 @@ extension TopRow {
     /// How much a state needs the operator: the most first.
     var trouble: Int {
         switch state {
-        case "failed": 7
+        case "failed": 8
+        case "failing": 7
         case "unresponsive": 6
         case "restarting": 5
         case "paused": 4

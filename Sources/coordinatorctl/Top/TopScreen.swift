@@ -33,7 +33,7 @@ struct TopScreen {
         case "starting": "◐"
         case "paused": "‖"
         case "stopping": "◌"
-        case "restarting": "↻"
+        case "restarting", "failing": "↻"
         case "failed": "✗"
         case "unresponsive": "?"
         default: "○"
@@ -88,7 +88,8 @@ struct TopScreen {
 
     private static func trouble(_ state: String) -> Int {
         let troubles = [
-            "failed": 7, "unresponsive": 6, "restarting": 5, "paused": 4, "stopping": 3, "starting": 2, "inactive": 1, "waiting": 1,
+            "failed": 8, "failing": 7, "unresponsive": 6, "restarting": 5, "paused": 4, "stopping": 3, "starting": 2, "inactive": 1,
+            "waiting": 1,
         ]
         return troubles[state] ?? 0
     }

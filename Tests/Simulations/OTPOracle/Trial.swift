@@ -101,6 +101,10 @@ struct Trial: Sendable {
         if outside.contains(place) { specification.stopPlace = .unordered }
         if listed.contains(.ownLimits) { specification.restartLimits = nil }
         specification.restartLimits?.period = nil
+        // OTP knows neither kinds of ends that count nor delays.
+        if let limits = specification.restartLimits {
+            specification.restartLimits = RestartLimits(intensity: limits.intensity, backoff: limits.backoff)
+        }
         if listed.contains(.backoff) { specification.restartLimits?.backoff = nil }
         if listed.contains(.retriedFirstStart) { specification.isRetriedAtFirstStart = false }
         switch specification.shutdown {

@@ -56,7 +56,7 @@ extension Scenario {
             intensity: dice.one(of: [nil, .unlimited, 0, 1, 3, 10]),
             period: dice.oneIn(2) ? .milliseconds(Int.random(in: 1...20_000, using: &dice)) : nil,
             backoff: dice.oneIn(2) ? backoff(&dice) : nil
-        )
+        ).withRules(&dice)
     }
 
     private static func stopPlace(_ dice: inout SplitMix64) -> StopPlace {
@@ -79,7 +79,7 @@ extension Scenario {
 
     private static func policy(_ dice: inout SplitMix64) -> SupervisionPolicy {
         let backoff = backoff(&dice)
-        return SupervisionPolicy(
+        var policy = SupervisionPolicy(
             dice.one(of: SupervisionPolicy.Strategy.allCases),
             intensity: dice.one(of: [0, 1, 2, 3, 5, 10, 50]),
             period: .milliseconds(Int.random(in: 1...20_000, using: &dice)),
@@ -87,6 +87,8 @@ extension Scenario {
             autoShutdown: dice.one(of: SupervisionPolicy.AutoShutdown.allCases),
             stopOrder: dice.oneIn(5) ? .chain : .chainOfStart
         )
+        policy.limitsFailures = dice.oneIn(2) ? false : nil
+        return policy
     }
 
     private func specification(_ place: Place, _ dice: inout SplitMix64) -> ChildSpecification {
@@ -137,5 +139,19 @@ extension Scenario {
             .normal, .normal, .exited(code: 0), .failed("x"), .failed("x"), .exited(code: 1), .exited(code: 75), .signaled(11), .hung,
             .unknown, .exited(code: 78), .exited(code: 125),
         ])
+    }
+}
+
+extension RestartLimits {
+    /// The limits with, now and then, the rules of programs: what counts, what is final, and how long a restart waits.
+    fileprivate func withRules(_ dice: inout SplitMix64) -> RestartLimits {
+        guard dice.oneIn(2) else { return self }
+        var limits = self
+        limits.counts = dice.one(of: Counted.allCases)
+        limits.shortestLife = dice.oneIn(2) ? .milliseconds(Int.random(in: 1...2_000, using: &dice)) : nil
+        limits.finalExitCodes = dice.one(of: [nil, [], [78], [1]])
+        limits.firstDelay = dice.oneIn(4) ? .milliseconds(Int.random(in: 0...500, using: &dice)) : nil
+        limits.delay = dice.oneIn(4) ? .milliseconds(Int.random(in: 0...500, using: &dice)) : nil
+        return limits
     }
 }

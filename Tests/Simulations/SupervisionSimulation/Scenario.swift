@@ -153,6 +153,11 @@ extension Scenario {
         case nil: break
         }
         if let period = limits.period { words.append("counted in \(period)") }
+        if let counts = limits.counts { words.append("counting \(counts.rawValue)") }
+        if let life = limits.shortestLife { words.append("a life of \(life) at least") }
+        if let codes = limits.finalExitCodes { words.append("final codes \(codes.sorted())") }
+        if let delay = limits.firstDelay { words.append("first after \(delay)") }
+        if let delay = limits.delay { words.append("each after \(delay)") }
         if let backoff = limits.backoff { words.append("backoff \(describe(backoff))") }
         return words.isEmpty ? "limits of the policy" : words.joined(separator: ", ")
     }
@@ -161,6 +166,7 @@ extension Scenario {
     static func describe(_ policy: SupervisionPolicy) -> String {
         "\(policy.strategy), \(policy.intensity) in \(policy.period), auto shutdown \(policy.autoShutdown), "
             + "stops in \(policy.stopOrder), backoff " + describe(policy.backoff)
+            + (policy.limitsFailures == false ? ", no limit of failures" : "")
     }
 
     private static func describe(_ backoff: Backoff) -> String {

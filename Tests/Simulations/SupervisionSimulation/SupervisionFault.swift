@@ -54,6 +54,19 @@ package enum SupervisionFault: String, Sendable, CaseIterable {
     /// At the end a child that is only starting is stopped in its turn, and may be ready before.
     case letsStartsGoOnAtTheEnd
 
+    /// A normal end of a child that counts its failures counts.
+    case countsNormalEnds
+    /// A later failure of a child that counts its failed starts counts.
+    case countsLaterFailures
+    /// An end soon after the start is a failed start of no child.
+    case ignoresTheShortestLife
+    /// The exit codes that are final are the same for all children.
+    case ignoresFinalExitCodes
+    /// The delays that a child has for itself don't matter.
+    case ignoresFixedDelays
+    /// Children that count their failures are given up although the policy has no limit for them.
+    case limitsFailuresAlways
+
     /// The mistakes that a comparison with OTP's supervisor shows.
     package static let differencesFromOTP = allCases.prefix { $0 != .forgetsASibling }
 
@@ -71,6 +84,18 @@ package enum SupervisionFault: String, Sendable, CaseIterable {
         case .endsTheChainFirst: return specification { $0.stopPlace = $0.stopPlace == .chained ? .unordered : .chained }
         case .knowsNoChain: return specification { $0.stopPlace = .unordered }
         case .retriesFirstStarts: return specification { $0.isRetriedAtFirstStart = true }
+        case .countsNormalEnds:
+            return specification { if $0.restartLimits?.counts == .failures { $0.restartLimits?.counts = .everyRestart } }
+        case .countsLaterFailures:
+            return specification { if $0.restartLimits?.counts == .failedStarts { $0.restartLimits?.counts = .failures } }
+        case .ignoresTheShortestLife: return specification { $0.restartLimits?.shortestLife = nil }
+        case .ignoresFinalExitCodes: return specification { $0.restartLimits?.finalExitCodes = nil }
+        case .ignoresFixedDelays:
+            return specification {
+                $0.restartLimits?.firstDelay = nil
+                $0.restartLimits?.delay = nil
+            }
+        case .limitsFailuresAlways: return policy { $0.limitsFailures = nil }
         case .restartsTransientChildrenAlways: return end { $0 == .normal ? .failed("x") : $0 }
         case .leavesTransientChildrenAlways: return end { $0 == .failed("x") ? .normal : $0 }
         case .neverEscalates: return answer { if case .escalate = $0 { [] } else { [$0] } }

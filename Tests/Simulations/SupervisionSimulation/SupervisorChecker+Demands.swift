@@ -12,7 +12,7 @@ extension SupervisorChecker {
         }
         for slot in order where lines[slot].life == nil {
             let line = lines[slot]
-            guard !line.isLeaving, !line.isTemporary || line.cause != nil, ended != Ended(slot: slot, verdict: .forget) else {
+            guard !line.isLeaving, !line.isTemporary || line.cause != nil, ended?.isThat(of: slot, .forget) != true else {
                 throw Violation(.removal, "\(Place.ids[slot]) was not removed")
             }
         }

@@ -112,7 +112,7 @@ extension SupervisorChecker {
         let line = lines[slot]
         guard line.isKnown else { throw Violation(.removal, "\(Place.ids[slot]), which was unknown, was removed") }
         guard line.life == nil else { throw Violation(.removal, "\(Place.ids[slot]) was removed while it lived") }
-        guard line.isLeaving || line.isTemporary || ended == Ended(slot: slot, verdict: .forget) else {
+        guard line.isLeaving || line.isTemporary || ended?.isThat(of: slot, .forget) == true else {
             throw Violation(.removal, "\(Place.ids[slot]) was removed without a cause")
         }
         lines[slot] = Line()
@@ -138,14 +138,17 @@ extension SupervisorChecker {
             // One that was to be started isn't any more.
             guard line.life == nil else { throw Violation(.report, "\(change) was reported of \(name), which lives") }
         case .restarting(let attempt, let time):
+            let end = ended?.end
             try checkVerdict(.restart, name, slot)
-            guard attempt == line.attempts + 1 else {
+            let isNoFailure = line.isNoFailure(end)
+            guard attempt == (isNoFailure || line.hasEndedNormally ? 1 : line.attempts + 1) else {
                 throw Violation(.attempts, "\(name) waits for attempt \(attempt) after \(line.attempts)")
             }
-            guard Self.delays(backoff(of: line), attempt).contains(time - now) else {
+            lines[slot].hasEndedNormally = isNoFailure
+            guard delays(of: line, isNoFailure ? nil : attempt).contains(time - now) else {
                 throw Violation(.backoff, "\(name) waits for \(time - now) at attempt \(attempt)")
             }
-            let counted = count(slot)
+            let counted = line.isCounted(end) ? count(slot) : (restarts: 0, allowed: 0)
             guard counted.restarts <= counted.allowed else {
                 throw Violation(.intensity, "\(counted.restarts) restarts of \(name), and \(counted.allowed) are allowed")
             }
@@ -154,8 +157,9 @@ extension SupervisorChecker {
         case .gaveUp:
             lines[slot].hasGivenUp = true
             if ended?.verdict == .giveUp { return try checkVerdict(.giveUp, name, slot) }
+            let end = ended?.end
             try checkVerdict(.restart, name, slot)
-            let counted = count(slot)
+            let counted = line.isCounted(end) ? count(slot) : (restarts: 1, allowed: 1)
             guard counted.restarts > counted.allowed else {
                 throw Violation(.intensity, "gave up on \(name) after \(counted.restarts - 1) restarts, and \(counted.allowed) are allowed")
             }
@@ -166,10 +170,18 @@ extension SupervisorChecker {
     }
 
     private mutating func checkVerdict(_ verdict: Ended.Verdict, _ name: String, _ slot: Int) throws(Violation) {
-        guard ended == Ended(slot: slot, verdict: verdict) else {
+        guard ended?.isThat(of: slot, verdict) == true else {
             throw Violation(.verdict, "\(name) was to be restarted or given up, and the verdict is \(String(describing: ended))")
         }
         ended = nil
+    }
+
+    /// Returns the delays that are allowed before a restart; `attempt` is nil after an end that is none of a row.
+    private func delays(of line: Line, _ attempt: Int?) -> ClosedRange<Duration> {
+        let limits = line.specification.restartLimits
+        if attempt == 1, let first = limits?.firstDelay { return first...first }
+        if let delay = limits?.delay { return delay...delay }
+        return Self.delays(backoff(of: line), attempt ?? 1)
     }
 
     /// Returns the delays that the documentation of ``Backoff`` allows, give or take a nanosecond.
@@ -216,6 +228,7 @@ extension SupervisorChecker {
         switch limits?.intensity {
         case .restarts(let count)?: allowed = count
         case .unlimited?: return (0, .max)
+        case nil where lines[slot].counts != .everyRestart && policy.limitsFailures == false: return (0, .max)
         case nil: allowed = policy.intensity
         }
         let isShared = !isolatesFailures && limits?.intensity == nil && limits?.period == nil

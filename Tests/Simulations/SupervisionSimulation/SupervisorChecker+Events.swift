@@ -21,6 +21,7 @@ extension SupervisorChecker {
     private static func isNonsense(_ limits: RestartLimits) -> Bool {
         if case .restarts(let count)? = limits.intensity, count < 0 { return true }
         if let period = limits.period, period <= .zero { return true }
+        if [limits.shortestLife, limits.firstDelay, limits.delay].contains(where: { $0.map { $0 < .zero } ?? false }) { return true }
         return limits.backoff.map { (try? $0.validate()) == nil } ?? false
     }
 
@@ -109,7 +110,7 @@ extension SupervisorChecker {
             if line.isFinishing, line.isLeaving { noteEndForGood(slot) }
             return
         }
-        ended = Ended(slot: slot, verdict: .nothing)
+        ended = Ended(slot: slot, verdict: .nothing, end: Self.end(of: life, line, reason, now))
         if let readySince = life.readySince {
             if now - readySince >= backoff(of: line).resetAfter { lines[slot].attempts = 0 }
         } else if case .request(let isFirst) = life.cause, !line.specification.isRetriedAtFirstStart {
@@ -117,19 +118,25 @@ extension SupervisorChecker {
             return
         }
         // A child that was about to be stopped for a sibling's sake comes back with it, and its end isn't counted.
-        if let together, together.isStopping, together.members.contains(slot), line.isTemporary || !reason.isPermanentFailure {
+        if let together, together.isStopping, together.members.contains(slot), line.isTemporary || !line.isFinal(reason) {
             if !line.isTemporary { (lines[slot].cause, lines[slot].due) = (.failure, together.due) }
             return
         }
         let isFailure = life.readySince == nil || !reason.isNormal
         if isEnding { return }
-        if reason.isPermanentFailure {
+        if line.isFinal(reason) {
             ended?.verdict = .giveUp
         } else if line.specification.restart == .permanent || line.specification.restart == .transient && isFailure {
             ended?.verdict = .restart
             return
         }
         noteEndForGood(slot)
+    }
+
+    private static func end(of life: Life, _ line: Line, _ reason: ExitReason, _ now: Duration) -> Ended.End {
+        guard let readySince = life.readySince else { return .failedStart }
+        if let shortest = line.specification.restartLimits?.shortestLife, now - readySince < shortest { return .failedStart }
+        return reason.isNormal ? .normal : .failure
     }
 
     /// Takes note of an end that ends the supervisor if the policy says so.
@@ -149,5 +156,28 @@ extension SupervisorChecker {
     mutating func cancelStarts() {
         together = nil
         for slot in lines.indices { lines[slot].cause = nil }
+    }
+}
+
+extension SupervisorChecker.Line {
+    /// Whether the child isn't started again after such an end.
+    func isFinal(_ reason: ExitReason) -> Bool {
+        guard case .exited(let code) = reason else { return false }
+        return (specification.restartLimits?.finalExitCodes ?? [78, 125]).contains(code)
+    }
+
+    /// The restarts that count.
+    var counts: RestartLimits.Counted { specification.restartLimits?.counts ?? .everyRestart }
+
+    /// Whether an end that is followed by a restart is none of a row of failures.
+    func isNoFailure(_ end: SupervisorChecker.Ended.End?) -> Bool { counts != .everyRestart && end == .normal }
+
+    /// Whether a restart after such an end counts.
+    func isCounted(_ end: SupervisorChecker.Ended.End?) -> Bool {
+        switch counts {
+        case .everyRestart: true
+        case .failures: end != .normal
+        case .failedStarts: end == .failedStart
+        }
     }
 }

@@ -39,6 +39,8 @@ struct SupervisorChecker: Hashable {
         var due = Duration.zero
         /// The number of restarts in a row.
         var attempts = 0
+        /// Whether the latest restart follows a normal end, which is none of a row.
+        var hasEndedNormally = false
         /// The child's restarts, if they are counted by themselves.
         var restarts: [Duration] = []
         var highest: Incarnation = 0
@@ -76,8 +78,14 @@ struct SupervisorChecker: Hashable {
     struct Ended: Hashable {
         enum Verdict: Hashable { case restart, giveUp, forget, nothing }
 
+        /// The ways in which a life ends by itself.
+        enum End: Hashable { case failedStart, failure, normal }
+
         let slot: Int
         var verdict: Verdict
+        var end = End.failure
+
+        func isThat(of slot: Int, _ verdict: Verdict) -> Bool { self.slot == slot && self.verdict == verdict }
     }
 
     var lines = [Line](repeating: Line(), count: Place.ids.count)

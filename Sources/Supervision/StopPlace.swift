@@ -4,7 +4,7 @@ package enum StopPlace: Sendable, Hashable {
     /// outside of the chain.
     case chained
     /// The child is outside of the chain: it's stopped at once, unless siblings that are outside too have to end before it; those that are
-    /// named here, if they are outside, have to wait for it.
+    /// named here, if they are outside, have to wait for it, and if they don't live, those that they name.
     case outside(before: [String])
 
     /// The place of a child that waits for no sibling outside of the chain, and isn't waited for there.

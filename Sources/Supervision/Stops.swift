@@ -1,4 +1,6 @@
 /// The stops of a supervisor's end that are still to come, in their partial order.
+///
+/// The order of two children holds also when a third one, which stands between them, doesn't live any more.
 struct Stops: Sendable {
     /// The children of the chain, whose turns come when nothing outside of it lives.
     var chain = Turns([])
@@ -14,21 +16,38 @@ struct Stops: Sendable {
     ///   - isChain: Whether all of them are a chain, whatever their own places.
     init(_ children: [Child] = [], isChain: Bool = false) {
         var edges: [(String, [String])] = []
+        // The edges of children that don't live, through which those that do are in order all the same.
+        var passages: [String: [String]] = [:]
         chain = Turns(
             children.compactMap { child in
                 guard !isChain, case .outside(let others) = child.specification.stopPlace else { return child.id }
-                guard child.state.incarnation != nil else { return nil }
+                guard child.state.incarnation != nil else {
+                    // A temporary child that doesn't live is about to be forgotten.
+                    if !others.isEmpty, child.specification.restart != .temporary { passages[child.id] = others }
+                    return nil
+                }
                 outside.insert(child.id)
                 if !others.isEmpty { edges.append((child.id, others)) }
                 return nil
             }
         )
         for (id, others) in edges {
-            for other in Set(others) where other != id && outside.contains(other) {
+            for other in Self.living(others, passages) where other != id && outside.contains(other) {
                 awaited[other, default: 0] += 1
                 waiting[id, default: []].append(other)
             }
         }
+    }
+
+    /// Returns these children and those to which edges of children that don't live lead from them.
+    private static func living(_ others: [String], _ passages: [String: [String]]) -> Set<String> {
+        var found = Set(others)
+        if passages.isEmpty { return found }
+        var open = others
+        while let id = open.popLast() {
+            for other in passages[id] ?? [] where found.insert(other).inserted { open.append(other) }
+        }
+        return found
     }
 
     /// Whether a child outside of the chain waits for no sibling.
@@ -36,9 +55,21 @@ struct Stops: Sendable {
 
     /// Takes note of a child's end.
     ///
+    /// - Parameter isForgotten: Whether nothing is known of the child any more, not even its order.
     /// - Returns: The children whose turn has come by it.
-    mutating func noteEnd(of id: String) -> [String] {
-        guard outside.remove(id) != nil, let followers = waiting.removeValue(forKey: id) else { return [] }
+    mutating func noteEnd(of id: String, isForgotten: Bool) -> [String] {
+        guard outside.remove(id) != nil else { return [] }
+        let followers = waiting.removeValue(forKey: id) ?? []
+        if awaited.removeValue(forKey: id) != nil {
+            // It has ended before its turn: those that it has waited for hold back what has waited for it.
+            for holder in waiting.keys.sorted() where waiting[holder]?.contains(id) == true {
+                waiting[holder]?.removeAll { $0 == id }
+                for other in followers where !isForgotten && other != holder && waiting[holder]?.contains(other) == false {
+                    waiting[holder]?.append(other)
+                    awaited[other, default: 0] += 1
+                }
+            }
+        }
         return followers.sorted().filter { other in
             guard let count = awaited[other] else { return false }
             awaited[other] = count > 1 ? count - 1 : nil

@@ -24,7 +24,7 @@ extension Supervisor {
     /// Stops the children that have waited for one that has ended, if the supervisor ends.
     mutating func stopFollowers(of id: String) {
         guard case .ending = course, table[id]?.state.incarnation == nil else { return }
-        for follower in stops.noteEnd(of: id) { _ = hasEnded(follower, elseStopThen: .stop) }
+        for follower in stops.noteEnd(of: id, isForgotten: table[id] == nil) { _ = hasEnded(follower, elseStopThen: .stop) }
     }
 
     /// Stops a child that is starting, and cancels its waiting restarts.

@@ -52,7 +52,7 @@ package struct Supervisor: Sendable {
     /// The rules by which children are restarted; the event `policyChanged` replaces them.
     package internal(set) var policy: SupervisionPolicy
 
-    let isolatesFailures: Bool
+    var isolatesFailures: Bool
     var table = Children()
     var course = Course.steady
     /// The stops of the supervisor's end; empty before.
@@ -77,7 +77,7 @@ package struct Supervisor: Sendable {
     ///   - policy: The rules, which aren't checked here; see ``SupervisionPolicy/validate()``.
     ///   - seed: The seed of the random numbers in the backoff. Supervisors that must not restart in step need different seeds.
     ///   - isolatesFailures: Whether every child is counted separately, so that one over the intensity is given up alone and its siblings
-    ///     go on. The root uses true, since it has no parent to escalate to.
+    ///     go on. The root uses true, since it has no parent to escalate to, and so do groups of a configuration file that couple nothing.
     package init(policy: SupervisionPolicy = .init(), seed: UInt64 = 0, isolatesFailures: Bool = false) {
         self.policy = policy
         self.isolatesFailures = isolatesFailures

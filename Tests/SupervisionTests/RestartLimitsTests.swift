@@ -22,6 +22,18 @@ import Testing
         #expect(stage.supervisor.isEnding)
     }
 
+    @Test func isolationCanBeChanged() {
+        var stage = Stage(intensity: 1, running: Child(id: "a"), Child(id: "b"))
+        stage.supervisor.isolateFailures(true)
+        for id in ["a", "b", "b"] { stage.crash(id) }
+        #expect(stage.state("b") == .stopped && stage.state("a") == .running(2, since: stage.now))
+        stage.supervisor.isolateFailures(false)
+        stage.crash("a")
+        #expect(!stage.supervisor.isEnding)
+        stage.crash("a")
+        #expect(stage.supervisor.isEnding)
+    }
+
     @Test func aChildWithAnIntensityOfItsOwnIsCountedByItselfEverywhere() {
         var stage = Stage(intensity: 2, running: Child(id: "a"), Child(id: "b", restartLimits: RestartLimits(intensity: 3)))
         for _ in 0..<3 { stage.crash("b") }

@@ -51,6 +51,27 @@ import Testing
         #expect(waves(&stage) == [["db"]])
     }
 
+    @Test func theOrderHoldsThroughChildrenThatDontLive() {
+        let (app, web) = (outside("app", before: ["job"]), outside("web", before: ["app"]))
+        var stage = Stage(running: outside("db"), outside("job", before: ["db", "log"]), outside("log"), app, web)
+        stage.stop("job")
+        stage.stop("app")
+        #expect(waves(&stage) == [["web"], ["db", "log"]])
+    }
+
+    @Test func theOrderHoldsThroughAChildThatEndsBeforeItsTurn() {
+        var stage = Stage(running: outside("db"), outside("app", before: ["db"]), outside("web", before: ["app"]))
+        #expect(stage.send(.shutdownRequested(.shutdown)).contains(.stop("web", 1, .timeout(.seconds(5)))))
+        #expect(!stage.exit("app").contains { if case .stop = $0 { true } else { false } })
+        #expect(stage.exit("web", .shutdown).last == .stop("db", 1, .timeout(.seconds(5))))
+    }
+
+    @Test func anArrangementReplacesTheOrder() {
+        var stage = Stage(running: Child(id: "db"), outside("web"), outside("old", before: ["web"]))
+        stage.supervisor.arrange(["db", "web", "old"], stoppingBefore: ["web": ["db", "gone"], "gone": ["old"]])
+        #expect(waves(&stage) == [["old", "web"], ["db"]])
+    }
+
     @Test func edgesThatFormACircleHoldNothingBack() {
         var stage = Stage(running: Child(id: "a"), outside("p", before: ["q"]), outside("q", before: ["p"]), outside("r", before: ["r"]))
         #expect(waves(&stage) == [["r"], ["p", "q"], ["a"]])

@@ -27,6 +27,8 @@ package enum SupervisionFault: String, Sendable, CaseIterable {
     case startsAStoppedChild
     /// At the end the chain is stopped together with what is outside of it.
     case knowsNoChain
+    /// At the end a child that doesn't live separates those between which it stands.
+    case losesTheOrderAtADeadChild
     /// A start has the number of an earlier life.
     case repeatsAnIncarnation
     /// It gives up and tells nobody.
@@ -191,6 +193,16 @@ package enum SupervisionFault: String, Sendable, CaseIterable {
                 if isTooMany, supervisor.policy == strict { answer += supervisor.handle(.policyChanged(policy), now: now) }
                 for case .report(_, _, .restarting) in answer { restarts.append(now) }
                 return answer
+            }
+        case .losesTheOrderAtADeadChild:
+            return { supervisor, event, now in
+                guard case .shutdownRequested = event, !supervisor.isEnding else { return supervisor.handle(event, now: now) }
+                for (specification, state) in supervisor.children where state == .stopped {
+                    var specification = specification
+                    specification.stopPlace = .unordered
+                    _ = supervisor.handle(.specificationChanged(specification), now: now)
+                }
+                return supervisor.handle(event, now: now)
             }
         case .letsStartsGoOnAtTheEnd:
             return { supervisor, event, now in

@@ -75,7 +75,16 @@ extension SupervisorChecker {
     /// The children that have to wait for one that is outside of the chain; nil for one of the chain.
     private func others(after slot: Int) -> [String]? {
         guard stopOrder != .chain, case .outside(let others) = lines[slot].specification.stopPlace else { return nil }
-        return others
+        // Children that don't live hold nothing back, but the order goes through them.
+        var found = others
+        var index = 0
+        while index < found.count {
+            defer { index += 1 }
+            guard let other = order.first(where: { Place.ids[$0] == found[index] }), lines[other].life == nil else { continue }
+            guard case .outside(let others) = lines[other].specification.stopPlace else { continue }
+            found += others.filter { !found.contains($0) }
+        }
+        return found
     }
 
     // MARK: - The table

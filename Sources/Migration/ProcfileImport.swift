@@ -36,7 +36,7 @@ struct ProcfileImport {
                     source.path,
                     index + 1,
                     name,
-                    "a release phase runs once: set `restart: temporary`, and `after: [release]` of the others"
+                    "a release phase runs once: write `oneshot` in the place of its `program`, and `after: [release]` of the others"
                 )
             }
         }

@@ -18,12 +18,13 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
         discussion: """
             Runs in the foreground and logs to standard error. Operate it with coordinatorctl.
 
-            Signals: TERM and INT stop the tree in reverse order of its start. A second one gives the processes that still run one \
+            Signals: TERM and INT stop the tree, each child before those that it was started after. A second one gives the processes that still run one \
             second, a third one kills them. HUP applies the configuration file again, as `coordinatorctl config apply` does. QUIT writes the \
             tree to the log. USR1, USR2 and realtime signals are logged. Every other signal that would end the daemon stops \
             the tree too.
 
-            Exit status: 0 ended as requested; 1 failed, or another daemon is running; 64 usage; 77 not permitted; 78 bad configuration.
+            Exit status: 0 ended as requested; 1 failed, or another daemon is running; 64 usage; 77 not permitted; 78 bad configuration. \
+            Ended by a child with `on_exit: end_daemon` or `on_failure: end_daemon`: that child's exit code, or 128 and its signal.
             """,
         version: Release.version
     )
@@ -228,6 +229,7 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
             )
         )
         try await group.run()
+        if daemon.exitCode != 0 { throw ExitCode(daemon.exitCode) }
     }
 
     private static func failure(_ message: String, code: Int32) -> ExitCode {

@@ -159,19 +159,19 @@ struct ConfigurationApplyTests {
         }
     }
 
-    @Test("Children are stopped in the reverse order of the file also when it was changed")
+    @Test("Children are stopped in the order of the file also when it was changed")
     func order() async throws {
         let directory = try TemporaryDirectory()
-        func child(_ key: String) -> String {
+        func child(_ key: String, after other: String) -> String {
             let script = "trap 'echo \(key) >> stops; exit 0' TERM; echo > started-\(key); while :; do sleep 0.02; done"
-            return "  - { key: \(key), program: { command: [sh, -c, \"\(script)\"], directory: \(directory.path) } }\n"
+            return "  - { key: \(key), program: { command: [sh, -c, \"\(script)\"], directory: \(directory.path) }, after: [\(other)] }\n"
         }
-        try await RunningDaemon.with("children:\n" + child("b") + child("a")) { daemon in
+        try await RunningDaemon.with("children:\n" + child("b", after: "") + child("a", after: "b")) { daemon in
             _ = try await daemon.children(2)
             let pids = try await daemon.pids()
-            try daemon.rewrite("children:\n" + child("a") + child("c") + child("b"))
+            try daemon.rewrite("children:\n" + child("a", after: "") + child("c", after: "a") + child("b", after: "c"))
             let applied = try await daemon.control("config", "apply")
-            #expect(applied == .init(exitCode: 0, output: "+ /c\n~ /: the order of its children\n1 started, 2 unchanged\n"))
+            #expect(applied.exitCode == 0 && applied.output.contains("~ /: the order of its children\n"), "\(applied)")
             #expect(try await daemon.pids().filter { $0.key != "/c" } == pids)
             try await daemon.eventually("all can be stopped") {
                 ["a", "b", "c"].allSatisfy { Files.text(of: directory.file("started-\($0)")) != nil }

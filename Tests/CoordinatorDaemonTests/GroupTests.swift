@@ -52,14 +52,14 @@ struct GroupTests {
         }
     }
 
-    @Test("A child that fails too often ends its group, and the group is restarted or given up by limits of its own")
+    @Test("A child that fails too often ends a group with a strategy, and the group is restarted or given up by limits of its own")
     func escalation() async throws {
         let tree = """
             children:
               - { key: other, program: { command: [sleep, "1000"] } }
               - key: web
                 restart_limits: { intensity: 2, backoff: { minimum: 1ms, maximum: 1ms } }
-                supervision: { intensity: 1, period: 60s, backoff: { minimum: 1ms, maximum: 1ms } }
+                supervision: { strategy: restForOne, intensity: 1, period: 60s, backoff: { minimum: 1ms, maximum: 1ms } }
                 children:
                   - { key: calm, program: { command: [sleep, "1000"] } }
                   - { key: looper, program: { command: [sh, -c, "exit 1"] } }

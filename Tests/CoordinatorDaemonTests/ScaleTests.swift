@@ -53,19 +53,6 @@ struct ScaleTests {
         }
     }
 
-    @Test("Instances end one after the other in reverse order, each within its time")
-    func order() async throws {
-        try await Self.run { daemon in
-            #expect(try await daemon.control("scale", "/web", "4").exitCode == 0)
-            try await daemon.allActive()
-            #expect(try await daemon.control("scale", "/web", "1").exitCode == 0)
-            let events = try await daemon.control("events").output.split(separator: "\n")
-            let ends = events.filter { $0.contains(" stopped ") && $0.contains("/web-") }
-            #expect(ends.count == 3)
-            #expect(zip(ends, ["/web-4", "/web-3", "/web-2"]).allSatisfy { $0.contains($1) }, "\(ends)")
-        }
-    }
-
     @Test("Instances in a group are scaled too")
     func group() async throws {
         try await Self.run { daemon in

@@ -20,7 +20,7 @@ extension ConfigurationProblemTests {
             "a child without anything",
             "children:\n  - {}\n",
             "f:2:5: a child has no `key`; expected the child's name among its siblings",
-            "f:2:5: a child has neither `worker` nor `program`, and no `children`; expected one of them"
+            "f:2:5: a child has neither `worker` nor `program`, and no `children`, and no `oneshot`; expected one of them"
         ),
         Row(
             "a child without a key",
@@ -80,7 +80,7 @@ extension ConfigurationProblemTests {
         Row(
             "neither worker nor program",
             "children:\n  - key: a\n",
-            "f:2:5: a child has neither `worker` nor `program`, and no `children`; expected one of them"
+            "f:2:5: a child has neither `worker` nor `program`, and no `children`, and no `oneshot`; expected one of them"
         ),
         Row(
             "a worker that is a text",

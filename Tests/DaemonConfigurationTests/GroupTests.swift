@@ -65,7 +65,7 @@ struct GroupTests {
         )
         let dependencies = SiblingDependencies(of: children)
         #expect(dependencies.startOrder == ["c", "d", "a", "b", "e"])
-        #expect(dependencies.required(by: "e") == ["c", "d"])
+        #expect(dependencies.bound(to: "e") == ["c", "d"])
         #expect(dependencies.requiring("c") == ["d", "e"])
         #expect(dependencies.before("a") == ["d"])
         #expect(children.startedBySupervisor == ["a", "b", "c", "d"])
@@ -110,7 +110,8 @@ struct GroupTests {
         .init(
             "a name that isn't a list",
             "children:\n  - { key: a, program: { command: [cat] }, after: b }\n",
-            "f:2:51: `after` is `b`; expected a list of siblings' keys, such as [database]"
+            "f:2:51: `after` is `b`; expected a list of siblings' keys, such as [database], or a mapping of them to conditions, "
+                + "such as { migrate: completed }"
         ),
         .init(
             "keys of instances that are taken",
@@ -140,7 +141,7 @@ struct GroupTests {
             "a group with a program",
             "children:\n  - { key: a, program: { command: [cat] }, children: [{ key: b }] }\n",
             "f:2:5: a child has both `program` and `children`; expected one of them",
-            "f:2:55: a child has neither `worker` nor `program`, and no `children`; expected one of them"
+            "f:2:55: a child has neither `worker` nor `program`, and no `children`, and no `oneshot`; expected one of them"
         ),
         .init(
             "a problem in a group",

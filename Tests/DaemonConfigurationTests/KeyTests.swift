@@ -24,6 +24,7 @@ struct KeyTests {
                     "sockets": [["name": "a", "listen": "/a"]],
                 ],
             ],
+            ["key": "o", "oneshot": ["command": ["true"], "limits": limits]],
             ["key": "g", "supervision": ["backoff": [:]], "children": []],
             ["key": "c", "worker": ["executable": "w", "coordinator": "W"], "placement": [:]],
         ],

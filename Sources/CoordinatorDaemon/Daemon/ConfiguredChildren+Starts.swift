@@ -10,15 +10,21 @@ extension ConfiguredChildren {
         let starting = children.startedBySupervisor
         return state.withLock { state in
             state.supervisor = supervisor
-            for key in state.records.keys { state.records[key]?.isHeld = false }
+            for key in state.records.keys {
+                state.records[key]?.isHeld = false
+                state.records[key]?.hasCompleted = false
+                state.records[key]?.isStopWanted = false
+            }
             let resting = state.resting
             state.resting = [:]
             for (key, rest) in resting {
                 state.records[key, default: Record()].isHeld = rest.isHeld
                 state.records[key]?.lastExit = rest.lastExit
+                state.records[key]?.hasCompleted = rest.hasCompleted ?? false
             }
             let order = state.dependencies.startOrder
             let children = Dictionary(state.children.map { ($0.key, $0) }) { first, _ in first }
+            defer { hasBegun.settle() }
             return order.filter(starting.contains).compactMap { key in
                 guard let child = children[key], resting[key] == nil else { return nil }
                 let start = FirstStart()
@@ -36,21 +42,6 @@ extension ConfiguredChildren {
             state.records[key]?.isHeld = false
         }
         return start
-    }
-
-    /// Waits until a child's siblings let it start.
-    ///
-    /// - Returns: The key of one that the child requires, and that doesn't run; nil when the child can start.
-    func wait(forSiblingsOf child: ConfiguredChild) async -> String? {
-        for key in dependencies.before(child.key) {
-            guard let start = state.withLock({ $0.records[key]?.start }) else {
-                if child.requires.contains(key), !isRunning(key) { return key }
-                continue
-            }
-            let isReady = await start.concluded.value
-            if !isReady, child.requires.contains(key), !isRunning(key) { return key }
-        }
-        return nil
     }
 
     /// Cancels the start of a child that still waits for its siblings.
@@ -105,12 +96,13 @@ extension ConfiguredChildren {
 
     /// Ends the waits of a supervisor that ends.
     func endStarts() {
-        let starts = state.withLock { $0.records.values.compactMap(\.start) }
+        let (starts, keys) = state.withLock { ($0.records.values.compactMap(\.start), Array($0.records.keys)) }
         for start in starts {
             start.cancel()
             start.requested.settle()
             start.concluded.settle(false)
         }
+        for key in keys { endHealth(of: key) }
     }
 }
 
@@ -125,14 +117,13 @@ extension ConfiguredChildren {
     /// Whether a child doesn't run because one that it requires doesn't.
     func isHeld(_ key: String) -> Bool { state.withLock { $0.records[key]?.isHeld ?? false } }
 
-    /// Returns the children that are held and require the child, in start order; they are held no more.
-    func release(requiring key: String) -> [String] {
-        state.withLock { state in
-            state.dependencies.requiring(key).filter { key in
-                guard state.records[key]?.isHeld == true else { return false }
-                state.records[key]?.isHeld = false
-                return true
-            }
-        }
+    /// Ends that a child is held.
+    ///
+    /// - Returns: Whether it was.
+    func release(_ key: String) -> Bool {
+        change(key) { record in
+            defer { record.isHeld = false }
+            return record.isHeld
+        } ?? false
     }
 }

@@ -19,6 +19,12 @@ final class ConfiguredChildren: Codable, Sendable {
         var start: FirstStart?
         /// Whether the child was stopped, or not started, because one that it requires doesn't run.
         var isHeld = false
+        /// Whether the last life of a child that runs once has ended as it should.
+        var hasCompleted = false
+        /// Whether a request has stopped the child, or is about to.
+        var isStopWanted = false
+        /// Settled when the health of the child has been checked with success, or isn't going to be: whether it has.
+        var health = OneShot<Bool>()
     }
 
     struct State {
@@ -41,16 +47,42 @@ final class ConfiguredChildren: Codable, Sendable {
         var fences: [String: UInt64] = [:]
         /// The epoch of the subtree to which all these children belong.
         var fence: UInt64?
+        /// The children of the root; nil: these are.
+        weak var root: ConfiguredChildren?
     }
 
     let state: Lock<State>
+    /// The path of the supervisor.
+    let path: CoordinatorPath
     /// The signal that the starts of all children were requested, those in groups included.
     let areRequested = OneShot<Void>()
+    /// The signal that the first starts of these children are known, or that their supervisor has failed to start.
+    let hasBegun = OneShot<Void>()
     /// Told of each child that was given up.
     let failureObserver = Lock<(@Sendable (String) -> Void)?>(nil)
+    /// Told of the end of a child by which the daemon is to end; the root's is told of all.
+    let endObserver = Lock<(@Sendable (CoordinatorPath, ExitReason) -> Void)?>(nil)
 
-    init(_ children: [ConfiguredChild], _ supervision: SupervisionPolicy) {
-        state = Lock(State(children, supervision, keeping: [:]))
+    /// - Parameters:
+    ///   - path: The path of the supervisor.
+    ///   - root: The children of the root; nil: these are.
+    init(_ children: [ConfiguredChild], _ supervision: SupervisionPolicy, at path: CoordinatorPath = .root, root: ConfiguredChildren? = nil)
+    {
+        self.path = path
+        state = Lock(State(children, supervision, keeping: [:], at: path))
+        state.withLock { $0.root = root }
+        adoptGroups()
+    }
+
+    /// The children of the root.
+    var root: ConfiguredChildren { state.withLock { $0.root } ?? self }
+
+    private func adoptGroups() {
+        let root = root
+        for group in state.withLock({ Array($0.groups.values) }) where group.state.withLock({ $0.root == nil }) {
+            group.state.withLock { $0.root = root }
+            group.adoptGroups()
+        }
     }
 
     /// Decodes the list alone, as the protocol of configurations requires.
@@ -66,12 +98,14 @@ final class ConfiguredChildren: Codable, Sendable {
     /// Replaces the list; groups that both lists have keep their children until those are replaced too.
     func replace(_ children: [ConfiguredChild], _ supervision: SupervisionPolicy) {
         state.withLock { state in
-            var next = State(children, supervision, keeping: state.groups)
+            var next = State(children, supervision, keeping: state.groups, at: path)
             next.records = state.records.filter { next.positions[$0.key] != nil }
             next.supervisor = state.supervisor
             (next.fences, next.fence) = (state.fences, state.fence)
+            next.root = state.root
             state = next
         }
+        adoptGroups()
     }
 
     /// Replaces the list, and those of all groups below.
@@ -135,21 +169,30 @@ final class ConfiguredChildren: Codable, Sendable {
     func lastExit(of key: String) -> String? { state.withLock { $0.records[key]?.lastExit } }
 
     /// Records the end of a child's life; nil means that the child lives.
-    func note(_ exit: String?, of key: String) {
+    func note(_ exit: String?, of key: String) { change(key) { $0.lastExit = exit } }
+
+    /// Changes what is recorded of a child that the file lists.
+    @discardableResult
+    func change<Result>(_ key: String, _ body: (inout Record) -> Result) -> Result? {
         state.withLock { state in
-            guard state.positions[key] != nil else { return }
-            state.records[key, default: Record()].lastExit = exit
+            guard state.positions[key] != nil else { return nil }
+            return body(&state.records[key, default: Record()])
         }
     }
 }
 
 extension ConfiguredChildren.State {
-    fileprivate init(_ children: [ConfiguredChild], _ supervision: SupervisionPolicy, keeping groups: [String: ConfiguredChildren]) {
+    fileprivate init(
+        _ children: [ConfiguredChild],
+        _ supervision: SupervisionPolicy,
+        keeping groups: [String: ConfiguredChildren],
+        at path: CoordinatorPath
+    ) {
         instances = Dictionary(children.filter { $0.instances != nil }.map { ($0.key, $0.instanceKeys) }) { first, _ in first }
         let children = children.withInstances
         self.children = children
         self.supervision = supervision
-        dependencies = SiblingDependencies(of: children)
+        dependencies = SiblingDependencies(of: children, under: path.isRoot ? "" : path.description)
         sockets = children.compactMap { child in
             guard case .program(let program) = child.content, !program.settings.sockets.isEmpty else { return nil }
             return GivenSockets(program.settings.sockets)
@@ -158,7 +201,8 @@ extension ConfiguredChildren.State {
         self.groups = [:]
         for child in children {
             guard case .group(let group) = child.content else { continue }
-            self.groups[child.key] = groups[child.key] ?? ConfiguredChildren(group.children, group.supervision)
+            self.groups[child.key] =
+                groups[child.key] ?? ConfiguredChildren(group.children, group.supervision, at: path.appending(child.key))
         }
     }
 }

@@ -48,10 +48,13 @@ extension ConfiguredSupervisor {
         }
     }
 
-    /// Starts a child when its siblings let it.
+    /// Starts a child when others let it.
     func start(_ child: ConfiguredChild, _ start: FirstStart) async {
-        if !children.dependencies.before(child.key).isEmpty {
-            let missing = await children.wait(forSiblingsOf: child)
+        // What lives on has had what it waits for, and isn't left without a parent for it.
+        if !child.after.isEmpty || !child.requires.isEmpty, !context.hasFormerLife(of: child.key) {
+            // A stop ends the wait, which others may never end.
+            Task { [children] in start.missing.settle(await children.wait(forNeedsOf: child)) }
+            let missing = await start.missing.value
             guard start.takeTurn() else { return }
             if let missing { return hold(child, without: missing, start) }
         } else {
@@ -63,33 +66,49 @@ extension ConfiguredSupervisor {
         let begun = Task.immediate { await self.attemptFirst(child) }
         start.requested.settle()
         arrange()
-        start.concluded.settle(await begun.value)
+        let isReady = await begun.value
+        start.concluded.settle(isReady)
+        if !isReady { children.group(child.key)?.hasBegun.settle() }
     }
 
-    private func hold(_ child: ConfiguredChild, without missing: String, _ start: FirstStart) {
+    private func hold(_ child: ConfiguredChild, without missing: ConfiguredChildren.Need, _ start: FirstStart) {
         let path = context.path.appending(child.key)
         children.hold(child.key)
-        children.note("not started: it requires \(context.path.appending(missing)), which doesn't run", of: child.key)
+        children.note("not started: it \(missing.description)", of: child.key)
         context.logger.error(
-            "a child isn't started, because one that it requires doesn't run",
-            metadata: ["coordinator.path": "\(path)", "requires": "\(missing)"]
+            "a child isn't started, because one that it requires doesn't run, or hasn't completed",
+            metadata: ["coordinator.path": "\(path)", "requires": "\(missing.place.path)"]
         )
         start.requested.settle()
         start.concluded.settle(false)
     }
 
     /// Takes over another policy of supervision.
-    nonisolated func take(_ supervision: SupervisionPolicy) throws { try context.supervise(by: supervision.ofFile) }
+    nonisolated func take(_ supervision: SupervisionPolicy) throws {
+        var policy = supervision
+        // A program isn't given up unless the file has an intensity.
+        policy.limitsFailures = policy.limitsFailures ?? false
+        try context.supervise(by: policy)
+        context.isolateFailures(supervision.strategy == .oneForOne)
+    }
 
     /// Stops a child, and forgets it.
-    nonisolated func remove(_ key: String) async throws { try await context.remove(key) }
+    nonisolated func remove(_ key: String) async throws {
+        children.change(key) { $0.isStopWanted = true }
+        try await context.remove(key)
+    }
 
     /// Stops a child, which keeps its place.
-    nonisolated func stop(_ key: String) async throws { try await context.stop(key) }
+    nonisolated func stop(_ key: String) async throws {
+        children.change(key) { $0.isStopWanted = true }
+        try await context.stop(key)
+    }
 
-    /// Puts the children into start order, which differs from that of their starts when some had to wait or were added later.
+    /// Puts the children into start order, which differs from that of their starts when some had to wait or were added later; at the end,
+    /// those without an order end together.
     nonisolated func arrange() {
-        context.arrange(children.dependencies.startOrder)
+        let dependencies = children.dependencies
+        context.arrange(dependencies.startOrder, stoppingBefore: dependencies.stoppedAfter)
     }
 
     /// - Returns: Whether the child became ready.
@@ -112,7 +131,9 @@ extension ConfiguredSupervisor {
     /// Starts a child, or changes the one that lives, and notes a failure for operators.
     func attempt(_ child: ConfiguredChild, ifPresent: IfPresent = .join) async throws {
         do {
+            if ifPresent != .change { children.change(child.key) { ($0.isStopWanted, $0.hasCompleted) = (false, false) } }
             try await begin(child, ifPresent)
+            if ifPresent != .change { hasBegun(child) }
             // A group is ready when its children are.
             if ifPresent != .change { await children.group(child.key)?.waitForStarts() }
         } catch let error as CoordinatorError {
@@ -151,9 +172,9 @@ extension ConfiguredSupervisor {
             try await context.start(
                 program: ProgramSpecification(program, fence: children.fence(of: child.key)),
                 as: child.key,
-                restart: child.restart,
+                restart: child.isOneshot ? .transient : child.restart,
                 shutdown: child.shutdown,
-                restartLimits: RestartLimits(child.restartLimits, of: program),
+                restartLimits: RestartLimits(child.effectiveLimits, of: program),
                 retriesFirstStart: true,
                 ifPresent: ifPresent
             )
@@ -173,36 +194,75 @@ extension ConfiguredSupervisor {
 
     private func note(_ change: LifecycleChange, of key: String) async {
         switch change {
-        case .started, .restarted: children.note(nil, of: key)
-        case .stopped(let reason), .crashed(let reason), .startFailed(let reason): children.note("\(reason)", of: key)
+        case .started, .restarted:
+            children.note(nil, of: key)
+            children.change(key) { $0.isStopWanted = false }
+            if let child = children.child(key) { hasBegun(child) }
+        case .stopped(let reason), .crashed(let reason), .startFailed(let reason):
+            children.note("\(reason)", of: key)
+            children.renewHealth(of: key)
+            if case .startFailed = change { children.change(key) { $0.hasCompleted = false } }
+            if !children.isRunning(key) { hasEnded(key, reason, isFailure: !reason.isNormal) }
         case .gaveUp(let reason):
             children.note("\(reason)", of: key)
+            children.change(key) { $0.hasCompleted = false }
+            hasEnded(key, reason, isFailure: true, isGivenUp: true)
             await stopRequiring(key)
             children.failureObserver.withLock { $0 }?(key)
         case .paused, .resumed: break
         }
     }
 
-    /// Stops the children that require one that has been given up, the last started first.
+    /// Notes that a child is ready, and one that runs once has ended as it should.
+    private func hasBegun(_ child: ConfiguredChild) {
+        if child.isOneshot { children.change(child.key) { $0.hasCompleted = true } }
+        guard child.possibleConditions.contains(.healthy) else { return }
+        // Ends with the child's life at the latest.
+        Task { [children, context] in
+            if await context.firstHealth(of: child.key) { children.noteHealth(of: child.key) }
+        }
+    }
+
+    /// Draws the conclusions from the end of a child that isn't restarted.
+    private func hasEnded(_ key: String, _ reason: ExitReason, isFailure: Bool, isGivenUp: Bool = false) {
+        children.endHealth(of: key)
+        guard let child = children.child(key), child.onExit == .endDaemon || isFailure && child.onFailure == .endDaemon else { return }
+        // A request isn't an end by itself, and neither is that of the supervisor; a child that is given up may be its cause.
+        guard isGivenUp || reason != .shutdown && !context.endsChildren, children.change(key, { !$0.isStopWanted }) == true else { return }
+        children.root.endObserver.withLock { $0 }?(context.path.appending(key), reason)
+    }
+
+    /// Stops the children that require one that has been given up, each after those that require it.
     private func stopRequiring(_ key: String) async {
-        for other in children.dependencies.requiring(key).reversed() where children.isRunning(other) {
-            children.hold(other)
+        guard let child = children.child(key) else { return }
+        let place = ConfiguredChildren.Place(siblings: children, child: child, parent: context.path)
+        for other in children.requiring(place, isStop: true) where other.siblings.isRunning(other.child.key) {
+            other.siblings.hold(other.child.key)
             context.logger.error(
                 "a child is stopped, because one that it requires was given up",
-                metadata: ["coordinator.path": "\(context.path.appending(other))", "requires": "\(key)"]
+                metadata: ["coordinator.path": "\(other.path)", "requires": "\(place.path)"]
             )
-            try? await context.stop(other)
+            try? await other.siblings.supervisor?.stop(other.child.key)
         }
     }
 }
 
-extension SupervisionPolicy {
-    /// The policy for children of a file: all of them end in the reverse of the file's order, whenever they were started.
-    var ofFile: SupervisionPolicy {
-        var policy = self
-        policy.stopOrder = .chain
-        // A program isn't given up unless the file has an intensity.
-        policy.limitsFailures = policy.limitsFailures ?? false
-        return policy
+extension ConfiguredChildren.Need: CustomStringConvertible {
+    var description: String {
+        switch condition {
+        case .ready: "requires \(place.path), which doesn't run"
+        case .healthy: "requires \(place.path), which isn't healthy"
+        case .completed: "waits for \(place.path), which hasn't completed"
+        }
+    }
+}
+
+extension ConfiguredChild {
+    /// The child's limits of restarts; a program that runs once, and isn't tried again, has none.
+    fileprivate var effectiveLimits: RestartLimits? {
+        guard isOneshot, restart == .temporary else { return restartLimits }
+        var limits = restartLimits ?? RestartLimits()
+        limits.intensity = .restarts(0)
+        return limits
     }
 }

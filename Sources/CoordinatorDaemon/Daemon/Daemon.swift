@@ -72,7 +72,7 @@ public final class Daemon: Service {
         var options = CoordinatorRuntime.Options()
         options.runtimeDirectory = directory.path
         options.orphanGrace = configuration.orphanGrace
-        options.supervision = configuration.supervision.ofFile
+        options.supervision = configuration.supervision
         options.workerOutput = .captured(by: logs)
         options.forwards = configuration.receives.map { CoordinatorRuntime.Forward(prefix: $0.prefix, to: $0.child) }
         options.lifeObserver = { events.note($0, missed: $1) }
@@ -102,6 +102,14 @@ public final class Daemon: Service {
                 message: "/\(placed.key) has `placement`, and the daemon is no node of a cluster; add `cluster`, or give --cluster FILE"
             )
         }
+        let shutdown = ShutdownSignal(runtime)
+        self.shutdown = shutdown
+        children.endObserver.withLock {
+            $0 = { path, reason in
+                logger.notice("a child's end ends the daemon", metadata: ["coordinator.path": "\(path)", "reason": "\(reason)"])
+                shutdown.begin(because: ShutdownSignal.Cause(path: path, reason: reason))
+            }
+        }
         keeper = ConfigurationKeeper(
             configuration,
             text: text,
@@ -113,7 +121,6 @@ public final class Daemon: Service {
             notifier: notifier,
             logger: logger
         )
-        shutdown = ShutdownSignal(runtime)
         signals = SignalReceiver(runtime: runtime, shutdown: shutdown, keeper: keeper, output: output, logger: logger)
         let upgrade = Upgrade(
             runtime: runtime,
@@ -174,6 +181,9 @@ public final class Daemon: Service {
         await flush()
     }
 
+    /// The exit code of the daemon that has run: that of the child whose end has ended it, or 128 and the number of its signal; otherwise 0.
+    public var exitCode: Int32 { shutdown.cause?.reason.exitCode ?? 0 }
+
     /// Writes what the children and the daemon have written at last.
     private func flush() async {
         await logs.flush(within: .seconds(1))
@@ -208,7 +218,7 @@ public final class Daemon: Service {
                 } onGracefulShutdown: {
                     self.shutdown.begin()
                 }
-                events.append(ControlEvent(kind: .daemonStopping))
+                events.append(ControlEvent(kind: .daemonStopping, reason: shutdown.cause.map { "\($0.path): \($0.reason)" }))
                 logger.notice("stopping", metadata: ["runtime.directory": "\(directory.path)"])
             } catch {
                 signals.end()

@@ -6,7 +6,9 @@ final class FirstStart: Sendable {
     let requested = OneShot<Void>()
     /// Settled when the child is ready, or is not going to be: whether it is.
     let concluded = OneShot<Bool>()
-    /// Whether the child waits for siblings; a stop takes the turn.
+    /// Settled when the child has what it waits for, or is not going to get it, or a stop has come: what is missing.
+    let missing = OneShot<ConfiguredChildren.Need?>()
+    /// Whether the child waits for others; a stop takes the turn.
     private let turn = Lock(true)
 
     /// Takes the child's turn to start, once.
@@ -25,6 +27,7 @@ final class FirstStart: Sendable {
     /// Cancels a start that waits for siblings.
     func cancel() {
         guard takeTurn() else { return }
+        missing.settle(nil)
         requested.settle()
         concluded.settle(false)
     }

@@ -3,7 +3,8 @@ import DaemonConfiguration
 
 /// A group of the configuration file: a supervisor in the daemon's process.
 ///
-/// Unlike the root it has a parent, so that a child which fails too often ends the group, and the group's own limits decide about the rest.
+/// As under the root, a child that fails too often is given up alone, unless the group's strategy couples its children: then such a child ends
+/// the group, and the group's own limits decide about the rest.
 actor GroupCoordinator: ConfiguredSupervisor {
     typealias Configuration = ConfiguredChildren
 

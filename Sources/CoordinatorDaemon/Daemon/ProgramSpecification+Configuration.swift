@@ -24,6 +24,7 @@ extension ProgramSpecification {
         watchdog = program.settings.watchdog
         health = program.settings.health
         sockets = GivenSockets(program.settings.sockets)
+        isOneshot = program.isOneshot
     }
 }
 

@@ -18,6 +18,7 @@ extension ConfiguredChildren {
         var starting: [String] = []
         for key in order {
             guard let record = records[key], let start = record.start else { continue }
+            if record.hasCompleted { continue }
             if record.lastExit != nil || record.isHeld || !failed.isDisjoint(with: dependencies.before(key)) {
                 failed.insert(key)
                 continue
@@ -49,6 +50,8 @@ extension ConfiguredChildren {
                 group.collect(under: path, &count, &active, &others)
                 continue
             }
+            // What has run to its end is as it should be.
+            if hasCompleted(child.key) { continue }
             count += 1
             switch supervisor?.state(of: child.key) {
             case .active?: active += 1
@@ -57,11 +60,11 @@ extension ConfiguredChildren {
         }
     }
 
-    /// The time that the children may take to stop one after the other, as far as it's limited.
+    /// The time that the children may take to stop, side by side where nothing orders them, as far as it's limited.
     var longestStop: Duration {
-        children.reduce(.zero) { sum, child in
-            if let group = group(child.key) { return sum + group.longestStop }
-            return sum + (child.shutdown.grace.map { min($0, .seconds(3_600)) } ?? .zero)
+        dependencies.longest { key in
+            if let group = group(key) { return group.longestStop }
+            return child(key)?.shutdown.grace.map { min($0, .seconds(3_600)) } ?? .zero
         }
     }
 }

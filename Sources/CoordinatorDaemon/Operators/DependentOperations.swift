@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Control
 import Coordinators
 import DaemonConfiguration
@@ -11,31 +12,55 @@ struct DependentOperations {
     let runtime: CoordinatorRuntime
     let children: ConfiguredChildren
 
-    /// Prepares a child's stop: what requires it is stopped first, the last started first, and a start that waits is cancelled.
+    /// Prepares a child's stop: what requires it is stopped first, side by side where nothing orders it, and a start that waits is cancelled.
     func willStop(_ path: CoordinatorPath) async throws {
         guard let place = children.place(of: path) else { return }
         place.siblings.cancelStart(of: place.child.key)
-        for key in place.siblings.dependencies.requiring(place.child.key).reversed() {
-            guard place.siblings.isRunning(key) || place.siblings.isWaiting(key) else { continue }
-            place.siblings.cancelStart(of: key)
-            place.siblings.hold(key)
-            guard place.siblings.isRunning(key) else { continue }
-            _ = try await runtime.stop(place.parent.appending(key))
+        place.siblings.change(place.child.key) { $0.isStopWanted = true }
+        let dependents = place.siblings.requiring(place, isStop: true)
+        let places = Dictionary(dependents.map { ($0.path.description, $0) }) { first, _ in first }
+        var waits: [String: [String]] = [:]
+        for dependent in dependents {
+            for need in dependent.siblings.needs(of: dependent.child) {
+                waits[need.place.path.description, default: []].append(dependent.path.description)
+            }
         }
+        let failure = Lock<(any Error)?>(nil)
+        await Reconfiguration.forEach(Array(places.keys), waitingFor: waits) { path in
+            guard let place = places[path] else { return }
+            do {
+                try await stop(place)
+            } catch {
+                failure.withLock { $0 = $0 ?? error }
+            }
+        }
+        if let failure = failure.withLock({ $0 }) { throw failure }
     }
 
-    /// Prepares a child's start: what it requires is started first.
+    private func stop(_ place: ConfiguredChildren.Place) async throws {
+        let (siblings, key) = (place.siblings, place.child.key)
+        guard siblings.isRunning(key) || siblings.isWaiting(key) else { return }
+        siblings.cancelStart(of: key)
+        siblings.hold(key)
+        siblings.change(key) { $0.isStopWanted = true }
+        guard siblings.isRunning(key) else { return }
+        _ = try await runtime.stop(place.path)
+    }
+
+    /// Prepares a child's start: what it requires is started first, and what is to run once is run.
     func willStart(_ path: CoordinatorPath) async throws {
         guard let place = children.place(of: path) else { return }
         // The operator's start replaces one that waits.
         place.siblings.cancelStart(of: place.child.key)
-        for key in place.siblings.dependencies.required(by: place.child.key) where !place.siblings.isRunning(key) {
+        place.siblings.change(place.child.key) { ($0.isStopWanted, $0.hasCompleted) = (false, false) }
+        for need in place.siblings.required(by: place) where !need.place.siblings.meets(need.place.child.key, need.condition) {
             do {
-                try await start(key, place)
+                try await start(need.place)
             } catch {
                 place.siblings.hold(place.child.key)
                 let error = ControlError(error)
-                throw ControlError(error.code, "\(path) requires \(place.parent.appending(key)), which can't be started: \(error.message)")
+                let verb = need.condition == .completed ? "waits for" : "requires"
+                throw ControlError(error.code, "\(path) \(verb) \(need.place.path), which can't be started: \(error.message)")
             }
         }
     }
@@ -43,18 +68,24 @@ struct DependentOperations {
     /// Starts what was stopped, or not started, because the child didn't run.
     func didStart(_ path: CoordinatorPath) async throws {
         guard let place = children.place(of: path) else { return }
-        for key in place.siblings.release(requiring: place.child.key) {
-            let missing = place.siblings.dependencies.required(by: key).contains { !place.siblings.isRunning($0) }
-            if missing { place.siblings.hold(key) } else { try await start(key, place) }
-        }
+        hasStarted(place)
+        try await place.siblings.startHeld(without: place.child.key)
     }
 
-    private func start(_ key: String, _ place: ConfiguredChildren.Place) async throws {
-        guard let child = place.siblings.child(key) else { return }
-        if place.siblings.supervisor?.state(of: key) == nil {
-            try await startForgotten(ConfiguredChildren.Place(siblings: place.siblings, child: child, parent: place.parent))
+    private func start(_ place: ConfiguredChildren.Place) async throws {
+        if place.siblings.supervisor?.state(of: place.child.key) == nil {
+            try await startForgotten(place)
         } else {
-            _ = try await runtime.start(place.parent.appending(key))
+            _ = try await runtime.start(place.path)
+        }
+        hasStarted(place)
+    }
+
+    /// Notes at once what the child's supervisor notes a moment later.
+    private func hasStarted(_ place: ConfiguredChildren.Place) {
+        place.siblings.change(place.child.key) { record in
+            record.isStopWanted = false
+            if place.child.isOneshot { record.hasCompleted = true }
         }
     }
 

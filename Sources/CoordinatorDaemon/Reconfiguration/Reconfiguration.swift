@@ -42,7 +42,7 @@ struct Reconfiguration: Sendable {
     }
 
     /// Runs an operation for each key at the same time, but for each key after those that it waits for.
-    fileprivate static func forEach(
+    static func forEach(
         _ keys: [String],
         waitingFor others: [String: [String]],
         _ body: @escaping @Sendable (String) async -> Void
@@ -90,7 +90,12 @@ private struct Level: Sendable {
 
     func carryOut(_ next: [ConfiguredChild], _ supervision: SupervisionPolicy) async -> Reconfiguration.Failures {
         let former = children.children
-        let wasRunning = Set(former.map(\.key).filter { children.isRunning($0) || supervisor.state(of: $0) == .failed })
+        let wasRunning = Set(
+            former.map(\.key).filter { key in
+                // What has run to its end runs again when it's changed.
+                children.isRunning(key) || supervisor.state(of: key) == .failed || children.hasCompleted(key)
+            }
+        )
         await stop(former)
         if children.supervision != supervision {
             note(parent, Result { try supervisor.take(supervision) }.error)
@@ -113,15 +118,11 @@ private struct Level: Sendable {
         let dependencies = children.dependencies
         let keys = former.map(\.key).filter { key in
             plan.isRemoved(key, under: parent)
-                || isReplaced(key) && dependencies.required(by: key).contains { isReplaced($0) || plan.isRemoved($0, under: parent) }
+                || isReplaced(key) && dependencies.bound(to: key).contains { isReplaced($0) || plan.isRemoved($0, under: parent) }
         }
         var waits: [String: [String]] = [:]
         for key in keys {
             for other in dependencies.before(key) { waits[other, default: []].append(key) }
-        }
-        // Instances end in reverse order, as they were started.
-        for instances in children.instances.values {
-            for (key, next) in zip(instances, instances.dropFirst()) { waits[key, default: []].append(next) }
         }
         await Reconfiguration.forEach(keys, waitingFor: waits) { key in
             do {
@@ -173,7 +174,7 @@ private struct Level: Sendable {
         if let start {
             if case .group(let group) = child.content { children.group(child.key)?.replaceAll(group.children, group.supervision) }
             note(path, await Reconfiguration.error { await self.start(child, start) })
-            return
+            return await startHeld(without: child.key)
         }
         // A group that goes on follows with its own children; one that is restarted begins with the new ones.
         if case .group(let group) = child.content, let children = children.group(child.key) {
@@ -185,13 +186,22 @@ private struct Level: Sendable {
             }
         }
         // What supervision doesn't know, such as a temporary child that has ended, takes the change with its next start.
-        guard let change, supervisor.state(of: child.key) != nil else { return }
+        // After an upgrade, that may be one that had run to its end before: it runs again.
+        let runsAgain = child.isOneshot && wasRunning && change?.replacesProcess == true
+        guard let change, runsAgain || supervisor.state(of: child.key) != nil else { return }
         switch change.effect {
         case .stop, .none, .nextDaemon: break
         case .start, .takeOver, .restart:
             let ifPresent: IfPresent = wasRunning && change.replacesProcess ? .restart : .change
             note(path, await Reconfiguration.error { await error { try await supervisor.attempt(child, ifPresent: ifPresent) } })
+            await startHeld(without: child.key)
         }
+    }
+
+    /// Starts what a child has held up, if the change lets it go on.
+    private func startHeld(without key: String) async {
+        let path = parent.appending(key)
+        note(path, await Reconfiguration.error { await error { try await children.startHeld(without: key) } })
     }
 
     private func start(_ child: ConfiguredChild, _ start: FirstStart) async -> String? {

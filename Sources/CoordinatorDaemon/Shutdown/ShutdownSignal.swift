@@ -1,5 +1,7 @@
 import ConcurrencySupport
 import Coordinators
+import Processes
+import Supervision
 
 /// The daemon's shutdown, requested by signals and by operators, who can wait for it and hasten it.
 final class ShutdownSignal: Sendable {
@@ -7,9 +9,15 @@ final class ShutdownSignal: Sendable {
     static let hurriedGrace = Duration.seconds(1)
 
     private let runtime: CoordinatorRuntime
-    private let asked = OneShot<Void>()
+    private let asked = OneShot<Cause?>()
     private let completion = OneShot<Void>()
     private let hurry = Lock(Hurry())
+
+    /// The end of a child that ends the daemon.
+    struct Cause {
+        let path: CoordinatorPath
+        let reason: ExitReason
+    }
 
     private struct Hurry {
         /// The shortest time that was granted so far; nil means the times of the configuration.
@@ -21,7 +29,13 @@ final class ShutdownSignal: Sendable {
     init(_ runtime: CoordinatorRuntime) { self.runtime = runtime }
 
     /// Requests the shutdown; the second call does nothing.
-    func begin() { asked.settle() }
+    func begin() { asked.settle(nil) }
+
+    /// Requests the shutdown because of a child's end.
+    func begin(because cause: Cause) { asked.settle(cause) }
+
+    /// The end of a child that has requested the shutdown before anyone else has.
+    var cause: Cause? { asked.outcome ?? nil }
 
     /// Requests the shutdown, with a limit to the time that each running process is given.
     func hasten(_ shutdown: Shutdown) {
@@ -34,7 +48,7 @@ final class ShutdownSignal: Sendable {
     }
 
     /// Whether the shutdown was requested.
-    var isRequested: Bool { asked.isSettled }
+    var isRequested: Bool { asked.outcome != nil }
 
     /// Whether a second request has limited the time of the shutdown.
     var isHastened: Bool { hurry.withLock { $0.shutdown != nil } }
@@ -67,6 +81,19 @@ final class ShutdownSignal: Sendable {
         while !Task.isCancelled {
             hastenTree()
             try? await Task.sleep(for: .milliseconds(100))
+        }
+    }
+}
+
+extension ExitReason {
+    /// The exit code of a program that stands for one that has ended for this reason, as a shell has it.
+    var exitCode: Int32 {
+        switch self {
+        case .normal, .shutdown: 0
+        case .exited(let code): code
+        case .signaled(let signal): 128 + signal
+        case .memoryExceeded: 128 + Signal.kill.rawValue
+        default: 1
         }
     }
 }

@@ -8,6 +8,8 @@ struct Resting: Codable {
     var lastExit: String?
     /// Whether it doesn't run because one that it requires doesn't.
     var isHeld = false
+    /// Whether it's a program that runs once, and has ended as it should.
+    var hasCompleted: Bool?
 }
 
 extension ConfiguredChildren {
@@ -20,7 +22,11 @@ extension ConfiguredChildren {
             if isRunning(child.key) || isWaiting(child.key) {
                 if let group = group(child.key) { resting.merge(group.resting(below: path)) { $1 } }
             } else {
-                resting[path.description] = Resting(lastExit: lastExit(of: child.key), isHeld: isHeld(child.key))
+                resting[path.description] = Resting(
+                    lastExit: lastExit(of: child.key),
+                    isHeld: isHeld(child.key),
+                    hasCompleted: hasCompleted(child.key)
+                )
             }
         }
         return resting

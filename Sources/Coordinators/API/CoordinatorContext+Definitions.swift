@@ -34,8 +34,26 @@ extension CoordinatorContext {
         try await node.children.stop(key.description, initiator: .parent, forgets: false)
     }
 
-    /// Puts the children into this start order, in reverse of which they end; those that aren't named come first.
-    package func arrange(_ keys: [C.ChildKey]) {
-        node.existingChildren?.arrange(keys.map(\.description))
+    /// Puts the children into this start order; those that aren't named come first.
+    ///
+    /// - Parameter others: The siblings that end after each child, by the child's key; children without an order end together.
+    package func arrange(_ keys: [C.ChildKey], stoppingBefore others: [String: [String]]) {
+        node.existingChildren?.arrange(keys.map(\.description), stoppingBefore: others)
     }
+
+    /// Waits until the health of a child's present life, a program, was checked with success.
+    ///
+    /// - Returns: False when there is no such life, or it has ended before.
+    package func firstHealth(of key: C.ChildKey) async -> Bool {
+        await node.existingChildren?.firstHealth(of: key.description) ?? false
+    }
+
+    /// Whether a process of a child goes on that the next start of the child takes over, because the daemon was killed or replaced.
+    package func hasFormerLife(of key: C.ChildKey) -> Bool { node.runtime.hasFormerLife(at: path.appending(key.description)) }
+
+    /// Whether the coordinator's children are being stopped because it ends, or have been.
+    package var endsChildren: Bool { node.existingChildren?.isEnding ?? false }
+
+    /// Changes whether a child that fails too often is given up alone, as one of the root always is, or ends this coordinator.
+    package func isolateFailures(_ isolates: Bool) { node.children.isolateFailures(isolates) }
 }

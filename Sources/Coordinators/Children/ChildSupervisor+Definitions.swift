@@ -53,8 +53,21 @@ extension ChildSupervisor {
         present?.fillSoon()
     }
 
-    /// Puts the children into a start order; those that aren't named come first.
-    func arrange(_ keys: [String]) {
-        state.withLock { $0.machine.arrange(keys) }
+    /// Puts the children into a start order, and into an order of stops; those that aren't named come first.
+    func arrange(_ keys: [String], stoppingBefore others: [String: [String]]) {
+        state.withLock { $0.machine.arrange(keys, stoppingBefore: others) }
+    }
+
+    /// Waits until the health of a child's present life, a program, was checked with success, or the life has ended.
+    func firstHealth(of key: String) async -> Bool {
+        await (state.withLock { $0.host(of: key) } as? ProgramHost)?.firstHealth.value ?? false
+    }
+
+    /// Whether the children are being stopped because the coordinator ends.
+    var isEnding: Bool { state.withLock { $0.machine.isEnding } }
+
+    /// Changes whether a child that is given up goes alone, or ends this supervisor; the root's always go alone.
+    func isolateFailures(_ isolates: Bool) {
+        state.withLock { $0.machine.isolateFailures(isolates || node.isRoot) }
     }
 }

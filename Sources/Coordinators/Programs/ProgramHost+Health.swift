@@ -34,6 +34,7 @@ extension ProgramHost {
             if problem != nil, MonotonicTime.now - begun > check.timeout * 1.5 + Self.usualDelay { continue }
             guard let problem else {
                 (failures, graceEnd) = (0, .now)
+                firstHealth.settle(true)
                 noteHealth(CoordinatorSnapshot.Health(isHealthy: true))
                 continue
             }

@@ -10,6 +10,7 @@ extension ProgramHost {
     ///
     /// - Throws: An error when the program has ended before, or wasn't ready in time; nothing is left of it then.
     func becomeReady(since began: MonotonicTime) async throws {
+        if specification.isOneshot { return try await runToEnd(since: began) }
         if specification.readiness != .running {
             try await awaitReadiness(since: began)
         }
@@ -27,8 +28,15 @@ extension ProgramHost {
         }
     }
 
+    /// Waits until a program that runs once has ended as it should.
+    private func runToEnd(since began: MonotonicTime) async throws {
+        try await awaitReadiness(since: began)
+        let status = await gone.value
+        if state.withLock({ $0.stopGrace != nil }) || !reason(of: status).isNormal { try failed(status) }
+    }
+
     private func awaitReadiness(since began: MonotonicTime) async throws {
-        let limit = specification.startTimeout ?? runtime.options.startTimeout
+        let limit = specification.startTimeout ?? (specification.isOneshot ? Self.forEver : runtime.options.startTimeout)
         state.withLock { $0.startDeadline = max($0.startDeadline, began + limit) }
         if case .command(let command, let interval, let timeout) = specification.readiness {
             tasks.add { await self.tryUntilReady(command, interval, timeout) }
@@ -60,7 +68,7 @@ extension ProgramHost {
     private func failed(_ status: ExitStatus) throws {
         if state.withLock({ $0.stopGrace != nil }) { throw CoordinatorError.hasStopped(path) }
         let reason = reason(of: status)
-        throw StartFailure(reason: reason, description: "\(path) \(reason) before it was ready")
+        throw StartFailure(reason: reason, description: "\(path) \(reason)\(specification.isOneshot ? "" : " before it was ready")")
     }
 
     private func tryUntilReady(_ command: [String], _ interval: Duration, _ timeout: Duration) async {

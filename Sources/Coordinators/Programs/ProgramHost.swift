@@ -59,6 +59,8 @@ final class ProgramHost: ChildHost {
     let readiness = OneShot<Void>()
     /// The end of the program's process.
     let exited = OneShot<ExitStatus>()
+    /// The first check of the program's health that has succeeded, or the program's end: whether it was the former.
+    let firstHealth = OneShot<Bool>()
     /// The signal that nothing is left of the program, with its exit status.
     let gone = OneShot<ExitStatus>()
     /// The start of the program's process.
@@ -176,6 +178,7 @@ final class ProgramHost: ChildHost {
     /// Ends what is left of the program after its own end, before its path lives again.
     private func ended(_ status: ExitStatus, _ family: ProcessFamily) async {
         readiness.settle()
+        firstHealth.settle(false)
         let (check, start) = state.withLock { ($0.check, $0.checkStart) }
         start?.giveUp(CoordinatorError.hasStopped(path))
         if let check { _ = await check.terminate(grace: .zero) }

@@ -42,6 +42,10 @@ public struct ProgramSpecification: Sendable, Hashable {
     public var health: HealthCheck?
     /// The rules for when the program is stopped and started again without a failure; the number of messages has no meaning.
     public var recycling = Recycling()
+    /// Whether the program runs once, to its end: its start has succeeded when it has ended as it should, and failed otherwise.
+    ///
+    /// ``readiness`` has no meaning then, and without a ``startTimeout`` the program may run for any time.
+    public var isOneshot = false
 
     /// Creates a specification.
     public init(command: [String], environment: [String: String] = [:], directory: String? = nil) {

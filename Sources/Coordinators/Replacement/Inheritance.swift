@@ -37,6 +37,12 @@ final class Inheritance: Sendable {
     /// The latest incarnations of the children that nothing has started yet.
     var incarnations: [String: UInt32] { state.withLock { $0.incarnations } }
 
+    /// Whether a program goes on at a path, which no start has taken over yet.
+    func hasProgram(at path: CoordinatorPath) -> Bool {
+        let path = path.description
+        return state.withLock { $0.programs.contains { $0.path == path } }
+    }
+
     /// Removes and returns the program that goes on at a path.
     func takeProgram(at path: CoordinatorPath) -> RuntimeHeritage.Program? {
         let path = path.description

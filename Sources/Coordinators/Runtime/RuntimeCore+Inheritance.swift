@@ -7,6 +7,13 @@ extension RuntimeCore {
     /// The time that a program is given to end that no start has taken over.
     private static let endOfUnclaimed = Duration.seconds(5)
 
+    /// Whether a process of a former root, or of the former program in this process, goes on at a path, and waits to be taken over.
+    func hasFormerLife(at path: CoordinatorPath) -> Bool {
+        if inheritance?.hasProgram(at: path) == true { return true }
+        guard hasOrphans, let orphans = orphans.withLock({ $0 }), orphans.areStartsAwaited else { return false }
+        return orphans.haveLived(at: path)
+    }
+
     /// Ends the programs of the former program in this process that no start has taken over.
     func endUnclaimedPrograms() async {
         for program in inheritance?.takeRest() ?? [] { await end(program, because: "nothing starts it any more") }

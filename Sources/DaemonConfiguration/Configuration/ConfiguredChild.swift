@@ -48,11 +48,21 @@ public struct ConfiguredChild: Codable, Hashable, Sendable {
     /// Whether the child is started with its supervisor; otherwise only an operator's start, or that of a child that requires it, starts it.
     public var autostart: Bool
 
-    /// The keys of the siblings that are ready, or have failed for good, before the child is started, and that are stopped after it.
+    /// The children that are ready, or have failed for good, before the child is started, and that are stopped after it: the keys of siblings,
+    /// and the paths of any others.
     public var after: [String]
 
-    /// The keys of the siblings without which the child doesn't run: it is started after them, and stopped when one of them is.
+    /// The children without which the child doesn't run: it is started after them, and stopped when one of them is.
     public var requires: [String]
+
+    /// What the child waits for where the file says it; see ``possibleConditions`` for the others.
+    public var conditions: [String: DependencyCondition] = [:]
+
+    /// What follows when the child has ended and isn't restarted, whatever the reason but a request.
+    public var onExit = EndResponse.nothing
+
+    /// What follows when the child has failed for good: it was given up, or has ended abnormally and isn't restarted.
+    public var onFailure = EndResponse.nothing
 
     /// What becomes of the child's output; where it says nothing, the file's `logging` applies; nil: that alone.
     public var logging: LoggingConfiguration?
@@ -176,18 +186,23 @@ public struct ConfiguredProgram: Codable, Hashable, Sendable {
     /// The way in which the program becomes ready, is checked and is stopped.
     public var settings: ProgramSettings
 
+    /// Whether the program runs once, to its end: its start has succeeded when it has ended as it should.
+    public var isOneshot: Bool
+
     /// Creates a specification.
     public init(
         command: [String],
         environment: [String: String] = [:],
         directory: String? = nil,
         process: ProcessSettings = ProcessSettings(),
-        settings: ProgramSettings = ProgramSettings()
+        settings: ProgramSettings = ProgramSettings(),
+        isOneshot: Bool = false
     ) {
         self.command = command
         self.environment = environment
         self.directory = directory
         self.process = process
         self.settings = settings
+        self.isOneshot = isOneshot
     }
 }

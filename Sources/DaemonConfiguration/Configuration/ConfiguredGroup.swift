@@ -2,14 +2,18 @@ public import Supervision
 
 /// Children with a supervisor of their own, which is a coordinator in the daemon's process.
 ///
-/// By OTP's rules, a child of the group that fails more often than the group's limits allow ends the group with all its children, and the
-/// group is then restarted as its own restart type and limits say. (The root has no parent, and gives up such a child alone.)
+/// A child of the group that fails more often than its limits allow is given up alone, as one of the root is. By a strategy that couples the
+/// children, OTP's rules hold instead: such a child ends the group with all its children, and the group is then restarted as its own restart
+/// type and limits say.
 public struct ConfiguredGroup: Codable, Hashable, Sendable {
     /// The children, in the order in which they are started.
     public var children: [ConfiguredChild]
 
     /// The supervision of the children by the group.
     public var supervision: SupervisionPolicy
+
+    /// Whether a child that is given up leaves its siblings alone.
+    public var isolatesFailures: Bool { supervision.strategy == .oneForOne }
 
     /// Creates a group.
     public init(children: [ConfiguredChild], supervision: SupervisionPolicy = SupervisionPolicy()) {

@@ -21,6 +21,9 @@ extension [ConfiguredChild] {
                 instance.instances = nil
                 instance.after = instances(of: child.after)
                 instance.requires = instances(of: child.requires)
+                for (name, condition) in child.conditions {
+                    for key in keys[name] ?? [] { instance.conditions[key] = condition }
+                }
                 return instance
             }
         }

@@ -1,25 +1,71 @@
 /// The order that `after` and `requires` demand of siblings.
+///
+/// A path that they name is part of it as far as siblings are concerned: the group in which one of the two is comes before the other.
 public struct SiblingDependencies: Hashable, Sendable {
     private let keys: [String]
     private let positions: [String: Int]
+    /// The children without which each child doesn't start.
     private let requirements: [Set<Int>]
+    /// Those of them with which each child is stopped: not those that have completed.
+    private let bonds: [Set<Int>]
     /// The children before each child, by position; a name that no sibling has is left out.
     private let before: [[Int]]
+    /// The further children that are stopped after each child, because of paths that are named in it, or below it.
+    private let distant: [[Int]]
 
     /// Creates the order of siblings, whose keys differ.
-    public init(of children: [ConfiguredChild]) {
+    ///
+    /// - Parameter parent: The path of their supervisor; empty for the root.
+    public init(of children: [ConfiguredChild], under parent: String = "") {
         keys = children.map(\.key)
         let positions = Dictionary(children.enumerated().map { ($1.key, $0) }) { first, _ in first }
         self.positions = positions
-        requirements = children.map { Set($0.requires.compactMap { positions[$0] }) }
+        func isCompleted(_ name: String, of child: ConfiguredChild) -> Bool {
+            child.conditions[name] ?? positions[name].map { children[$0].possibleConditions[0] } == .completed
+        }
+        requirements = children.map { child in
+            Set((child.requires + child.after.filter { isCompleted($0, of: child) }).compactMap { positions[$0] })
+        }
+        bonds = children.map { child in Set(child.requires.filter { !isCompleted($0, of: child) }.compactMap { positions[$0] }) }
         before = children.map { child in
             var seen: Set<Int> = []
             return (child.requires + child.after).compactMap { positions[$0] }.filter { seen.insert($0).inserted }
         }
+        distant = children.enumerated().map { position, child in
+            let firsts = Set(child.pathsNamed.compactMap { $0.firstComponent(below: parent) })
+            if firsts.isEmpty { return [] }
+            return children.indices.filter { other in
+                let key = children[other].key
+                if other == position { return false }
+                // A key that no sibling has is that of a child with instances, whose own keys end in their numbers.
+                return firsts.contains { first in
+                    first == key || positions[first] == nil && key.isInstance(of: first) && !child.key.isInstance(of: first)
+                }
+            }
+        }
     }
 
     /// Whether any child is started after another.
-    public var isEmpty: Bool { before.allSatisfy(\.isEmpty) }
+    public var isEmpty: Bool { before.allSatisfy(\.isEmpty) && distant.allSatisfy(\.isEmpty) }
+
+    /// The siblings that are stopped after each child that has such, by its key.
+    public var stoppedAfter: [String: [String]] {
+        var stops: [String: [String]] = [:]
+        for position in keys.indices where !before[position].isEmpty || !distant[position].isEmpty {
+            stops[keys[position]] = Set(before[position] + distant[position]).sorted().map { keys[$0] }
+        }
+        return stops
+    }
+
+    /// Returns the largest sum of times along the children that are stopped one after the other.
+    public func longest(_ time: (_ key: String) -> Duration) -> Duration {
+        var ends: [Int: Duration] = [:]
+        // Each comes after those that it is started after, and so is stopped before them.
+        for position in walk().order {
+            ends[position] = time(keys[position]) + ((before[position] + distant[position]).compactMap { ends[$0] }.max() ?? .zero)
+        }
+        return ends.values.max() ?? .zero
+    }
 
     /// The keys in an order in which each child comes after those that it is started after; otherwise it is the file's.
     ///
@@ -34,17 +80,17 @@ public struct SiblingDependencies: Hashable, Sendable {
         positions[key].map { before[$0].map { keys[$0] } } ?? []
     }
 
-    /// Returns the keys of the siblings that a child requires, also by way of others, in start order.
-    public func required(by key: String) -> [String] {
-        guard let position = positions[key], !requirements[position].isEmpty else { return [] }
-        let found = keys(closure(from: [position]) { requirements[$0] })
+    /// Returns the keys of the siblings with which a child is stopped, also by way of others, in start order.
+    public func bound(to key: String) -> [String] {
+        guard let position = positions[key], !bonds[position].isEmpty else { return [] }
+        let found = keys(closure(from: [position]) { bonds[$0] })
         return startOrder.filter { found.contains($0) }
     }
 
-    /// Returns the keys of the siblings that require a child, also by way of others, in start order.
+    /// Returns the keys of the siblings that are stopped with a child, also by way of others, in start order.
     public func requiring(_ key: String) -> [String] {
-        guard let position = positions[key], requirements.contains(where: { $0.contains(position) }) else { return [] }
-        let found = keys(closure(from: [position]) { required in requirements.indices.filter { requirements[$0].contains(required) } })
+        guard let position = positions[key], bonds.contains(where: { $0.contains(position) }) else { return [] }
+        let found = keys(closure(from: [position]) { required in bonds.indices.filter { bonds[$0].contains(required) } })
         return startOrder.filter { found.contains($0) }
     }
 
@@ -77,14 +123,15 @@ public struct SiblingDependencies: Hashable, Sendable {
             marks[root] = .open
             var way: [(position: Int, next: Int)] = [(root, 0)]
             while let (position, next) = way.last {
-                guard next < before[position].count else {
+                guard next < before[position].count + distant[position].count else {
                     marks[position] = .done
                     order.append(position)
                     way.removeLast()
                     continue
                 }
                 way[way.count - 1].next += 1
-                let other = before[position][next]
+                let count = before[position].count
+                let other = next < count ? before[position][next] : distant[position][next - count]
                 switch marks[other] {
                 case .new:
                     marks[other] = .open
@@ -105,5 +152,28 @@ extension [ConfiguredChild] {
     /// require.
     public var startedBySupervisor: Set<String> {
         SiblingDependencies(of: self).withRequired(filter { $0.autostart && $0.placement == nil }.map(\.key))
+    }
+}
+
+extension ConfiguredChild {
+    /// The paths that the child names, or one below it.
+    fileprivate var pathsNamed: [String] {
+        let own = (requires + after).filter { $0.hasPrefix("/") }
+        guard case .group(let group) = content else { return own }
+        return group.children.reduce(into: own) { $0 += $1.pathsNamed }
+    }
+}
+
+extension String {
+    /// Returns the component of a path that follows another path; nil when it isn't below that.
+    fileprivate func firstComponent(below parent: String) -> String? {
+        guard hasPrefix(parent + "/") else { return nil }
+        return String(dropFirst(parent.count + 1).prefix { $0 != "/" })
+    }
+
+    /// Whether a key is that of an instance of a child.
+    fileprivate func isInstance(of key: String) -> Bool {
+        guard hasPrefix(key + "-") else { return false }
+        return Int(dropFirst(key.count + 1)) ?? 0 > 0
     }
 }

@@ -6,7 +6,7 @@ extension Keys {
     static let child = Table(
         "child",
         ConfiguredChild(key: "", content: .group(ConfiguredGroup(children: []))),
-        .one(["worker", "program", "children"]),
+        .one(["worker", "program", "children", "oneshot"]),
         .needs("supervision", "children") { _ in
             "`supervision` is for a child with `children`; expected `children` too, or `restart_limits`"
         }
@@ -21,11 +21,12 @@ extension Keys {
         Key("worker", .table(worker), \.worker, default: "").or("coordinator").says("A process of coordinators: see below.")
         Key("program", .table(program), \.program, default: "").or("command", "cmd", "process", "service")
             .says("Any other program: see below.")
-        Key("restart", .choice, \.restart, effect: .live).or("autorestart", "restart_policy")
+        Key("restart", .choice, \.restart, default: "`permanent`; of a oneshot `temporary`", effect: .live)
+            .or("autorestart", "restart_policy")
             .says(
                 """
                 `permanent`: the child is always restarted; `transient`: unless it ended normally (exit code 0, or stopped); `temporary`: \
-                never.
+                never. A oneshot is run again only after a failure, by `transient`.
                 """
             )
         Key("shutdown", .shutdown, \.shutdown, default: "`5s` for a program, `infinity` for a worker or group", effect: .live)
@@ -42,9 +43,12 @@ extension Keys {
         Key("children", .children, \.children, default: "", effect: .live).or("programs", "services", "processes")
             .inScope { child, scope in
                 scope.supervision = child.supervision
+                scope.path += "/\(child.key)"
                 scope.pathLength += child.key.utf8.count + 1
             }
             .says("A group: children with a supervisor of their own, see below.")
+        Key("oneshot", .table(oneshot), \.oneshot, default: "").or("task", "job", "init")
+            .says("A program that runs once, to its end, for which others can wait: see below.")
         Key("supervision", .table(supervision), \.supervision, default: "all its defaults", effect: .live)
             .says("The supervision of a group's children: see below.")
         Key("instances", .integer(0...1_000), \.instances, default: "one child, under the key itself", effect: .live)
@@ -58,10 +62,10 @@ extension Keys {
             )
         Key("autostart", .truth, \.autostart, effect: .live).or("enabled")
             .says("`true`: the child is started with its supervisor; `false`: by an operator, or because a sibling requires it.")
-        Key("after", .siblings, \.after, default: "none", effect: .live).or("depends_on")
-            .says("The keys of siblings that are ready before the child is started, and that are stopped after it: see below.")
-        Key("requires", .siblings, \.requires, default: "none", effect: .live).or("needs", "wants")
-            .says("The keys of siblings without which the child doesn't run: see below.")
+        Key("after", .dependencies, \.afterList, default: "none", effect: .live).or("depends_on")
+            .says("The siblings, or any other children, for which the child's start waits, and that are stopped after it: see below.")
+        Key("requires", .dependencies, \.requiresList, default: "none", effect: .live).or("needs", "wants")
+            .says("The siblings, or any other children, without which the child doesn't run: see below.")
         Key("logging", .table(logging) { $0.scope.logging }, \.logging, default: "the file's `logging`", effect: .live).or("logs", "log")
             .says("What becomes of the child's output: see below; an omitted key is as under the file's `logging`.")
         Key("overlap", .truth, \.overlap, effect: .live)
@@ -85,8 +89,18 @@ extension Keys {
                 below. Only at the top of the file, and without `instances`.
                 """
             )
+        Key("on_exit", .choice, \.onExit, effect: .live).or("exit_on_end", "on_end")
+            .says(
+                """
+                `end_daemon`: when the child has ended and isn't restarted, whatever the reason but a request, the daemon shuts down, and \
+                ends with the child's exit code, or with 128 and the number of its signal.
+                """
+            )
+        Key("on_failure", .choice, \.onFailure, effect: .live).or("exit_on_failure", "on_give_up")
+            .says("`end_daemon`: the same, but only when the child was given up, or has ended abnormally and isn't restarted.")
     } check: { reader, fields, child in
         if fields["shutdown"] == nil { child.shutdown = ConfiguredChild.defaultShutdown(of: child.content) }
+        if child.isOneshot, fields["restart"] == nil { child.restart = .temporary }
         reader.check(fields, child)
     }
 
@@ -138,7 +152,7 @@ extension ConfigurationReader {
                     at: node.mark,
                     "`receives` is for a child at the top of the file: the daemon's root hands messages on to its own children"
                 )
-            } else if fields["program"] != nil {
+            } else if fields["program"] != nil || fields["oneshot"] != nil {
                 report(at: node.mark, "`receives` is for workers: a program takes no messages; expected none")
             } else if fields["children"] != nil {
                 report(at: node.mark, "`receives` is for workers at the top of the file: a group takes no messages; expected none")
@@ -149,11 +163,21 @@ extension ConfigurationReader {
                 )
             }
         }
-        if let node = fields["shutdown"]?["draining"], fields["program"] != nil {
+        if let node = fields["restart"], child.isOneshot, child.restart == .permanent {
+            let expected = "`transient` or `temporary`, or a `program`"
+            report(at: node.mark, "a oneshot runs to its end, and `restart` is `permanent`; expected \(expected)")
+        }
+        if fields["children"] != nil {
+            for key in ["on_exit", "on_failure"] {
+                guard let node = fields[key] else { continue }
+                report(at: node.mark, "`\(key)` is for what has an exit code; expected it at the children of the group")
+            }
+        }
+        if let node = fields["shutdown"]?["draining"], fields["program"] != nil || fields["oneshot"] != nil {
             report(at: node.mark, "`draining` is for workers: a program decides by itself what it does after SIGTERM; expected a duration")
         }
         if let node = fields["overlap"], child.overlap {
-            if fields["program"] != nil {
+            if fields["program"] != nil || fields["oneshot"] != nil {
                 report(at: node.mark, "`overlap` is for workers: a program has no messages that its next life could take; expected none")
             } else if fields["children"] != nil {
                 report(at: node.mark, "`overlap` is for workers; expected it at the children of the group")
@@ -230,14 +254,33 @@ extension Value<[String]> {
         Value<String>.prefix.list("an entry of `receives`", expected: "a list of beginnings of messages' names, such as [Catalog.]")
     }
 
-    static var siblings: Value {
-        let text = Value<String>.text("a sibling's key")
-        var value = text.list("", expected: "a list of siblings' keys, such as [database]")
-        value.read = { reader, node, name in
-            reader.list(node, name, expected: "a list of siblings' keys, such as [database]")?
-                .compactMap { text.read(&reader, $0, "a name in \(name)") }
+}
+
+extension Value<DependencyList> {
+    /// A list of names, or a mapping of names to conditions.
+    static var dependencies: Value {
+        let expected = "a list of siblings' keys, such as [database], or a mapping of them to conditions, such as { migrate: completed }"
+        let name = Value<String>.text("a sibling's key, or a path")
+        let condition = Value<DependencyCondition>.choice
+        let list = name.list("", expected: expected)
+        let mapping: JSONValue = ["type": "object", "propertyNames": name.schema, "additionalProperties": condition.schema]
+        let show: @Sendable (DependencyList) -> String = { list in
+            let members = list.names.map { name in list.conditions[name].map { "\(name): \($0.rawValue)" } ?? name }
+            return list.conditions.isEmpty ? "[\(members.joined(separator: ", "))]" : "{ \(members.joined(separator: ", ")) }"
         }
-        return value
+        return Value(["anyOf": [list.schema, mapping]], show: show) { reader, node, key in
+            guard case .mapping(let pairs) = node.content else {
+                let names = reader.list(node, key, expected: expected)?.compactMap { name.read(&reader, $0, "a name in \(key)") }
+                return names.map { DependencyList(names: $0) }
+            }
+            var list = DependencyList()
+            for (keyNode, valueNode) in pairs {
+                guard let other = name.read(&reader, keyNode, "a name in \(key)") else { continue }
+                list.names.append(other)
+                list.conditions[other] = condition.read(&reader, valueNode, "`\(other)` in \(key)")
+            }
+            return list
+        }
     }
 }
 
@@ -300,7 +343,12 @@ extension ConfiguredChild {
     }
 
     fileprivate var program: ConfiguredProgram? {
-        get { if case .program(let program) = content { program } else { nil } }
+        get { if case .program(let program) = content, !program.isOneshot { program } else { nil } }
+        set { content = newValue.map { .program($0) } ?? content }
+    }
+
+    fileprivate var oneshot: ConfiguredProgram? {
+        get { if case .program(let program) = content, program.isOneshot { program } else { nil } }
         set { content = newValue.map { .program($0) } ?? content }
     }
 

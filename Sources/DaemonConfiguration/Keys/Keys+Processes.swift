@@ -55,6 +55,39 @@ extension Keys {
     }
 
     static let program = Table("program", ConfiguredProgram(command: [])) {
+        command()
+        Key("start_seconds", .duration, \.settings.startSeconds, default: "`1s`").or("startsecs", "min_uptime")
+            .says(
+                """
+                The time that the program must run: if it ends before, its start has failed, whatever the exit code. A time that the file \
+                has also delays the program's readiness; the default doesn't, and holds for programs that are always restarted.
+                """
+            )
+        Key("start_timeout", .positive(), \.settings.startTimeout, default: "`30s`").or("listen_timeout", "timeout")
+            .says("The time within which the program must be ready; otherwise it's stopped, and its start has failed.")
+        Key("ready", .ready, \.settings.ready, default: "it's ready once it runs").or("readiness", "readiness_probe")
+            .says("The way in which the program shows that it's ready: see below.")
+        Key("watchdog", .positive(), \.settings.watchdog, default: "it need not").or("watchdog_sec")
+            .says("The time within which the program must send `WATCHDOG=1` again and again: see below.")
+        Key("health", .table(health), \.settings.health, default: "none").or("healthcheck", "health_check", "liveness_probe")
+            .says("The check that is made again and again: see below.")
+        Key("sockets", .sockets, \.settings.sockets, default: "none").or("listen")
+            .says("The listening sockets that the program gets, a list: see below.")
+    } check: { reader, fields, program in
+        reader.check(fields, program)
+    }
+
+    static let oneshot = Table("oneshot", ConfiguredProgram(command: [], isOneshot: true)) {
+        // What ends by itself isn't replaced.
+        command().filter { $0.description.name != "recycle" }
+        Key("start_timeout", .positive(), \.settings.startTimeout, default: "any").or("timeout")
+            .says("The time within which the program must end; otherwise it's stopped, and has failed.")
+    } check: { reader, fields, program in
+        reader.check(fields, program)
+    }
+
+    /// The keys of every program, whether it runs on or to its end.
+    @KeyList<ConfiguredProgram> private static func command() -> [Key<ConfiguredProgram>] {
         Key("command", .command("a list of the program and its arguments, such as [python3, mailer.py]"), \.command)
             .or("cmd", "exec", "executable", "script").required("a list of the program and its arguments, such as [python3, mailer.py]")
             .says(
@@ -76,23 +109,6 @@ extension Keys {
             )
         Key("exit_codes", .exitCodes, \.settings.exitCodes).or("exitcodes", "success_exit_status")
             .says("The exit codes, besides 0, with which the program ends as it should, a list.")
-        Key("start_seconds", .duration, \.settings.startSeconds, default: "`1s`").or("startsecs", "min_uptime")
-            .says(
-                """
-                The time that the program must run: if it ends before, its start has failed, whatever the exit code. A time that the file \
-                has also delays the program's readiness; the default doesn't, and holds for programs that are always restarted.
-                """
-            )
-        Key("start_timeout", .positive(), \.settings.startTimeout, default: "`30s`").or("listen_timeout", "timeout")
-            .says("The time within which the program must be ready; otherwise it's stopped, and its start has failed.")
-        Key("ready", .ready, \.settings.ready, default: "it's ready once it runs").or("readiness", "readiness_probe")
-            .says("The way in which the program shows that it's ready: see below.")
-        Key("watchdog", .positive(), \.settings.watchdog, default: "it need not").or("watchdog_sec")
-            .says("The time within which the program must send `WATCHDOG=1` again and again: see below.")
-        Key("health", .table(health), \.settings.health, default: "none").or("healthcheck", "health_check", "liveness_probe")
-            .says("The check that is made again and again: see below.")
-        Key("sockets", .sockets, \.settings.sockets, default: "none").or("listen")
-            .says("The listening sockets that the program gets, a list: see below.")
         Key("stop_group", .truth, \.settings.stopsGroup).or("stopasgroup", "kill_mode", "treekill")
             .says(
                 """
@@ -103,8 +119,6 @@ extension Keys {
         Key("final_exit_codes", .exitCodes, \.settings.finalExitCodes, default: "none")
             .or("restart_prevent_exit_status", "stop_exit_codes")
             .says("The exit codes after which the program isn't started again, a list: an operator has to start it.")
-    } check: { reader, fields, program in
-        reader.check(fields, program)
     }
 
     /// The keys of every process about what it finds.

@@ -8,7 +8,8 @@ enum Keys {
     /// The tables in the order of the reference.
     static var tables: [any KeyTable] {
         [
-            file, child, placement, cluster, storeSecurity, operatorGroup, observability, traces, metrics, draining, worker, program,
+            file, child, placement, cluster, storeSecurity, operatorGroup, observability, traces, metrics, draining, oneshot, worker,
+            program,
             limits, limit(.core), recycling, ready, socket, health, supervision, restartLimits, backoff, logging,
         ]
     }
@@ -25,7 +26,7 @@ enum Keys {
                 scope.supervision = configuration.supervision
                 scope.logging = configuration.logging
             }
-            .says("The list of children, started in this order and stopped in reverse.")
+            .says("The list of children.")
         Key("supervision", .table(supervision), \.supervision, default: "all its defaults", effect: .live)
             .says("The supervision of the children: see below.")
         Key("orphan_grace", .duration, \.orphanGrace)
@@ -48,6 +49,7 @@ enum Keys {
         Key("cluster", .table(cluster), \.cluster, default: "it isn't one").says("The daemon as a node of a cluster: see below.")
     } check: { reader, fields, configuration in
         configuration.receives = configuration.children.routes
+        reader.checkPaths(in: configuration.children)
         guard let node = fields["logging"]?["file"], case .file? = configuration.logging.destination else { return }
         reader.report(at: node.mark, "`file` is for one child, and this `logging` is for all; expected `directory`, or `file: none`")
     }

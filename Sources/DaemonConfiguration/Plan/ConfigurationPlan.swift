@@ -36,11 +36,11 @@ public struct ConfigurationPlan: Hashable, Sendable {
         /// The path of the child because of which this one is restarted if it runs, though its process could go on with what has changed.
         public var cause: String?
 
-        /// The keys that differ: the outermost ones, and those of `worker` and `program` with these before them.
+        /// The keys that differ: the outermost ones, and those of `worker`, `program` and `oneshot` with these before them.
         public var keys: [String] {
             differences.reduce(into: []) { keys, difference in
                 let names = difference.key.split(separator: ".")
-                let key = names.prefix(names[0] == "worker" || names[0] == "program" ? 2 : 1).joined(separator: ".")
+                let key = names.prefix(["worker", "program", "oneshot"].contains(names[0]) ? 2 : 1).joined(separator: ".")
                 if !keys.contains(key) { keys.append(key) }
             }
         }

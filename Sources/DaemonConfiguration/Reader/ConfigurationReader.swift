@@ -22,7 +22,12 @@ struct ConfigurationReader {
         var logging = LoggingConfiguration()
         /// The length of the supervisor's path, in bytes.
         var pathLength = 0
+        /// The supervisor's path; empty for the root.
+        var path = ""
     }
+
+    /// The paths that children name, which are looked up when the whole file was read.
+    var pathsNamed: [NamedPath] = []
 
     init(file: String, checksFiles: Bool = false) {
         self.file = file

@@ -53,7 +53,7 @@ extension ConfigurationSummary.Child {
         restart = child.restart.rawValue
         switch child.content {
         case .worker(let worker): (kind, executable) = ("worker", worker.executable)
-        case .program(let program): (kind, executable) = ("program", program.command[0])
+        case .program(let program): (kind, executable) = (program.isOneshot ? "oneshot" : "program", program.command[0])
         case .group(let group): (kind, children) = ("group", group.children.map(Self.init))
         }
         instances = child.instances

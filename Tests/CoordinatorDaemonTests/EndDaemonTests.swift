@@ -1,0 +1,97 @@
+import Control
+import Glibc
+import Processes
+import TestSupport
+import Testing
+
+@Suite("The end of a child that ends the daemon", .timeLimit(minutes: 2))
+struct EndDaemonTests {
+    /// A child whose end ends the daemon, or doesn't.
+    struct Row: CustomTestStringConvertible {
+        /// What the child does when the file `go` appears.
+        let end: String
+        /// The keys of the child beside its program.
+        let keys: String
+        /// The exit code of the daemon; nil: it goes on.
+        let code: Int32?
+        var isOneshot = false
+        var testDescription: String { "\(end), \(keys)" }
+    }
+
+    private static let limits = "restart_limits: { intensity: 1, backoff: { minimum: 1ms, maximum: 1ms } }"
+
+    static let rows = [
+        Row(end: "exit 7", keys: "restart: temporary, on_exit: end_daemon", code: 7),
+        Row(end: "exit 0", keys: "restart: transient, on_exit: end_daemon", code: 0),
+        Row(end: "kill -9 $$", keys: "restart: temporary, on_exit: end_daemon", code: 137),
+        Row(end: "exit 3", keys: "\(limits), on_failure: end_daemon", code: 3),
+        Row(end: "exit 4", keys: "\(limits), on_exit: end_daemon", code: 4),
+        Row(end: "exit 5", keys: "on_failure: end_daemon", code: 5, isOneshot: true),
+        Row(end: "exit 0", keys: "restart: temporary, on_failure: end_daemon", code: nil),
+        Row(end: "exit 0", keys: "on_failure: end_daemon", code: nil, isOneshot: true),
+        Row(end: "exit 7", keys: "restart: temporary", code: nil),
+    ]
+
+    private static func tree(_ row: Row, in directory: String, isInGroup: Bool) -> String {
+        let script = "while [ ! -e go ]; do sleep 0.02; done; \(row.end)"
+        let kind = row.isOneshot ? "oneshot" : "program"
+        let main = "{ key: main, \(kind): { command: [sh, -c, '\(script)'], directory: \(directory) }, \(row.keys) }"
+        let other = "trap 'echo >> ended; exit 0' TERM; echo > trapped; while :; do sleep 0.02; done"
+        return """
+            children:
+              - \(isInGroup ? "{ key: group, children: [\(main)] }" : main)
+              - { key: other, program: { command: [sh, -c, "\(other)"], directory: \(directory) } }
+            """
+    }
+
+    @Test("The daemon ends in order, with the child's exit code or 128 and its signal", arguments: rows)
+    func ends(_ row: Row) async throws {
+        let directory = try TemporaryDirectory()
+        try await RunningDaemon.with(Self.tree(row, in: directory.path, isInGroup: row.end == "exit 3")) { daemon in
+            try await daemon.eventually("both run") { Files.text(of: directory.file("trapped")) != nil }
+            try Files.write("", to: directory.file("go"))
+            guard let code = row.code else {
+                try await daemon.eventually("it has ended") { try await daemon.states()["/main"] == "inactive" }
+                #expect(try await daemon.states()["/other"] == "active")
+                return
+            }
+            #expect(await daemon.process.waitForExit() == .exited(code: code))
+            #expect(Files.text(of: directory.file("ended"))?.count == 1)
+        }
+    }
+
+    @Test("As process 1 the daemon ends with the child's exit code, and nothing is left", .enabled(if: geteuid() == 0))
+    func process1() async throws {
+        let directory = try TemporaryDirectory()
+        let wrapper = "unshare --pid --fork --kill-child --mount-proc"
+        for row in [Self.rows[0], Self.rows[2]] {
+            for name in ["go", "trapped", "ended"] { Files.remove(directory.file(name)) }
+            try await RunningDaemon.with(Self.tree(row, in: directory.path, isInGroup: false), wrapper: wrapper) { daemon in
+                try await daemon.eventually("both run") { Files.text(of: directory.file("trapped")) != nil }
+                try Files.write("", to: directory.file("go"))
+                #expect(await daemon.process.waitForExit() == .exited(code: row.code ?? 0))
+                #expect(Files.text(of: directory.file("ended"))?.count == 1)
+            }
+        }
+    }
+
+    @Test("A request to stop or restart the child isn't its end, and neither is that of its group")
+    func requests() async throws {
+        let keys = "program: { command: [sleep, '1000'] }, restart: temporary, on_exit: end_daemon"
+        let tree = """
+            children:
+              - { key: a, \(keys) }
+              - { key: g, children: [{ key: b, \(keys) }] }
+            """
+        try await RunningDaemon.with(tree) { daemon in
+            _ = try await daemon.children(2)
+            for command in [["restart", "/a"], ["stop", "/a"], ["start", "/a"], ["restart", "/g"], ["stop", "/g"], ["start", "/g"]] {
+                let ended = try await daemon.control(command)
+                #expect(ended.exitCode == 0, "\(command): \(ended)")
+            }
+            _ = try await daemon.children(2)
+            #expect(try await daemon.control("kill", "/g/b").exitCode == 0)
+            #expect(await daemon.process.waitForExit() == .exited(code: 137))
+        }
+    }
+}

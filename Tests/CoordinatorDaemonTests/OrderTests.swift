@@ -1,0 +1,242 @@
+import Control
+import Processes
+import TestSupport
+import Testing
+
+@Suite("The order of the daemon's children: what waits, what runs once, and what goes side by side", .timeLimit(minutes: 3))
+struct OrderTests {
+    /// Runs a daemon with a file in which `DIRECTORY` stands for a directory of the test.
+    private static func run(
+        _ tree: String,
+        _ body: (RunningDaemon, TemporaryDirectory) async throws -> Void
+    ) async throws {
+        let directory = try TemporaryDirectory()
+        try await RunningDaemon.with(tree.replacing("DIRECTORY", with: directory.path)) { try await body($0, directory) }
+    }
+
+    /// A program, or one that runs once, of a shell in the directory.
+    private static func shell(_ script: String, _ rest: String = "") -> String {
+        "{ command: [sh, -c, \"\(script)\"], directory: DIRECTORY\(rest) }"
+    }
+
+    private static let sleeper = "program: { command: [sleep, '1000'] }"
+
+    /// On SIGTERM it tells its name, and ends.
+    private static func told(_ name: String) -> String {
+        "program: \(shell("trap 'echo \(name) >> ends; exit 0' TERM; echo > ready-\(name); while :; do sleep 0.02; done"))"
+    }
+
+    @Test("Whatever nothing orders starts and ends side by side: siblings, instances, and those in groups")
+    func sideBySide() async throws {
+        // Each goes on only when all others have come as far.
+        let all = "while [ $(wc -l < FILE) -lt 8 ]; do sleep 0.02; done"
+        let meet = { (file: String) in "echo >> \(file); \(all.replacing("FILE", with: file))" }
+        let trap = "trap '\(meet("stops")); echo >> ends; exit 0' TERM"
+        let program = "program: \(Self.shell("\(trap); echo >> traps; while :; do sleep 0.02; done"))"
+        let once = "oneshot: \(Self.shell(meet("starts")))"
+        let tree = """
+            children:
+              - { key: a, \(program), shutdown: 30s }
+              - { key: b, \(program), shutdown: 30s }
+              - { key: c, \(program), shutdown: 30s, instances: 3 }
+              - { key: g, children: [{ key: d, \(program), shutdown: 30s, instances: 2 }, { key: e, \(program), shutdown: 30s }] }
+              - { key: once, \(once), instances: 4 }
+              - { key: h, children: [{ key: once, \(once), instances: 3 }, { key: other, \(once) }] }
+            """
+        try await Self.run(tree) { daemon, directory in
+            try await daemon.eventually("all have begun") {
+                let states = try await daemon.states()
+                return Files.text(of: directory.file("traps"))?.count == 8 && states["/h/other"] == "inactive"
+            }
+            #expect(Files.text(of: directory.file("starts"))?.count == 8)
+            try daemon.process.send(.terminate)
+            #expect(await daemon.process.waitForExit() == .exited(code: 0))
+            #expect(Files.text(of: directory.file("ends"))?.count == 8)
+        }
+    }
+
+    @Test("A child that runs once is awaited by others, which don't start when it fails; an operator's start runs it again")
+    func oneshot() async throws {
+        let tree = """
+            children:
+              - { key: shop, \(Self.told("shop")), after: [migration] }
+              - { key: migration, oneshot: \(Self.shell("echo $STEP >> runs; test -e ready-db && echo migrated >> ends")), requires: { db: ready } }
+              - { key: db, program: \(Self.shell(
+                    "trap 'echo db >> ends; exit 0' TERM; sleep 0.2; echo > ready-db; while :; do sleep 0.02; done",
+                    ", ready: { command: [test, -e, ready-db], interval: 20ms }"
+                )) }
+              - { key: held, \(Self.sleeper), requires: [bad] }
+              - { key: ordered, \(Self.sleeper), after: [bad] }
+              - { key: bad, oneshot: \(Self.shell("test -e good || exit 3")) }
+              - key: again
+                oneshot: \(Self.shell("echo >> tries; test $(wc -l < tries) -ge 3"))
+                restart: transient
+                restart_limits: { backoff: { minimum: 1ms, maximum: 5ms } }
+              - { key: late, oneshot: \(Self.shell("exec sleep 1000", ", start_timeout: 50ms")), autostart: false }
+              - { key: patient, \(Self.sleeper), requires: { again: completed } }
+            """
+        try await Self.run(tree) { daemon, directory in
+            let states = [
+                "/shop": "active", "/migration": "inactive", "/db": "active", "/held": "inactive", "/ordered": "inactive", "/bad": "failed",
+                "/again": "inactive", "/late": "inactive", "/patient": "active",
+            ]
+            try await daemon.eventually("all has begun") { try await daemon.states() == states }
+            func runs() -> String? { Files.text(of: directory.file("runs")) }
+            #expect(Files.text(of: directory.file("ends")) == "migrated\n" && Files.text(of: directory.file("tries"))?.count == 3)
+            #expect(try await daemon.node("/held").lastExit == "not started: it waits for /bad, which hasn't completed")
+            #expect(try await daemon.node("/bad").lastExit == "exited with code 3")
+            let refused = try await daemon.control("start", "/held")
+            #expect(refused.exitCode == 1 && refused.errors.contains("/held waits for /bad, which can't be started"), "\(refused)")
+            #expect(try await daemon.control("start", "/late").exitCode == 1)
+            #expect(try await daemon.node("/late").lastExit == "was not ready in time")
+
+            try Files.write("", to: directory.file("good"))
+            #expect(try await daemon.control("start", "/bad").exitCode == 0)
+            for path in ["/held", "/ordered"] { #expect(try await daemon.states()[path] == "active") }
+
+            // What hasn't changed doesn't run again, and what has completed takes nothing down with it.
+            let before = try await daemon.pids()
+            #expect(try await daemon.control("config", "apply").exitCode == 0)
+            #expect(try await daemon.control("stop", "/migration").exitCode == 0)
+            _ = try await daemon.upgrade()
+            #expect(try await daemon.pids() == before && runs() == "\n")
+            let rest = "}, requires: { db: ready"
+            daemon.rewrite(changing: rest, to: ", environment: { STEP: two } \(rest)")
+            #expect(try await daemon.control("config", "apply").exitCode == 0)
+            try await daemon.eventually("the changed one has run") { runs() == "\ntwo\n" }
+            #expect(try await daemon.control("start", "/migration").exitCode == 0)
+            #expect(try await daemon.pids() == before && runs() == "\ntwo\ntwo\n")
+
+            // The order of two goes through one that has ended.
+            try await daemon.eventually("the signal is trapped") { Files.text(of: directory.file("ready-shop")) != nil }
+            try daemon.process.send(.terminate)
+            #expect(await daemon.process.waitForExit() == .exited(code: 0))
+            #expect(Files.text(of: directory.file("ends"))?.hasSuffix("shop\ndb\n") == true)
+            let next = try await daemon.startNext()
+            try await daemon.eventually("it runs at each start of a daemon") { runs() == "\ntwo\ntwo\ntwo\n" }
+            try await daemon.endLeavingNothing(next)
+        }
+    }
+
+    @Test("A child waits until another one is healthy, also by way of several lives")
+    func healthy() async throws {
+        let tree = """
+            children:
+              - { key: web, \(Self.sleeper), requires: { api: healthy } }
+              - key: api
+                program: \(Self.shell("exec sleep 1000", ", health: { command: [test, -e, healthy], interval: 30ms, retries: 2 }"))
+                restart_limits: { intensity: unlimited, backoff: { minimum: 1ms, maximum: 5ms } }
+            """
+        try await Self.run(tree) { daemon, directory in
+            try await daemon.eventually("it's restarted") { try await daemon.node("/api").incarnation > 2 }
+            #expect(try await daemon.states()["/web"] == "waiting")
+            try Files.write("", to: directory.file("healthy"))
+            try await daemon.eventually("it's healthy") { try await daemon.states()["/web"] == "active" }
+            #expect(try await daemon.node("/api").state == "active")
+        }
+    }
+
+    @Test("Children wait for others in any group, are stopped with them, and end before them")
+    func acrossGroups() async throws {
+        let tree = """
+            children:
+              - key: web
+                children:
+                  - { key: app, \(Self.told("app")), requires: [/infra/db] }
+                  - { key: log, \(Self.told("log")), after: { /infra/inner/setup: completed } }
+                  - { key: lost, \(Self.sleeper), requires: [/off/x] }
+              - key: infra
+                children:
+                  - key: inner
+                    children: [{ key: setup, oneshot: \(Self.shell("while [ ! -e go ]; do sleep 0.02; done")) }]
+                  - { key: db, \(Self.told("db")), after: [/infra/inner/setup], instances: 2 }
+              - { key: off, autostart: false, children: [{ key: x, \(Self.sleeper) }] }
+            """
+        try await Self.run(tree) { daemon, directory in
+            try await daemon.eventually("they wait") {
+                let states = try await daemon.states()
+                return states["/web/app"] == "waiting" && states["/infra/db-1"] == "waiting" && states["/web/lost"] == "inactive"
+            }
+            #expect(try await daemon.states()["/web/log"] == "waiting")
+            // A wait that nothing ends doesn't hold a shutdown up.
+            let log = try await daemon.control("stop", "/web/log")
+            #expect(log.exitCode == 0)
+            try Files.write("", to: directory.file("go"))
+            try await daemon.eventually("all runs") { try await daemon.states()["/web/app"] == "active" }
+            func trapped() async throws {
+                try await daemon.eventually("the signal is trapped") {
+                    Files.text(of: directory.file("ready-app")) != nil && Files.text(of: directory.file("ready-db")) != nil
+                }
+            }
+            try await trapped()
+            #expect(try await daemon.control("stop", "/infra/db-2").exitCode == 0)
+            #expect(Files.text(of: directory.file("ends")) == "app\ndb\n")
+            #expect(try await daemon.states()["/web/app"] == "inactive")
+            for name in ["app", "db"] { Files.remove(directory.file("ready-\(name)")) }
+            #expect(try await daemon.control("start", "/web/app").exitCode == 0)
+            #expect(try await daemon.states()["/infra/db-2"] == "active")
+            try await trapped()
+            try daemon.process.send(.terminate)
+            #expect(await daemon.process.waitForExit() == .exited(code: 0))
+            #expect(Files.text(of: directory.file("ends")) == "app\ndb\napp\ndb\ndb\n")
+        }
+    }
+
+    @Test("A shutdown ends the waits of children, whatever they wait for")
+    func shutdownWhileWaiting() async throws {
+        let tree = """
+            children:
+              - { key: a, children: [{ key: never, oneshot: { command: [sleep, '1000'] } }] }
+              - { key: b, children: [{ key: waits, \(Self.sleeper), after: [/a/never] }] }
+              - { key: c, \(Self.sleeper), after: { d: healthy } }
+              - { key: d, program: { command: [sleep, '1000'], health: { command: ['false'], interval: 20ms, on_failure: report } } }
+            """
+        try await Self.run(tree) { daemon, _ in
+            try await daemon.eventually("they wait") {
+                let states = try await daemon.states()
+                return states["/b/waits"] == "waiting" && states["/c"] == "waiting" && states["/d"] == "active"
+            }
+            try await daemon.endLeavingNothing(daemon.process)
+        }
+    }
+
+    @Test("A child of a group that is given up leaves its siblings alone; a strategy couples them")
+    func isolation() async throws {
+        func group(_ key: String, _ strategy: String) -> String {
+            """
+              - key: \(key)
+                supervision: { \(strategy)intensity: 1, period: 60s, backoff: { minimum: 1ms, maximum: 1ms } }
+                restart_limits: { intensity: 0 }
+                children:
+                  - { key: calm, \(Self.sleeper) }
+                  - { key: looper, program: { command: [sh, -c, "exit 1"] } }
+
+            """
+        }
+        let tree = "children:\n" + group("apart", "") + group("coupled", "strategy: oneForAll, ")
+        try await Self.run(tree) { daemon, _ in
+            try await daemon.eventually("both are given up") {
+                let states = try await daemon.states()
+                return states["/apart/looper"] == "failed" && states["/coupled"] == "failed"
+            }
+            let states = try await daemon.states()
+            #expect(states["/apart"] == "active" && states["/apart/calm"] == "active" && states["/coupled/calm"] == "inactive")
+            for path in ["/apart", "/apart/calm"] { #expect(try await daemon.node(path).incarnation == 1) }
+            #expect(try await daemon.control("status", "/apart/looper").exitCode != 0)
+            // The group takes a strategy over that is applied.
+            daemon.rewrite(changing: "{ intensity: 1", to: "{ strategy: restForOne, intensity: 1")
+            #expect(try await daemon.control("config", "apply").exitCode == 0)
+            _ = try await daemon.control("start", "/apart/looper")
+            try await daemon.eventually("it ends the group") { try await daemon.node("/apart").state == "failed" }
+        }
+    }
+}
+
+extension RunningDaemon {
+    /// Replaces a part of the configuration that the next daemon reads.
+    fileprivate func rewrite(changing former: String, to next: String) {
+        let text = Files.text(of: "\(directory)/tree.yaml") ?? ""
+        #expect(text.contains(former))
+        #expect(throws: Never.self) { try rewrite(text.replacing(former, with: next)) }
+    }
+}

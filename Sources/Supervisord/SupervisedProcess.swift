@@ -1,5 +1,6 @@
 import Control
 import Glibc
+import WireProtocol
 
 /// A program, or a coordinator with a worker process of its own, as supervisord describes a process.
 ///
@@ -31,14 +32,14 @@ package struct SupervisedProcess: Sendable {
         name = node.key
         group = parent == "/" ? node.key : String(parent.dropFirst())
         state =
-            switch node.state {
-            case "starting": .starting
-            case "active", "paused", "unresponsive": .running
-            case "restarting", "failing": .backoff
-            case "stopping": .stopping
-            case "failed": .fatal
+            switch node.shownState {
+            case .starting: .starting
+            case .active, .paused, .unhealthy, .unresponsive: .running
+            case .restarting, .failing: .backoff
+            case .stopping: .stopping
+            case .failed: .fatal
             // Supervision forgets what has ended by itself, and so its life has no number.
-            default: node.lastExit == nil || node.incarnation > 0 ? .stopped : Self.hasBegun(node) ? .exited : .fatal
+            case .inactive, .waiting, nil: node.lastExit == nil || node.incarnation > 0 ? .stopped : Self.hasBegun(node) ? .exited : .fatal
             }
     }
 

@@ -196,8 +196,8 @@ class FirstDay:
         numbers = [self.event("started", path) for path in ("/database", "/migration", "/server")]
         self.expect(f"they have started in order: {numbers}", None not in numbers and numbers == sorted(numbers))
         (self.directory / "healthy").unlink()
-        self.eventually("it's unhealthy", lambda: self.node("/server").get("health", {}).get("healthy") is False)
-        self.both(["status", "/server"], "status", says="unhealthy")
+        self.eventually("it's unhealthy", lambda: self.state("/server") == "unhealthy")
+        self.both(["status", "/server"], "status", exit=5, says="unhealthy")
         self.write("healthy", "")
         self.eventually("it's healthy", lambda: self.node("/server")["health"]["healthy"])
         self.both(["stop", "/database"], "lifecycle", shows="inactive")

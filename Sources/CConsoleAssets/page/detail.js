@@ -59,7 +59,8 @@ export class Detail {
     if (row.exit) list.push(["Last exit", row.exit]);
     if (row.status) list.push(["Status", row.status]);
     if (row.health) list.push(["Health", row.health]);
-    facts.replaceChildren(...list.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, String(value))]));
+    const toneOf = (name) => (name !== "Health" ? undefined : row.state === "unhealthy" ? "bad" : row.health === "healthy" ? "ok" : "hold");
+    facts.replaceChildren(...list.flatMap(([name, value]) => [element("dt", {}, name), element("dd", { class: toneOf(name) }, String(value))]));
     // A new life has other output and lives at once.
     if (this.#life !== null && this.#life !== row.life) { clearTimeout(this.#timer); this.#timer = setTimeout(() => this.#refresh(), 200); }
     this.#life = row.life;

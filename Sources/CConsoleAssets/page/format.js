@@ -1,9 +1,9 @@
 // Texts of figures and times, and elements. Text goes in by textContent alone: names and log lines are others' words.
 
-export const states = ["failed", "failing", "unresponsive", "restarting", "paused", "stopping", "starting", "waiting", "inactive", "active"];
-const tones = { failed: "bad", failing: "bad", unresponsive: "bad", restarting: "hold", paused: "hold", stopping: "hold", starting: "move", waiting: "move", inactive: "off", active: "ok" };
+export const states = ["failed", "failing", "unresponsive", "unhealthy", "restarting", "paused", "stopping", "starting", "waiting", "inactive", "active"];
+const tones = { failed: "bad", failing: "bad", unresponsive: "bad", unhealthy: "bad", restarting: "hold", paused: "hold", stopping: "hold", starting: "move", waiting: "move", inactive: "off", active: "ok" };
 export const tone = (state) => tones[state] ?? "bad";
-export const isTrouble = (state) => ["failed", "failing", "unresponsive", "restarting", "paused"].includes(state);
+export const isTrouble = (state) => ["failed", "failing", "unresponsive", "unhealthy", "restarting", "paused"].includes(state);
 
 // Control characters, and marks that turn the direction of writing, as what they are.
 export function printable(text) {
@@ -42,6 +42,7 @@ const shapes = {
   inactive: [["circle", { cx: 6.5, cy: 6.5, r: 4.8, fill: "none", stroke: "currentColor", "stroke-width": 1.5 }]],
   failed: [["rect", { x: 0.8, y: 0.8, width: 11.4, height: 11.4, rx: 2, fill: "currentColor" }], ["path", { d: "M4 4l5 5M9 4l-5 5", stroke: "var(--ground)", "stroke-width": 1.7 }]],
   unresponsive: [["path", { d: "M6.5 0.3l6.2 6.2-6.2 6.2L0.3 6.5z", fill: "currentColor" }], ["path", { d: "M5 5.2a1.5 1.5 0 1 1 2.2 1.3c-.5.3-.7.6-.7 1.1M6.5 9.2v.9", stroke: "var(--ground)", "stroke-width": 1.3, fill: "none" }]],
+  unhealthy: [["path", { d: "M6.5 0.6l6.3 11.4H0.2z", fill: "currentColor" }], ["path", { d: "M6.5 4.6v3.6M6.5 9.4v1.2", stroke: "var(--ground)", "stroke-width": 1.5, fill: "none" }]],
 };
 export function sign(state) {
   return svg("svg", { class: `sign ${tone(state)}`, viewBox: "0 0 13 13", "aria-hidden": "true" }, ...(shapes[state] ?? shapes.unresponsive).map(([name, attributes]) => svg(name, attributes)));

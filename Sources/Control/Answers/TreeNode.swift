@@ -1,3 +1,5 @@
+package import WireProtocol
+
 /// One node of the tree: a coordinator or a program, with its descendants.
 public struct TreeNode: Codable, Hashable, Sendable {
     /// The kinds of nodes.
@@ -80,7 +82,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
     /// The node's kind.
     public var kind: Kind
     /// The state: `inactive`, `waiting` (for siblings that are to be ready before it), `starting`, `active`, `paused`, `stopping`,
-    /// `restarting`, `failing` (restarted for the third time in a row or more), `failed` or `unresponsive`.
+    /// `restarting`, `failing` (restarted for the third time in a row or more), `unhealthy`, `failed` or `unresponsive`.
     public var state: String
     /// The process in which the node runs; nil when it doesn't.
     public var pid: Int32?
@@ -176,5 +178,8 @@ public struct TreeNode: Codable, Hashable, Sendable {
     }
 
     /// Whether the node is active or paused; LSB's `status` action exits with 3 for a service that isn't running.
-    public var isServing: Bool { state == "active" || state == "paused" }
+    public var isServing: Bool { shownState?.isServing ?? false }
+
+    /// The state; nil of one that a later version has.
+    package var shownState: ShownState? { ShownState(rawValue: state) }
 }

@@ -29,6 +29,10 @@ public struct ControlEvent: Codable, Hashable, Sendable {
         case adopted
         /// A worker hasn't answered for too long, or its executor runs nothing.
         case unresponsive
+        /// The health check of a program has failed as often in a row as its `retries` say; the reason is the last failure.
+        case unhealthy
+        /// The health check of a program succeeds, for the first time in its life, or again.
+        case healthy
         /// The link of a worker, or of another node (the path is the root's then), was closed, because it has broken a rule: it has sent what it
         /// may not.
         case violation

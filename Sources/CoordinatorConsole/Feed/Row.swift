@@ -1,4 +1,5 @@
 import Control
+import WireProtocol
 
 /// One line of the tree, as browsers get it.
 ///
@@ -55,7 +56,7 @@ extension Row {
         attempt = node.restartAttempt
         let isSameLife = former?.life == life
         due = node.nextStartMilliseconds.map { Self.steady(now + $0, former?.attempt == attempt ? former?.due : nil) }
-        if node.isServing { since = Self.steady(now - node.uptimeMilliseconds, isSameLife ? former?.since : nil) }
+        if node.shownState?.isRunning == true { since = Self.steady(now - node.uptimeMilliseconds, isSameLife ? former?.since : nil) }
         waiting = node.mailbox?.waiting
         running = node.mailbox?.running
         stuck = node.mailbox?.stuck
@@ -63,7 +64,7 @@ extension Row {
         self.rate = rate.map(Self.rounded)
         exit = node.lastExit
         status = node.statusText
-        health = node.health.flatMap { $0.healthy ? nil : $0.problem ?? "unhealthy" }
+        health = node.health.map { $0.healthy ? "healthy" : "failed checks: \($0.failures), \($0.problem ?? "for an unknown reason")" }
     }
 
     /// Returns the former time when the new one differs by no more than the noise of two clocks.

@@ -77,27 +77,23 @@ extension MetricFamily {
 }
 
 extension PrometheusText {
-    private static let states = [
-        "inactive", "waiting", "starting", "active", "paused", "stopping", "restarting", "failing", "failed",
-        "unresponsive",
-    ]
-
     /// Adds what the tree itself tells.
     fileprivate mutating func add(_ tree: TreeNode) {
         let nodes = tree.all
         var counts: [String: Int] = [:]
         for node in nodes { counts[node.state, default: 0] += 1 }
         begin(.nodes)
-        for state in Self.states { add(.nodes, Double(counts[state] ?? 0), [("state", state)]) }
+        for state in ShownState.allCases.map(\.rawValue) { add(.nodes, Double(counts[state] ?? 0), [("state", state)]) }
         begin(.up)
         for node in nodes {
             add(.up, node.isServing ? 1 : 0, [("path", node.path), ("type", node.type), ("kind", node.kind.rawValue)])
         }
-        add(.failed, nodes) { $0.state == "failed" ? 1 : 0 }
-        add(.unresponsive, nodes) { $0.state == "unresponsive" ? 1 : 0 }
+        add(.failed, nodes) { $0.shownState == .failed ? 1 : 0 }
+        add(.unresponsive, nodes) { $0.shownState == .unresponsive ? 1 : 0 }
+        add(.unhealthy, nodes) { $0.shownState == .unhealthy ? 1 : 0 }
         add(.restarts, nodes) { Double($0.restarts) }
         add(.incarnation, nodes) { Double($0.incarnation) }
-        add(.uptime, nodes) { $0.isServing ? Double($0.uptimeMilliseconds) / 1000 : nil }
+        add(.uptime, nodes) { $0.shownState?.isRunning == true ? Double($0.uptimeMilliseconds) / 1000 : nil }
         add(.handled, nodes) { $0.mailbox.map { Double($0.handled) } }
         add(.waiting, nodes) { $0.mailbox.map { Double($0.waiting) } }
         add(.running, nodes) { $0.mailbox.map { Double($0.running) } }

@@ -205,6 +205,9 @@ extension ControlEvent {
         case .brokeRule(let rule):
             kind = .violation
             reason = rule
+        case .health(let problem):
+            kind = problem == nil ? .healthy : .unhealthy
+            reason = problem
         }
     }
 

@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import Control
+import Processes
 import WireProtocol
 
 /// The reading of several children's logs, merged by time.
@@ -99,11 +100,15 @@ struct LogReading {
 /// The choice of lines.
 private struct Filter {
     private let since: String?
-    private let pattern: LogPattern?
+    private let pattern: LinePattern?
 
     init(since: String?, pattern: String?) throws(ControlError) {
         self.since = since
-        self.pattern = try pattern.map { text throws(ControlError) in try LogPattern(text) }
+        do throws(LinePattern.Problem) {
+            self.pattern = try pattern.map { text throws(LinePattern.Problem) in try LinePattern(text) }
+        } catch {
+            throw ControlError(.invalidRequest, error.message)
+        }
     }
 
     func wants(_ next: LogCursor.Next, _ path: String) -> Bool {

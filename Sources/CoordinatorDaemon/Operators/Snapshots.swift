@@ -1,6 +1,7 @@
 import ConcurrencySupport
 import Control
 import Coordinators
+import WireProtocol
 
 extension TreeNode {
     init(_ snapshot: CoordinatorSnapshot) {
@@ -15,7 +16,7 @@ extension TreeNode {
             path: snapshot.path.description,
             type: snapshot.type,
             kind: snapshot.path.isRoot ? .root : snapshot.host == .program ? .program : .coordinator,
-            state: snapshot.isUnresponsive ? "unresponsive" : snapshot.state.rawValue,
+            state: snapshot.shownState.rawValue,
             pid: snapshot.processID,
             incarnation: snapshot.incarnation,
             restarts: snapshot.restarts,
@@ -63,7 +64,7 @@ extension ProcessList {
                     path: snapshot.path.description,
                     startTime: snapshot.processStartTime ?? 0,
                     uptimeMilliseconds: snapshot.uptime?.wholeMilliseconds ?? 0,
-                    state: snapshot.isUnresponsive ? "unresponsive" : snapshot.state.rawValue,
+                    state: snapshot.shownState.rawValue,
                     restarts: snapshot.restarts,
                     incarnation: snapshot.incarnation,
                     stoppingMilliseconds: snapshot.stopping?.wholeMilliseconds
@@ -83,7 +84,7 @@ extension LifecycleResult {
     init(_ snapshot: CoordinatorSnapshot) {
         self.init(
             path: snapshot.path.description,
-            state: snapshot.state.rawValue,
+            state: snapshot.shownState.rawValue,
             pid: snapshot.processID,
             incarnation: snapshot.incarnation
         )

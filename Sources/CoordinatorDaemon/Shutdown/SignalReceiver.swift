@@ -5,6 +5,7 @@ import Glibc
 import Logging
 import Processes
 import Synchronization
+import WireProtocol
 
 /// The receiver that carries out the requests that signals stand for.
 ///
@@ -128,7 +129,7 @@ final class SignalReceiver: Sendable {
     private func log(_ snapshot: CoordinatorSnapshot) {
         var metadata: Logger.Metadata = [
             "coordinator.path": "\(snapshot.path)",
-            "state": "\(snapshot.isUnresponsive ? "unresponsive" : snapshot.state.rawValue)",
+            "state": "\(snapshot.shownState.rawValue)",
             "incarnation": "\(snapshot.incarnation)",
             "restarts": "\(snapshot.restarts)",
         ]

@@ -63,6 +63,19 @@ extension CoordinatorSnapshot: Codable {
     }
 }
 
+extension CoordinatorSnapshot.Health {
+    /// Decodes the result; a worker of another build may leave fields out.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            isHealthy: try container.decode(Bool.self, forKey: .isHealthy),
+            failures: try container.decodeIfPresent(Int.self, forKey: .failures) ?? 0,
+            problem: try container.decodeIfPresent(String.self, forKey: .problem),
+            isUnhealthy: try container.decodeIfPresent(Bool.self, forKey: .isUnhealthy) ?? false
+        )
+    }
+}
+
 extension CoordinatorSnapshot.Mailbox: Codable {
     private enum CodingKeys: String, CodingKey {
         case waiting, running, handled, stuck

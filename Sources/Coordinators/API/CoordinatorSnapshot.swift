@@ -1,4 +1,5 @@
 public import Supervision
+package import WireProtocol
 
 /// The state of a coordinator and its subtree at one moment.
 public struct CoordinatorSnapshot: Sendable, Hashable {
@@ -46,10 +47,15 @@ public struct CoordinatorSnapshot: Sendable, Hashable {
         public var failures: Int
         /// The failure of the last check.
         public var problem: String?
+        /// Whether as many checks in a row have failed as ``HealthCheck/retries`` says: the program is unhealthy until a check succeeds.
+        public var isUnhealthy: Bool
+
+        // `internal`, since the decoder is in an extension of another file.
+        enum CodingKeys: String, CodingKey { case isHealthy, failures, problem, isUnhealthy }
 
         /// Creates the result.
-        public init(isHealthy: Bool, failures: Int = 0, problem: String? = nil) {
-            (self.isHealthy, self.failures, self.problem) = (isHealthy, failures, problem)
+        public init(isHealthy: Bool, failures: Int = 0, problem: String? = nil, isUnhealthy: Bool = false) {
+            (self.isHealthy, self.failures, self.problem, self.isUnhealthy) = (isHealthy, failures, problem, isUnhealthy)
         }
     }
 
@@ -106,6 +112,20 @@ public struct CoordinatorSnapshot: Sendable, Hashable {
 }
 
 extension CoordinatorSnapshot {
+    /// The state as all front-ends show it: with what is known beside supervision's own state.
+    package var shownState: ShownState {
+        if isUnresponsive { return .unresponsive }
+        return switch state {
+        case .inactive: .inactive
+        case .starting: .starting
+        case .active: health?.isUnhealthy == true ? .unhealthy : .active
+        case .paused: .paused
+        case .stopping: .stopping
+        case .restarting: .restarting
+        case .failed: .failed
+        }
+    }
+
     /// The snapshot of the child when it's gone.
     var ended: CoordinatorSnapshot {
         var ended = self

@@ -17,6 +17,9 @@ package struct LifeChange: Sendable, Hashable, Codable {
         case stuck(String)
         /// The link of the child's process was closed, because the process has broken this rule; of the root, that of another node.
         case brokeRule(String)
+        /// The health check of the child, a program, has failed too often, with this problem; `nil`: it succeeds, for the first time in this
+        /// life or again.
+        case health(problem: String?)
     }
 
     package var path: CoordinatorPath

@@ -28,7 +28,7 @@ extension ProgramHost {
         while await exited.value(before: .now + check.interval) == nil {
             if state.withLock({ $0.isPaused || $0.condition.isStopping }) || isStopping { continue }
             let begun = MonotonicTime.now
-            let problem = await problem(by: check)
+            let problem = await problem(by: check.probe, within: check.timeout)
             if exited.outcome != nil || isStopping { return }
             // A check that has taken much longer than it may says that the daemon stood still, and nothing of the program.
             if problem != nil, MonotonicTime.now - begun > check.timeout * 1.5 + Self.usualDelay { continue }
@@ -40,35 +40,49 @@ extension ProgramHost {
             }
             if MonotonicTime.now < graceEnd { continue }
             failures += 1
-            noteHealth(CoordinatorSnapshot.Health(isHealthy: false, failures: failures, problem: problem.shortened))
-            guard failures >= check.retries, check.onFailure == .restart else { continue }
+            let isUnhealthy = failures >= check.retries
+            noteHealth(
+                CoordinatorSnapshot.Health(isHealthy: false, failures: failures, problem: problem.shortened, isUnhealthy: isUnhealthy)
+            )
+            guard isUnhealthy, check.onFailure == .restart else { continue }
             return await end(because: .failed("unhealthy: \(problem.shortened)"))
         }
     }
 
+    /// Notes the result of a check, and reports it when the program becomes healthy or unhealthy by it.
     private func noteHealth(_ health: CoordinatorSnapshot.Health) {
         let former = state.withLock { state in
             defer { state.condition.health = health }
             return state.condition.health
         }
-        guard former?.isHealthy ?? true != health.isHealthy else { return }
+        let wasUnhealthy = former?.isUnhealthy ?? false
+        let isNew = health.isUnhealthy ? !wasUnhealthy : health.isHealthy && former?.isHealthy != true
+        guard isNew else { return }
+        if runtime.lives.areWanted {
+            let change = LifeChange.Kind.health(problem: health.isUnhealthy ? health.problem ?? "" : nil)
+            runtime.lives.add(LifeChange(change, of: path, events.life.incarnation, process?.processID))
+        }
+        guard health.isUnhealthy != wasUnhealthy else { return }
         var metadata: Logger.Metadata = ["coordinator.path": "\(path)"]
         if let problem = health.problem { metadata["problem"] = "\(problem)" }
-        logger.warning(health.isHealthy ? "a program is healthy again" : "a program is unhealthy", metadata: metadata)
+        logger.warning(health.isUnhealthy ? "a program is unhealthy" : "a program is healthy again", metadata: metadata)
     }
 
-    private func problem(by check: HealthCheck) async -> String? {
-        switch check.probe {
-        case .command(let command): await problem(with: command, within: check.timeout)
-        case .http(let port, let path): await LoopbackProbe.problem(port: port, path: path, within: check.timeout)
-        case .tcp(let port): await LoopbackProbe.problem(port: port, path: nil, within: check.timeout)
+    /// Asks once.
+    ///
+    /// - Returns: A description of the failure; nil when the answer is as it should be.
+    func problem(by probe: HealthCheck.Probe, within timeout: Duration) async -> String? {
+        switch probe {
+        case .command(let command): await problem(with: command, within: timeout)
+        case .http(let port, let path): await LoopbackProbe.problem(port: port, path: path, within: timeout)
+        case .tcp(let port): await LoopbackProbe.problem(port: port, path: nil, within: timeout)
         }
     }
 
     /// Runs a command in the program's surroundings.
     ///
     /// - Returns: A description of its failure; nil when it has ended with exit code 0 in time.
-    func problem(with command: [String], within timeout: Duration) async -> String? {
+    private func problem(with command: [String], within timeout: Duration) async -> String? {
         let outcome = OneShot<String?>()
         checks.add { [self] in outcome.settle(await run(command, within: timeout)) }
         return await outcome.value
@@ -78,14 +92,18 @@ extension ProgramHost {
         var check = specification
         check.command = command
         check.sockets = GivenSockets()
+        // What a check writes is its problem's text, and not the program's: each of thousands would be a line of the child's log.
+        let line = FirstLine()
+        var channels = ProgramChannels()
+        channels.takesWholeOutput = { line.take($0) }
         do {
-            let specification = check
+            let (specification, channels) = (check, channels)
             let start = pending(in: tasks) { [self] in
                 try await runtime.spawner.spawn(
                     specification,
                     path: path,
                     incarnation: events.life.incarnation,
-                    channels: ProgramChannels(),
+                    channels: channels,
                     for: "check",
                     within: timeout
                 )
@@ -104,7 +122,10 @@ extension ProgramHost {
             state.withLock { $0.check = nil }
             await self.end(spawned.family)
             guard let status else { return "no end within \(timeout)" }
-            return status == .exited(code: 0) ? nil : "\(command.first ?? "") \(ExitReason(status))"
+            if status == .exited(code: 0) { return nil }
+            // Nothing is left that could hold the output open, except what has left the program's descendants.
+            _ = await line.end.value(before: .now + .milliseconds(100))
+            return "\(command.first ?? "") \(ExitReason(status))" + (line.text.map { ": \($0)" } ?? "")
         } catch {
             return "\(error)"
         }

@@ -30,9 +30,16 @@ extension ProgramHost {
             return nil
         }
         let receivers = runtime.spawner.output.receivers(path, program.incarnation, program.process.identity.processID)
+        let search = try? lineSearch()
         let channels = KeptReceivers(
-            output: receivers.output,
-            errors: receivers.errors,
+            output: { bytes in
+                receivers.output(bytes)
+                search?.take(bytes, isError: false)
+            },
+            errors: { bytes in
+                receivers.errors(bytes)
+                search?.take(bytes, isError: true)
+            },
             channel: { [weak self] bytes in self?.wrote(bytes) },
             datagrams: { [weak self] bytes in self?.sent(bytes) },
             isFull: receivers.isFull

@@ -38,8 +38,8 @@ extension ProgramHost {
     private func awaitReadiness(since began: MonotonicTime) async throws {
         let limit = specification.startTimeout ?? (specification.isOneshot ? Self.forEver : runtime.options.startTimeout)
         state.withLock { $0.startDeadline = max($0.startDeadline, began + limit) }
-        if case .command(let command, let interval, let timeout) = specification.readiness {
-            tasks.add { await self.tryUntilReady(command, interval, timeout) }
+        if let (probe, interval, timeout) = specification.readiness.trials {
+            tasks.add { await self.tryUntilReady(probe, interval, timeout) }
         }
         while true {
             let deadline = state.withLock { state in
@@ -71,12 +71,12 @@ extension ProgramHost {
         throw StartFailure(reason: reason, description: "\(path) \(reason)\(specification.isOneshot ? "" : " before it was ready")")
     }
 
-    private func tryUntilReady(_ command: [String], _ interval: Duration, _ timeout: Duration) async {
+    private func tryUntilReady(_ probe: HealthCheck.Probe, _ interval: Duration, _ timeout: Duration) async {
         var pause = Duration.zero
         while await exited.value(before: .now + pause) == nil {
             pause = max(interval, .milliseconds(1))
             if state.withLock({ $0.isPaused }) { continue }
-            if await problem(with: command, within: timeout) == nil {
+            if await problem(by: probe, within: timeout) == nil {
                 readiness.settle()
                 return
             }
@@ -91,6 +91,7 @@ extension ProgramHost {
         if case .descriptor(let target) = specification.readiness {
             channels.list.append(.pipe(target: target) { [weak self] bytes in self?.wrote(bytes) })
         }
+        if let search = try lineSearch() { channels.sees = { search.take($0, isError: $1) } }
         guard specification.readiness == .notify || specification.watchdog != nil else { return channels }
         do throws(LinkError) {
             let name = RuntimeFiles.notifyName(of: path.description, events.life.incarnation)
@@ -107,6 +108,20 @@ extension ProgramHost {
             channels.variables["WATCHDOG_USEC"] = String(max(1, Int64(watchdog / .microseconds(1))))
         }
         return channels
+    }
+
+    /// Returns the search for the line that shows that the program is ready; nil when it shows that in another way.
+    func lineSearch() throws -> LineSearch? {
+        guard case .log(let text) = specification.readiness else { return nil }
+        guard runtime.spawner.output.isCaptured else {
+            let advice = "have the runtime capture output, by `options.workerOutput`, or choose another readiness"
+            throw CoordinatorError(.invalidSpecification, "\(path) is ready by a line of its output, which isn't captured: \(advice)")
+        }
+        do throws(LinePattern.Problem) {
+            return LineSearch(try LinePattern(text)) { [weak self] in self?.readiness.settle() }
+        } catch {
+            throw CoordinatorError(.invalidSpecification, "\(path): \(error.message)")
+        }
     }
 
     /// Takes what the program has written to its descriptor: the line's end means that it's ready.
@@ -138,5 +153,9 @@ extension ProgramHost {
 /// The ways by which a program can say something, and the variables that name them to it.
 struct ProgramChannels: Sendable {
     var list: [ProcessChannel] = []
+    /// The function that sees the output, and whether it's standard error, beside the runtime's receiver.
+    var sees: (@Sendable ([UInt8], Bool) -> Void)?
+    /// The function that takes all output instead of the runtime's receiver; no bytes mean that no more comes.
+    var takesWholeOutput: (@Sendable ([UInt8]) -> Void)?
     var variables: [String: String] = [:]
 }

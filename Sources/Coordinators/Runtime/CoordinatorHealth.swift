@@ -1,6 +1,7 @@
 import ConcurrencySupport
 public import ServiceLifecycle
 public import Supervision
+import WireProtocol
 
 /// The health of a tree, for the probes of an orchestrator or a load balancer.
 public struct CoordinatorHealth: Sendable, Hashable, Codable {
@@ -14,8 +15,10 @@ public struct CoordinatorHealth: Sendable, Hashable, Codable {
         public var isUnresponsive: Bool
         /// The reason why the previous incarnation ended, if there was one.
         public var lastExit: ExitReason?
-        /// The reason why nothing is known of the coordinator.
+        /// The reason why nothing is known of the coordinator; of an unhealthy program, the failure of its last check.
         public var problem: String?
+        /// Whether the health check of the program has failed too often.
+        public var isUnhealthy = false
         /// The number of the coordinator's handlers that run on past their cancellation, if there are any.
         public var stuckHandlers: Int?
         /// The time for which the executor of the coordinator's worker has run nothing.
@@ -25,7 +28,7 @@ public struct CoordinatorHealth: Sendable, Hashable, Codable {
 
         /// The finding in words, such as `/cart is restarting, after: ended by signal 15`.
         public var description: String {
-            let state = isUnresponsive ? "unresponsive" : state.rawValue
+            let state = isUnresponsive ? ShownState.unresponsive.rawValue : isUnhealthy ? ShownState.unhealthy.rawValue : state.rawValue
             return "\(path) is \(state)" + (stuckHandlers.map { ", handlers that run on past their cancellation: \($0)" } ?? "")
                 + (executorSilence.map { ", its executor silent for \($0)" } ?? "")
                 + (oldestWaiting.map { ", its messages waiting for \($0)" } ?? "") + (lastExit.map { ", after: \($0)" } ?? "")
@@ -75,7 +78,7 @@ extension CoordinatorSnapshot {
 
     fileprivate var findings: [CoordinatorHealth.Finding] {
         let isStuck = mailbox.map { $0.stuck > 0 } ?? false
-        let isWell = !isUnresponsive && !isStuck && (state == .active || state == .inactive)
+        let isWell = !isStuck && [.active, .inactive].contains(shownState)
         return (isWell ? [] : [finding]) + children.flatMap(\.findings)
     }
 
@@ -91,6 +94,7 @@ extension CoordinatorSnapshot {
     private var finding: CoordinatorHealth.Finding {
         var finding = CoordinatorHealth.Finding(path: path, state: state, isUnresponsive: isUnresponsive, lastExit: lastExit)
         finding.stuckHandlers = mailbox.flatMap { $0.stuck > 0 ? $0.stuck : nil }
+        if shownState == .unhealthy { (finding.isUnhealthy, finding.problem) = (true, health?.problem) }
         return finding
     }
 }

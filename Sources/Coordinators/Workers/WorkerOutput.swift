@@ -27,13 +27,36 @@ public struct WorkerOutput: Sendable {
         func received(_ bytes: [UInt8], from origin: OutputOrigin) { receiver(origin.path, bytes) }
     }
 
+    /// A receiver whose output another function sees too.
+    private struct Witnessed: OutputReceiver {
+        let receiver: any OutputReceiver
+        let sees: @Sendable ([UInt8], Bool) -> Void
+
+        func received(_ bytes: [UInt8], from origin: OutputOrigin) {
+            receiver.received(bytes, from: origin)
+            sees(bytes, origin.isError)
+        }
+
+        func isFull(_ origin: OutputOrigin) -> Bool { receiver.isFull(origin) }
+        func separatesErrors(of path: CoordinatorPath) -> Bool { receiver.separatesErrors(of: path) }
+    }
+
     var isCaptured: Bool { receiver != nil }
 
     /// Sets the destinations of a child's output in its specification.
     ///
-    /// - Parameter fifo: The path of the FIFO for the output of a child that may outlive this process; `nil`: a pipe will do.
-    func capture(_ specification: inout ProcessSpecification, _ path: CoordinatorPath, _ incarnation: UInt32, fifo: String?) {
-        guard let receiver else { return }
+    /// - Parameters:
+    ///   - fifo: The path of the FIFO for the output of a child that may outlive this process; `nil`: a pipe will do.
+    ///   - sees: The function that sees the output too, and whether it's standard error.
+    func capture(
+        _ specification: inout ProcessSpecification,
+        _ path: CoordinatorPath,
+        _ incarnation: UInt32,
+        fifo: String?,
+        seenBy sees: (@Sendable ([UInt8], Bool) -> Void)? = nil
+    ) {
+        guard let own = receiver else { return }
+        let receiver = sees.map { Witnessed(receiver: own, sees: $0) } ?? own
         let output = OutputOrigin(path, incarnation, isError: false)
         specification.standardOutput = Self.destination(output, receiver, fifo)
         specification.standardError = .sameAsOutput

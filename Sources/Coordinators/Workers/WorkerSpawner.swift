@@ -116,7 +116,12 @@ struct WorkerSpawner: Sendable {
         }
         specification.searchPath = searchPath ?? "/usr/local/bin:/usr/bin:/bin"
         specification.channels = channels.list
-        output.capture(&specification, path, incarnation, fifo: nil)
+        if let take = channels.takesWholeOutput {
+            specification.standardOutput = .captured(take)
+            specification.standardError = .sameAsOutput
+        } else {
+            output.capture(&specification, path, incarnation, fifo: nil, seenBy: channels.sees)
+        }
         specification.processName = name
         specification.diesWithParent = true
         // The others of a program's group get their time to end, as the program had.

@@ -46,20 +46,21 @@ struct TreeFamily: Sendable {
     /// All of them but the times of asks, which are histograms.
     static let all: [TreeFamily] = [
         TreeFamily(.nodes) { numbers in
-            var counts: [String: Int] = [:]
-            for node in numbers.nodes { counts[node.isUnresponsive ? "unresponsive" : node.state.rawValue, default: 0] += 1 }
-            return states.map { ([("state", $0)], Double(counts[$0] ?? 0)) }
+            var counts: [ShownState: Int] = [:]
+            for node in numbers.nodes { counts[node.shownState, default: 0] += 1 }
+            return ShownState.allCases.map { ([("state", $0.rawValue)], Double(counts[$0] ?? 0)) }
         },
         TreeFamily(
             MetricFamily("coordinator_paths_left_out", .gauge, "Coordinators beyond the number of those that have metrics of their own.")
         ) { [([], Double($0.leftOut))] },
         TreeFamily(.deadLetters) { [([], Double($0.deadLetters))] },
-        perNode(.up) { $0.isServing ? 1 : 0 },
-        perNode(.failed) { !$0.isUnresponsive && $0.state == .failed ? 1 : 0 },
-        perNode(.unresponsive) { $0.isUnresponsive ? 1 : 0 },
+        perNode(.up) { $0.shownState.isServing ? 1 : 0 },
+        perNode(.failed) { $0.shownState == .failed ? 1 : 0 },
+        perNode(.unresponsive) { $0.shownState == .unresponsive ? 1 : 0 },
+        perNode(.unhealthy) { $0.shownState == .unhealthy ? 1 : 0 },
         perNode(.restarts) { Double($0.restarts) },
         perNode(.incarnation) { Double($0.incarnation) },
-        perNode(.uptime) { $0.isServing ? $0.uptime?.inSeconds : nil },
+        perNode(.uptime) { $0.shownState.isRunning ? $0.uptime?.inSeconds : nil },
         perNode(.handled) { $0.mailbox.map { Double($0.handled) } },
         perNode(.waiting) { $0.mailbox.map { Double($0.waiting) } },
         perNode(.running) { $0.mailbox.map { Double($0.running) } },
@@ -69,8 +70,6 @@ struct TreeFamily: Sendable {
         perProcess(.residentMemory) { usage, _ in Double(usage.residentBytes) },
         perProcess(.descriptors) { _, descriptors in descriptors.map { Double($0) } },
     ]
-
-    private static let states = ["inactive", "starting", "active", "paused", "stopping", "restarting", "failing", "failed", "unresponsive"]
 
     init(_ family: MetricFamily, _ samples: @escaping @Sendable (TreeNumbers) -> [Sample]) {
         (metric, self.samples) = (family, samples)
@@ -98,10 +97,6 @@ enum AskFamily {
     static func labels(of key: AskDurations.Key) -> [(String, String)] {
         [("path", key.path), ("message", key.message), ("outcome", key.hasFailed ? "failure" : "success")]
     }
-}
-
-extension CoordinatorSnapshot {
-    fileprivate var isServing: Bool { !isUnresponsive && (state == .active || state == .paused) }
 }
 
 extension Duration {

@@ -195,7 +195,7 @@ extension Keys {
 
     // MARK: Programs
 
-    static let ready = Table("ready", ReadyKeys(), .one(["fd", "command"])) {
+    static let ready = Table("ready", ReadyKeys(), .one(["fd", "command", "log", "http", "tcp"])) {
         Key("fd", .integer(3...255), \.descriptor, default: "")
             .says("The number of a descriptor, 3 to 255, to which the program writes a newline when it's ready, as s6 has it.")
         Key(
@@ -210,12 +210,23 @@ extension Keys {
             A command that ends with exit code 0 when the program is ready, a list. It runs as the program does, again and again.
             """
         )
-        Key("interval", .positive(), \.interval).says("The time between two trials of `command`.")
+        Key("interval", .positive(), \.interval).says("The time between two trials of `command`, `http` or `tcp`.")
         Key("timeout", .positive(), \.timeout).says("The time of one trial.")
+        Key("log", .linePattern, \.log, default: "").or("ready_log_line", "line", "pattern")
+            .says(
+                """
+                A pattern, a POSIX extended regular expression, that is in a line which the program writes when it's ready, to its standard \
+                output or its standard error.
+                """
+            )
+        Key("http", .http, \.http, default: "").or("http_get", "url")
+            .says("An address on this machine that answers GET with a status from 200 to 399 when the program is ready.")
+        Key("tcp", .port, \.tcp, default: "").or("port")
+            .says("A port on this machine that accepts connections when the program is ready.")
     } check: { reader, fields, _ in
-        for key in ["interval", "timeout"] where fields["fd"] != nil && fields["command"] == nil {
-            guard let node = fields[key] else { continue }
-            reader.report(at: node.mark, "`\(key)` belongs to `command`; expected `start_timeout` beside `ready`")
+        for key in ["interval", "timeout"] where fields["fd"] != nil || fields["log"] != nil {
+            guard let node = fields[key], ["command", "http", "tcp"].allSatisfy({ fields[$0] == nil }) else { continue }
+            reader.report(at: node.mark, "`\(key)` belongs to `command`, `http` and `tcp`; expected `start_timeout` beside `ready`")
         }
     }
 
@@ -326,6 +337,19 @@ extension Value<[String]> {
 extension Value<String> {
     static var workingDirectory: Value { path("the path of a directory") { $0.checkDirectory($1, at: $2) } }
 
+    static var linePattern: Value {
+        Value(["type": "string", "minLength": 1]) { reader, node, name in
+            guard let text = reader.text(node, name, expected: "a pattern") else { return nil }
+            do throws(LinePattern.Problem) {
+                _ = try LinePattern(text)
+                return text
+            } catch {
+                reader.report(at: node.mark, "\(name) is \(node.summary): \(error.message); expected a POSIX extended regular expression")
+                return nil
+            }
+        }
+    }
+
     static var socketName: Value {
         // The names are joined by colons.
         text(
@@ -411,7 +435,7 @@ extension Value<Set<Int32>> {
 extension Value<Readiness> {
     static var ready: Value {
         Value<ReadyKeys>.table(Keys.ready).map(\.readiness, ReadyKeys.init).or("notify", .notify) { reader, node, name in
-            let expected = "`notify`, or a mapping with `fd` or `command`, such as { fd: 3 }"
+            let expected = "`notify`, or a mapping with `fd`, `command`, `log`, `http` or `tcp`, such as { fd: 3 }"
             reader.report(at: node.mark, "\(name) is \(node.summary); expected \(expected)")
             return nil
         }
@@ -475,19 +499,28 @@ struct ReadyKeys: Hashable, Sendable {
     var command: [String]?
     var interval = Duration.seconds(1)
     var timeout = Duration.seconds(5)
+    var log: String?
+    var http: HealthCheck.Probe?
+    var tcp: UInt16?
 
     init() {}
 
     init?(_ readiness: Readiness) {
+        if let trials = readiness.trials { (interval, timeout) = (trials.interval, trials.timeout) }
         switch readiness {
         case .running, .notify: return nil
         case .descriptor(let number): descriptor = number
-        case .command(let command, let interval, let timeout): (self.command, self.interval, self.timeout) = (command, interval, timeout)
+        case .command(let command, _, _): self.command = command
+        case .log(let pattern): log = pattern
+        case .http(let port, let path, _, _): http = .http(port: port, path: path)
+        case .tcp(let port, _, _): tcp = port
         }
     }
 
     var readiness: Readiness? {
-        descriptor.map { .descriptor($0) } ?? command.map { .command($0, interval: interval, timeout: timeout) }
+        if case .http(let port, let path)? = http { return .http(port: port, path: path, interval: interval, timeout: timeout) }
+        return descriptor.map { .descriptor($0) } ?? command.map { .command($0, interval: interval, timeout: timeout) }
+            ?? log.map { .log($0) } ?? tcp.map { .tcp(port: $0, interval: interval, timeout: timeout) }
     }
 }
 

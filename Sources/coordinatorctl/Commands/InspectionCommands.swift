@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import WireProtocol
 
 /// The command `tree`.
 struct TreeCommand: PlainCommand {
@@ -44,7 +45,8 @@ struct StatusCommand: PathsCommand {
         of: ControlOperation.Status.self,
         discussion: """
             The exit code by state: active 0, paused 0; inactive, waiting, starting, stopping, restarting, failed, unresponsive and every \
-            state that a later version may have 3; 4 when no coordinator or program has the path. With several paths, that of the first that isn't 0.
+            state that a later version may have 3; unhealthy 5; 4 when no coordinator or program has the path. With several paths, that of the \
+            first that isn't 0.
             """
     )
 
@@ -59,7 +61,7 @@ struct StatusCommand: PathsCommand {
     func text(of answer: TreeNode) -> String { answer.details(.ofOutput) }
 
     func exitCode(of answer: TreeNode) -> Int32 {
-        answer.isServing ? 0 : ControlError.Code.notRunning.exitCode
+        answer.shownState?.statusExitCode ?? ShownState.unknownStatusExitCode
     }
 }
 

@@ -1,6 +1,7 @@
 import Control
 import Glibc
 import Processes
+import WireProtocol
 
 /// The checks of what a daemon and its tree need, with or without a running daemon.
 struct Doctor {
@@ -60,8 +61,7 @@ struct Doctor {
         guard let root = try? tree.get() else { return nil }
         let nodes = root.subtree.dropFirst()
         let trouble = nodes.filter { node in
-            ["failed", "failing", "unresponsive", "restarting"].contains(node.state) || node.executorSilenceMilliseconds != nil
-                || node.health?.healthy == false
+            node.shownState?.isTrouble == true || node.executorSilenceMilliseconds != nil
         }
         guard let first = trouble.first else { return .ok("children", "\(nodes.count) coordinators and programs, none in trouble") }
         let names = trouble.prefix(5).map { "\($0.path) \($0.stateText)" }.joined(separator: ", ") + (trouble.count > 5 ? ", …" : "")

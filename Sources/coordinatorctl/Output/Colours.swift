@@ -1,5 +1,6 @@
 import Control
 import Glibc
+import WireProtocol
 
 /// The colours of states on a terminal: 16 colours only, so that the theme decides which they are.
 struct Colours {
@@ -26,13 +27,13 @@ struct Colours {
 
     /// The parameter of the escape; nil for `active`.
     private static func code(of state: String) -> String? {
-        switch state {
-        case "active": nil
-        case "failed", "failing", "unresponsive": "1;31"
-        case "restarting", "paused": "33"
-        case "waiting", "starting", "stopping": "36"
-        case "inactive": "2"
-        default: "35"
+        switch ShownState(rawValue: state) {
+        case .active: nil
+        case .failed, .failing, .unresponsive, .unhealthy: "1;31"
+        case .restarting, .paused: "33"
+        case .waiting, .starting, .stopping: "36"
+        case .inactive: "2"
+        case nil: "35"
         }
     }
 }

@@ -1,4 +1,5 @@
 import Control
+import WireProtocol
 
 extension TreeNode {
     /// The tree drawn with box characters, one line for each node, each ended by a newline.
@@ -42,7 +43,9 @@ extension TreeNode {
     private var ownStateText: String {
         if let stopping = stoppingMilliseconds { return state.text(stoppingFor: stopping) }
         if let silence = executorSilenceMilliseconds { return "\(state), executor silent for \(Duration.milliseconds(silence).briefText)" }
-        if let health, !health.healthy { return "\(state), unhealthy (\(health.failures))" }
+        if let health, !health.healthy, shownState?.isRunning == true {
+            return shownState == .unhealthy ? "\(state) (\(health.failures))" : "\(state), failed checks: \(health.failures)"
+        }
         if let stuck = mailbox?.stuck { return "\(state), stuck handlers: \(stuck)" }
         guard let nextStartMilliseconds else { return state }
         let attempt = restartAttempt.map { " \($0)" } ?? ""
@@ -80,7 +83,7 @@ extension TreeNode {
             if let stuck = mailbox.stuck { facts.append(["stuck", "\(stuck)"]) }
         }
         if let statusText { facts.append(["status", statusText]) }
-        if let health { facts.append(["health", health.text]) }
+        if let health { facts.append(["health", health.text(shownState == .unhealthy)]) }
         if let lastExit { facts.append(["last exit", lastExit]) }
         if let clusterNode { facts.append(["node", clusterNode]) }
         let cells = facts.map { fact in
@@ -97,9 +100,9 @@ extension String {
 }
 
 extension TreeNode.Health {
-    fileprivate var text: String {
+    fileprivate func text(_ isUnhealthy: Bool) -> String {
         if healthy { return "healthy" }
         let count = failures == 1 ? "1 failed check" : "\(failures) failed checks"
-        return "unhealthy, \(count): \(problem ?? "for an unknown reason")"
+        return (isUnhealthy ? "unhealthy, " : "") + "\(count): \(problem ?? "for an unknown reason")"
     }
 }

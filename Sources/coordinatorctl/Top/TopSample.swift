@@ -1,6 +1,7 @@
 import ConcurrencySupport
 import Control
 import Processes
+import WireProtocol
 
 /// The tree at one moment, and what its processes have used until then.
 struct TopSample {
@@ -120,17 +121,5 @@ enum TopOrder: String, CaseIterable {
 
 extension TopRow {
     /// How much a state needs the operator: the most first.
-    var trouble: Int {
-        switch state {
-        case "failed": 8
-        case "failing": 7
-        case "unresponsive": 6
-        case "restarting": 5
-        case "paused": 4
-        case "stopping": 3
-        case "starting": 2
-        case "inactive", "waiting": 1
-        default: 0
-        }
-    }
+    var trouble: Int { ShownState(rawValue: state)?.urgency ?? 0 }
 }

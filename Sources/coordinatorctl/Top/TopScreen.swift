@@ -1,4 +1,5 @@
 import Control
+import WireProtocol
 
 /// The screen of `top` as lines of text, for any size of a terminal.
 struct TopScreen {
@@ -28,15 +29,16 @@ struct TopScreen {
 
     /// The marks of states, which are told apart without colours.
     private static func mark(_ state: String) -> String {
-        switch state {
-        case "active": "●"
-        case "starting": "◐"
-        case "paused": "‖"
-        case "stopping": "◌"
-        case "restarting", "failing": "↻"
-        case "failed": "✗"
-        case "unresponsive": "?"
-        default: "○"
+        switch ShownState(rawValue: state) {
+        case .active: "●"
+        case .starting: "◐"
+        case .paused: "‖"
+        case .stopping: "◌"
+        case .restarting, .failing: "↻"
+        case .unhealthy: "!"
+        case .failed: "✗"
+        case .unresponsive: "?"
+        case .inactive, .waiting, nil: "○"
         }
     }
 
@@ -75,7 +77,7 @@ struct TopScreen {
         let title =
             "coordinatord  up \(Duration.milliseconds(report.uptimeMilliseconds).briefText)  "
             + "\(rows.count) coordinators and programs in \(report.processes) processes"
-        let states = report.states.sorted { TopScreen.trouble($0.key) > TopScreen.trouble($1.key) }
+        let states = report.states.sorted { Self.urgency($0.key) > Self.urgency($1.key) }
             .map { colours.text("\(Self.mark($0.key)) \($0.value) \($0.key)", in: $0.key) }.joined(separator: "  ")
         let waiting = rows.reduce(0) { $0 + ($1.waiting ?? 0) }
         let totals =
@@ -86,13 +88,7 @@ struct TopScreen {
         return [first + String(repeating: " ", count: max(1, width - first.shownCount - time.count)) + time, states, totals]
     }
 
-    private static func trouble(_ state: String) -> Int {
-        let troubles = [
-            "failed": 8, "failing": 7, "unresponsive": 6, "restarting": 5, "paused": 4, "stopping": 3, "starting": 2, "inactive": 1,
-            "waiting": 1,
-        ]
-        return troubles[state] ?? 0
-    }
+    private static func urgency(_ state: String) -> Int { ShownState(rawValue: state)?.urgency ?? 0 }
 
     /// The number of rows for which there is room.
     var capacity: Int { max(0, height - 5) }

@@ -21,19 +21,63 @@ struct HealthTests {
         }
     }
 
-    @Test("Failures are only shown where the file says so, and operators see them")
-    func reported() async throws {
-        let keys = "health: { command: [test, -e, DIR/ok], interval: 50ms, retries: 1, timeout: 20s, on_failure: report }"
+    /// Where an operator or a program looks, what is shown there of an unhealthy program, and the command's exit code.
+    private static let frontEnds: [(arguments: [String], shows: String, exitCode: Int32?)] = [
+        (["status", "/p"], "test exited with code 1", 5), (["status", "--json", "/p"], #""state":"unhealthy""#, 5),
+        (["tree"], "unhealthy (", 0), (["tree", "--json"], #""state":"unhealthy""#, 0), (["ps"], "unhealthy", 0),
+        (["events"], "  unhealthy  /p", 0), (["top", "--once", "--interval", "100ms"], "unhealthy", 0), (["doctor"], "/p unhealthy (", nil),
+    ]
+
+    @Test("A program whose check fails too often in a row is unhealthy in every front-end, and healthy again by one success")
+    func state() async throws {
+        let keys = "health: { command: [test, -e, DIR/ok], interval: 50ms, retries: 3, timeout: 20s, on_failure: report }"
         let tree = try ProgramTree("exec sleep 1000", keys)
-        try await tree.run { daemon in
-            let node = try await daemon.program("it's unhealthy") { ($0.health?.failures ?? 0) > 3 }
-            #expect(node.state == "active")
-            #expect(node.incarnation == 1)
-            #expect(try await daemon.control("tree").output.contains("active, unhealthy ("))
-            let status = try await daemon.control("status", "/p").output
-            #expect(status.contains("failed checks: test exited with code 1"), "\(status)")
+        let log = Transcript()
+        // The command by which Kubernetes asks, as it's shipped.
+        let kubernetes = try #require(Files.text(of: "\(Files.packageRoot)/Deploy/kubernetes/coordinatord.yaml"))
+        let probes = kubernetes.matches(of: /command: \["coordinatorctl", "status", "\/clock"\]/)
+        #expect(probes.count == 1 && kubernetes.contains("readinessProbe"))
+        try tree.touch("ok")
+        try await tree.run(log) { daemon in
+            try await daemon.program("it's healthy") { $0.health?.healthy == true }
+            tree.remove("ok")
+            let node = try await daemon.program("it's unhealthy") { $0.state == "unhealthy" }
+            #expect(node.incarnation == 1 && node.health.map { !$0.healthy && $0.failures >= 3 } == true)
+            #expect(node.uptimeMilliseconds > 0)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for (arguments, shows, exitCode) in Self.frontEnds {
+                    group.addTask {
+                        let ended = try await daemon.control(arguments)
+                        #expect(ended.output.contains(shows), "\(arguments): \(ended.output)\(ended.errors)")
+                        if let exitCode { #expect(ended.exitCode == exitCode, "\(arguments)") }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            // What the daemon writes at SIGQUIT is the tree too.
+            try daemon.process.send(Signal(rawValue: SIGQUIT))
+            try await daemon.eventually("the daemon's log has the state") { log.text.contains("state=unhealthy") }
             try tree.touch("ok")
-            try await daemon.program("it's healthy") { $0.health?.healthy == true && $0.incarnation == 1 }
+            try await daemon.program("it's healthy again") { $0.state == "active" && $0.health?.healthy == true && $0.incarnation == 1 }
+            #expect(try await daemon.control("status", "/p").exitCode == 0)
+            let events = try await daemon.control("events").output.split(separator: "\n")
+            let kinds = events.filter { $0.contains("  /p ") }.compactMap { $0.split(separator: " ").dropFirst(2).first }
+            #expect(kinds.filter { $0.hasSuffix("healthy") } == ["healthy", "unhealthy", "healthy"], "\(kinds)")
+            #expect(log.text.contains("a program is unhealthy") && log.text.contains("a program is healthy again"))
+        }
+    }
+
+    @Test("What a check writes is shown as its problem, and isn't in the program's log")
+    func output() async throws {
+        let keys = """
+            health: { command: [sh, -c, "echo no route; echo more >&2; exit 2"], interval: 20ms, retries: 1, on_failure: report }
+            """
+        let tree = try ProgramTree("echo mine; exec sleep 1000", keys)
+        try await tree.run { daemon in
+            try await daemon.program("it's unhealthy") { $0.health?.problem == "sh exited with code 2: no route" }
+            try await daemon.program("many checks") { ($0.health?.failures ?? 0) > 5 }
+            let lines = try await daemon.control("logs", "/p").output
+            #expect(lines.contains("mine") && !lines.contains("no route") && !lines.contains("more"), "\(lines)")
         }
     }
 

@@ -14,9 +14,14 @@ struct ReadinessTests {
         arguments: [
             ("\(untilGo)echo >&3; exec sleep 1000", "ready: { fd: 3 }"),
             ("exec sleep 1000", "ready: { command: [test, -e, DIR/go], interval: 50ms }"),
+            ("echo not ready; \(untilGo)printf \\ re; echo ady >&2; exec sleep 1000", "ready: { log: '^ ?ready$' }"),
+            ("\(untilGo)exec $SERVE", "ready: { http: \"http://127.0.0.1:PORT/\", interval: 50ms }\nenvironment: { SERVE: \"SERVER\" }"),
+            ("\(untilGo)exec $SERVE", "ready: { tcp: PORT, interval: 50ms }\nenvironment: { SERVE: \"SERVER\" }"),
         ]
     )
     func ways(script: String, keys: String) async throws {
+        let server = "python3 -m http.server --bind 127.0.0.1 PORT"
+        let keys = keys.replacing("SERVER", with: server).replacing("PORT", with: "\(try FreePort.find())")
         let tree = try ProgramTree(script, keys)
         try await tree.run { daemon in
             try await daemon.program("it runs") { $0.pid != nil }

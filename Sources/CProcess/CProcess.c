@@ -927,6 +927,16 @@ int coordinator_process_limit_data(pid_t pid, uint64_t bytes) {
     return prlimit(pid, RLIMIT_DATA, &limit, NULL) == 0 ? 0 : errno;
 }
 
+int coordinator_process_change_limit(pid_t pid, int resource, int is_own, uint64_t soft, uint64_t hard) {
+    struct rlimit limit = {.rlim_cur = soft, .rlim_max = hard};
+    if (is_own && getrlimit(resource, &limit) != 0) return errno;
+    return prlimit(pid, resource, &limit, NULL) == 0 ? 0 : errno;
+}
+
+int coordinator_process_change_nice(pid_t group, int is_own, int nice) {
+    return setpriority(PRIO_PGRP, group, is_own ? getpriority(PRIO_PROCESS, 0) : nice) == 0 ? 0 : errno;
+}
+
 void coordinator_process_trim_memory(void) { malloc_trim(0); }
 
 void coordinator_process_limit_arenas(int count) { mallopt(M_ARENA_MAX, count); }

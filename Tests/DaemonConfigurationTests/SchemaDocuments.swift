@@ -33,12 +33,14 @@ enum SchemaDocuments {
     }
 
     /// What a change of each mapping's keys does, by the mapping's name and the key.
-    private static let effects: [String: ChangeEffect] = {
-        var effects: [String: ChangeEffect] = [:]
+    private static let effects: [String: Set<ChangeEffect>] = {
+        var effects: [String: Set<ChangeEffect>] = [:]
+        var seen: Set<String> = []
         func visit(_ table: any KeyTable, _ effect: ChangeEffect) {
-            for (key, _) in table.rows where effects["\(table.name).\(key.name)"] == nil {
+            guard seen.insert("\(table.name) \(effect)").inserted else { return }
+            for (key, _) in table.rows {
                 let effect = key.effect ?? effect
-                effects["\(table.name).\(key.name)"] = effect
+                effects["\(table.name).\(key.name)", default: []].insert(effect)
                 if let inner = key.table?() { visit(inner, inner.name == Keys.child.name ? Keys.ofChild.effect : effect) }
             }
         }
@@ -47,7 +49,10 @@ enum SchemaDocuments {
     }()
 
     private static func word(_ table: any KeyTable, _ key: KeyDescription) -> String {
-        switch effects["\(table.name).\(key.name)"] {
+        let effects = effects["\(table.name).\(key.name)"] ?? []
+        // The mapping is in several others, of which the changes differ.
+        guard effects.count < 2 else { return "as around it" }
+        return switch effects.first {
         case .live?: "live"
         case .restart?: "restart"
         case .nextDaemon?: "next daemon"

@@ -175,6 +175,10 @@ int coordinator_process_count_descriptors(void);
 // Limits the memory that another process may have for its data (RLIMIT_DATA, in bytes); 0, or the error's number.
 int coordinator_process_limit_data(pid_t pid, uint64_t bytes);
 
+// Changes a limit of another process, and the niceness of the processes of a group; `is_own`: to this process's. 0, or the error's number.
+int coordinator_process_change_limit(pid_t pid, int resource, int is_own, uint64_t soft, uint64_t hard);
+int coordinator_process_change_nice(pid_t group, int is_own, int nice);
+
 // prctl(2): PR_SET_PDEATHSIG and PR_GET_PDEATHSIG.
 int coordinator_process_set_parent_death_signal(int signal);
 int coordinator_process_parent_death_signal(void);

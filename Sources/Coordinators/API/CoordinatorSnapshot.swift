@@ -122,6 +122,7 @@ extension CoordinatorSnapshot {
         case .paused: .paused
         case .stopping: .stopping
         case .restarting: .restarting
+        case .failing: .failing
         case .failed: .failed
         }
     }

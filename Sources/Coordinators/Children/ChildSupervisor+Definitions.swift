@@ -6,7 +6,9 @@ public enum IfPresent: Sendable, Hashable {
     /// A child that lives is joined, if it's of the same type and has the same configuration; otherwise the start throws.
     case join
     /// The child keeps its place among its siblings and its state, and gets the new definition: its restart type, its shutdown, its limits
-    /// and its spares hold at once, everything else from its next life on.
+    /// and its spares hold at once, and so does all of a program that its running process has no part in, or that can be changed from outside:
+    /// its health check, its stop, its exit codes, its recycling, its niceness and its limits of resources. Everything else holds from its
+    /// next life on.
     case change
     /// The child keeps its place among its siblings, gets the new definition, and is restarted with it, whatever its state.
     case restart
@@ -20,6 +22,7 @@ extension ChildSupervisor {
         case .change:
             if define(definition) {
                 changeSpares(of: definition.key)
+                try state.withLock({ $0.slots.with(definition.key) { $0.host } ?? nil })?.take(definition)
                 return
             }
         case .restart: if define(definition) { return try await restart(definition.key) }

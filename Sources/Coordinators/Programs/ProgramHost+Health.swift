@@ -11,25 +11,35 @@ extension ProgramHost {
 
     /// Begins to look after the program, which is ready.
     func watch() {
-        if let check = specification.health { tasks.add { await self.watchHealth(check) } }
+        beginHealthWatch()
         if specification.watchdog != nil {
             state.withLock { $0.lastSign = .now }
             tasks.add { await self.watchSigns() }
         }
-        let recycling = specification.recycling
-        if recycling.age != nil || recycling.memory != nil { tasks.add { await self.watchAge(recycling) } }
+        beginAgeWatch()
+    }
+
+    func beginHealthWatch() {
+        let (check, end) = state.withLock { ($0.specification.health, $0.healthWatchEnd) }
+        if let check { tasks.add { await self.watchHealth(check, until: end) } }
+    }
+
+    func beginAgeWatch() {
+        let (recycling, end) = state.withLock { ($0.specification.recycling, $0.ageWatchEnd) }
+        if recycling.age != nil || recycling.memory != nil { tasks.add { await self.watchAge(recycling, until: end) } }
     }
 
     // MARK: Health
 
-    private func watchHealth(_ check: HealthCheck) async {
+    /// - Parameter over: The end of the program's process, or of this check.
+    private func watchHealth(_ check: HealthCheck, until over: OneShot<Void>) async {
         var graceEnd = MonotonicTime.now + check.startPeriod
         var failures = 0
-        while await exited.value(before: .now + check.interval) == nil {
+        while await over.value(before: .now + check.interval) == nil {
             if state.withLock({ $0.isPaused || $0.condition.isStopping }) || isStopping { continue }
             let begun = MonotonicTime.now
             let problem = await problem(by: check.probe, within: check.timeout)
-            if exited.outcome != nil || isStopping { return }
+            if over.isSettled || isStopping { return }
             // A check that has taken much longer than it may says that the daemon stood still, and nothing of the program.
             if problem != nil, MonotonicTime.now - begun > check.timeout * 1.5 + Self.usualDelay { continue }
             guard let problem else {
@@ -153,12 +163,12 @@ extension ProgramHost {
     // MARK: Age
 
     /// Has the program replaced when it's old enough or too large.
-    private func watchAge(_ recycling: Recycling) async {
+    private func watchAge(_ recycling: Recycling, until over: OneShot<Void>) async {
         let end = recycling.nextAge.map { MonotonicTime.now + $0 }
         while true {
             let next = recycling.memory == nil ? end ?? .now : min(end ?? .now + Self.measuring, .now + Self.measuring)
             // After its time the program is still there until its parent has taken its turn.
-            if await exited.value(before: max(next, .now + .milliseconds(100))) != nil { return }
+            if await over.value(before: max(next, .now + .milliseconds(100))) != nil { return }
             if isStopping { return }
             let isOld = end.map { $0 <= .now } ?? false
             let isLarge = recycling.memory.map { process?.residentBytes ?? 0 > $0 } ?? false

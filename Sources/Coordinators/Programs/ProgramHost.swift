@@ -6,6 +6,12 @@ import WireProtocol
 /// A plain program as a child: it becomes ready as its specification says, is checked while it runs, and is stopped by signals.
 final class ProgramHost: ChildHost {
     struct State {
+        /// The specification as it was changed last: a change that needs another process isn't taken over.
+        var specification: ProgramSpecification
+        /// The end of the present check of the program's health, with the program's process or with its settings.
+        var healthWatchEnd = OneShot<Void>()
+        /// The end of what looks at the program's age and memory.
+        var ageWatchEnd = OneShot<Void>()
         var child: ChildProcess?
         /// The program with its descendants, once it runs.
         var family: ProcessFamily?
@@ -45,7 +51,6 @@ final class ProgramHost: ChildHost {
     /// The time that a program is given to end because of its own state, if it may take any time to be stopped.
     static let longestEnd = Duration.seconds(30)
 
-    let specification: ProgramSpecification
     let path: CoordinatorPath
     let runtime: RuntimeCore
     let events: HostEvents
@@ -74,14 +79,15 @@ final class ProgramHost: ChildHost {
         inheritance: ChildInheritance,
         events: HostEvents
     ) {
-        state = Lock(State(isPaused: !inheritance.pauseReasons.isEmpty, watchdog: specification.watchdog))
-        self.specification = specification
+        state = Lock(State(specification: specification, isPaused: !inheritance.pauseReasons.isEmpty, watchdog: specification.watchdog))
         self.shutdown = shutdown
         self.path = path
         self.runtime = parent.runtime
         self.logger = parent.logger
         self.events = events
     }
+
+    var specification: ProgramSpecification { state.withLock { $0.specification } }
 
     var process: ProcessIdentity? { state.withLock { $0.child?.identity } }
 
@@ -169,6 +175,7 @@ final class ProgramHost: ChildHost {
         child.onExit { [self] status in
             // This runs on the process thread, which must not wait.
             exited.settle(status)
+            for end in state.withLock({ [$0.healthWatchEnd, $0.ageWatchEnd] }) { end.settle() }
             tasks.add { await self.ended(status, spawned.family) }
         }
         guard let stopGrace else { return }

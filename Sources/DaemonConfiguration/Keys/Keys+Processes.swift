@@ -32,7 +32,8 @@ extension Keys {
             )
         attributes(
             user:
-                "The user as whom the worker runs, as for a program. Its link is accepted from that user alone, at a socket that belongs to it; the runtime directory then lets others pass, who can't list it. An upgrade and the next daemon keep such a worker as any other. Workers below it have their sockets in a directory of that user."
+                "The user as whom the worker runs, as for a program. Its link is accepted from that user alone, at a socket that belongs to it; the runtime directory then lets others pass, who can't list it. An upgrade and the next daemon keep such a worker as any other. Workers below it have their sockets in a directory of that user.",
+            effect: nil
         )
         Key("memory_limit", .positiveSize, \.memoryLimit, default: "any").or("memory", "memory_max", "max_memory", "max_memory_restart")
             .says(
@@ -56,20 +57,20 @@ extension Keys {
 
     static let program = Table("program", ConfiguredProgram(command: [])) {
         command()
-        Key("start_seconds", .duration, \.settings.startSeconds, default: "`1s`").or("startsecs", "min_uptime")
+        Key("start_seconds", .duration, \.settings.startSeconds, default: "`1s`", effect: .live).or("startsecs", "min_uptime")
             .says(
                 """
                 The time that the program must run: if it ends before, its start has failed, whatever the exit code. A time that the file \
                 has also delays the program's readiness; the default doesn't, and holds for programs that are always restarted.
                 """
             )
-        Key("start_timeout", .positive(), \.settings.startTimeout, default: "`30s`").or("listen_timeout", "timeout")
+        Key("start_timeout", .positive(), \.settings.startTimeout, default: "`30s`", effect: .live).or("listen_timeout", "timeout")
             .says("The time within which the program must be ready; otherwise it's stopped, and its start has failed.")
-        Key("ready", .ready, \.settings.ready, default: "it's ready once it runs").or("readiness", "readiness_probe")
+        Key("ready", .ready, \.settings.ready, default: "it's ready once it runs", effect: .live).or("readiness", "readiness_probe")
             .says("The way in which the program shows that it's ready: see below.")
-        Key("watchdog", .positive(), \.settings.watchdog, default: "it need not").or("watchdog_sec")
+        Key("watchdog", .positive(), \.settings.watchdog, default: "it need not", effect: .live).or("watchdog_sec")
             .says("The time within which the program must send `WATCHDOG=1` again and again: see below.")
-        Key("health", .table(health), \.settings.health, default: "none").or("healthcheck", "health_check", "liveness_probe")
+        Key("health", .table(health), \.settings.health, default: "none", effect: .live).or("healthcheck", "health_check", "liveness_probe")
             .says("The check that is made again and again: see below.")
         Key("sockets", .sockets, \.settings.sockets, default: "none").or("listen")
             .says("The listening sockets that the program gets, a list: see below.")
@@ -80,7 +81,7 @@ extension Keys {
     static let oneshot = Table("oneshot", ConfiguredProgram(command: [], isOneshot: true)) {
         // What ends by itself isn't replaced.
         command().filter { $0.description.name != "recycle" }
-        Key("start_timeout", .positive(), \.settings.startTimeout, default: "any").or("timeout")
+        Key("start_timeout", .positive(), \.settings.startTimeout, default: "any", effect: .live).or("timeout")
             .says("The time within which the program must end; otherwise it's stopped, and has failed.")
     } check: { reader, fields, program in
         reader.check(fields, program)
@@ -98,25 +99,26 @@ extension Keys {
         surroundings()
         attributes(
             user:
-                "The user as whom the program runs, a name or a number, with all groups of that user, and with `HOME`, `USER`, `LOGNAME` and `SHELL` unless `environment` has them. Only a daemon of root can choose another one."
+                "The user as whom the program runs, a name or a number, with all groups of that user, and with `HOME`, `USER`, `LOGNAME` and `SHELL` unless `environment` has them. Only a daemon of root can choose another one.",
+            effect: .live
         )
-        Key("stop_signal", .stopSignal, \.settings.stopSignal).or("stopsignal", "kill_signal", "signal")
+        Key("stop_signal", .stopSignal, \.settings.stopSignal, effect: .live).or("stopsignal", "kill_signal", "signal")
             .says(
                 """
                 The signal that asks the program to stop: `TERM`, `INT`, `QUIT`, `HUP`, `USR1`, `USR2`, `WINCH`, `ALRM`, `ABRT`, `PWR` or \
                 `KILL`.
                 """
             )
-        Key("exit_codes", .exitCodes, \.settings.exitCodes).or("exitcodes", "success_exit_status")
+        Key("exit_codes", .exitCodes, \.settings.exitCodes, effect: .live).or("exitcodes", "success_exit_status")
             .says("The exit codes, besides 0, with which the program ends as it should, a list.")
-        Key("stop_group", .truth, \.settings.stopsGroup).or("stopasgroup", "kill_mode", "treekill")
+        Key("stop_group", .truth, \.settings.stopsGroup, effect: .live).or("stopasgroup", "kill_mode", "treekill")
             .says(
                 """
                 `true`: the stop signal goes to the program's whole process group at once; `false`: to the program, and to the others when \
                 it has ended, within what is left of the time.
                 """
             )
-        Key("final_exit_codes", .exitCodes, \.settings.finalExitCodes, default: "none")
+        Key("final_exit_codes", .exitCodes, \.settings.finalExitCodes, default: "none", effect: .live)
             .or("restart_prevent_exit_status", "stop_exit_codes")
             .says("The exit codes after which the program isn't started again, a list: an operator has to start it.")
     }
@@ -131,7 +133,10 @@ extension Keys {
     }
 
     /// The keys of every process about what it is.
-    @KeyList<Process> private static func attributes<Process: ConfiguredProcess>(user: String) -> [Key<Process>] {
+    ///
+    /// - Parameter effect: What a change does of which the running process, or what looks after it, can follow; nil: it needs another process.
+    @KeyList<Process>
+    private static func attributes<Process: ConfiguredProcess>(user: String, effect: ChangeEffect?) -> [Key<Process>] {
         Key("user", .account("the name or the number of an account"), \.process.attributes.user, default: "the daemon's")
             .or("uid", "run_as")
             .says(user)
@@ -139,15 +144,15 @@ extension Keys {
             .says("The group, a name or a number.")
         Key("umask", .permissions(1...4, "octal digits, such as 027"), \.process.attributes.umask, default: "the daemon's")
             .says("The permissions that new files don't get, in octal, such as `027`.")
-        Key("nice", .integer(-20...19), \.process.attributes.nice, default: "the daemon's").or("priority")
+        Key("nice", .integer(-20...19), \.process.attributes.nice, default: "the daemon's", effect: effect).or("priority")
             .says("The niceness, from `-20`, the highest priority, to `19`.")
-        Key("limits", .table(limits), \.process.attributes.limits, default: "the daemon's").or("rlimits", "ulimits")
+        Key("limits", .table(limits), \.process.attributes.limits, default: "the daemon's", effect: effect).or("rlimits", "ulimits")
             .says("The limits of resources: see below.")
         Key("environment_files", .environmentFiles, \.process.environmentFiles, default: "none").or("env_file", "environment_file")
             .says("Files of variables, a list of paths: see below.")
         Key("inherit_environment", .truth, \.process.inheritsEnvironment).or("copy_env")
             .says("Whether the process gets the daemon's variables too.")
-        Key("recycle", .table(recycling), \.process.recycling, default: "never").or("max_age")
+        Key("recycle", .table(recycling), \.process.recycling, default: "never", effect: effect).or("max_age")
             .says("The rules for when the process is replaced without a failure: see below.")
     }
 

@@ -25,7 +25,8 @@ struct OperationTests {
             let request = ControlRequest(id: 7, operation: operation, requestID: operation.isMutating ? "r" : nil)
             let bytes = String(decoding: try ControlJSON.bytes(of: request.json), as: UTF8.self)
             #expect(try ControlRequest(json: try ControlJSON.parse(Array(bytes.utf8))) == request)
-            return "\(bytes) \(([operation.role.rawValue, "\(operation.defaultTimeout)"] + said).joined(separator: ", "))"
+            return
+                "\(bytes) \(([operation.role.rawValue, operation.defaultTimeout.map { "\($0)" } ?? "the children's times"] + said).joined(separator: ", "))"
         }
         let record = try Self.record("request")
         for line in lines where !record.contains(line) { Issue.record("request \(line)") }

@@ -30,6 +30,8 @@ public struct ConfigurationChanges: Codable, Hashable, Sendable {
         public var cause: String?
         /// The reason why the change failed.
         public var error: String?
+        /// What the change still waits for: it goes on.
+        public var pending: String?
 
         /// Creates a difference.
         public init(
@@ -39,7 +41,8 @@ public struct ConfigurationChanges: Codable, Hashable, Sendable {
             values: [Value]? = nil,
             effect: String,
             cause: String? = nil,
-            error: String? = nil
+            error: String? = nil,
+            pending: String? = nil
         ) {
             self.path = path
             self.kind = kind
@@ -48,6 +51,7 @@ public struct ConfigurationChanges: Codable, Hashable, Sendable {
             self.effect = effect
             self.cause = cause
             self.error = error
+            self.pending = pending
         }
     }
 
@@ -85,4 +89,7 @@ public struct ConfigurationChanges: Codable, Hashable, Sendable {
 
     /// The number of changes that failed.
     public var failureCount: Int { changes.count { $0.error != nil } }
+
+    /// The number of changes that go on.
+    public var pendingCount: Int { changes.count { $0.pending != nil } }
 }

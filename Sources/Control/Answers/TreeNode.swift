@@ -96,6 +96,8 @@ public struct TreeNode: Codable, Hashable, Sendable {
     public var nextStartMilliseconds: Int64?
     /// The milliseconds since the node was told to stop; nil unless it is stopping.
     public var stoppingMilliseconds: Int64?
+    /// The milliseconds that the node was given to stop; nil unless it is stopping, and when it may take any time.
+    public var stopTimeoutMilliseconds: Int64?
     /// The milliseconds since the node became active; 0 when it isn't.
     public var uptimeMilliseconds: Int64
     /// The kind of process in which the node runs.
@@ -130,6 +132,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
         restartAttempt: Int? = nil,
         nextStartMilliseconds: Int64? = nil,
         stoppingMilliseconds: Int64? = nil,
+        stopTimeoutMilliseconds: Int64? = nil,
         uptimeMilliseconds: Int64 = 0,
         placement: Placement,
         executorSilenceMilliseconds: Int64? = nil,
@@ -152,6 +155,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
         self.restartAttempt = restartAttempt
         self.nextStartMilliseconds = nextStartMilliseconds
         self.stoppingMilliseconds = stoppingMilliseconds
+        self.stopTimeoutMilliseconds = stopTimeoutMilliseconds
         self.uptimeMilliseconds = uptimeMilliseconds
         self.placement = placement
         self.executorSilenceMilliseconds = executorSilenceMilliseconds
@@ -169,6 +173,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
         case restartAttempt = "restart_attempt"
         case nextStartMilliseconds = "next_start_ms"
         case stoppingMilliseconds = "stopping_ms"
+        case stopTimeoutMilliseconds = "stop_timeout_ms"
         case uptimeMilliseconds = "uptime_ms"
         case executorSilenceMilliseconds = "executor_silence_ms"
         case lastExit = "last_exit"

@@ -14,12 +14,16 @@ public struct BlockingControlClient: ~Copyable {
     /// ``ControlServer/maximumOpenDescriptions`` of those that cost most.
     private static let window = ControlServer.maximumOpenDescriptions / 2
 
+    /// A time that counts as unlimited.
+    private static let forEver = Duration.seconds(365 * 86_400)
+
     private var descriptor: Int32
     private let runtimeDirectory: RuntimeDirectory
     private let socket: String
     private var session: ControlSession<Call>
     /// What was received and not read yet.
     private var received: [UInt8] = []
+    private var patience = ClientPatience()
 
     /// Connects to the daemon of a runtime directory.
     ///
@@ -83,13 +87,27 @@ public struct BlockingControlClient: ~Copyable {
         var operation: ControlOperation
         /// The name of a change, which stays when it's requested again.
         var requestID: String?
-        var timeout: Duration
+        /// The time to wait for the answer; nil: as long as the daemon answers questions.
+        var timeout: Duration?
+        /// Whether the operation waits for children, which have times of their own.
+        var takesItsTime: Bool { operation.defaultTimeout == nil }
+
+        init(_ operation: ControlOperation, timeout: Duration?, _ patience: ClientPatience) {
+            (self.operation, requestID) = (operation, operation.newRequestID())
+            self.timeout = timeout ?? operation.defaultTimeout
+            // One that takes no questions meanwhile is only waited for.
+            if patience.isForBeginning, operation.isMutating, !takesItsTime { self.timeout = ClientPatience.beginning }
+        }
     }
 
-    /// A request that waits for its answer: its place among those that are wanted, and the time until which it waits.
+    /// A request that waits for its answer.
     private struct Call {
-        var index: Int
+        /// Its place among those that are wanted; nil: it's the question what these wait for.
+        var index: Int?
+        /// The time until which it waits, or after which the daemon is asked.
         var deadline: MonotonicTime
+        /// The time until which it waits at the most.
+        var end: MonotonicTime
     }
 
     /// Requests an operation and waits for its result.
@@ -100,11 +118,21 @@ public struct BlockingControlClient: ~Copyable {
         try call(all: [operation], timeout: timeout)[0].get()
     }
 
+    /// Requests operations, and waits for those that take the times of children as a person has the patience.
+    ///
+    /// An operation that was only to be begun, and goes on, ends with `.timedOut`.
+    public mutating func call(all operations: [ControlOperation], patience: ClientPatience) -> [Result<JSONValue, ControlError>] {
+        self.patience = patience
+        defer { self.patience = ClientPatience() }
+        return call(all: operations, timeout: patience.limit)
+    }
+
     /// Requests several operations, which the daemon carries out at the same time, and returns the outcomes in the order of the operations.
     ///
     /// The time-out of each operation counts from its own request.
     public mutating func call(all operations: [ControlOperation], timeout: Duration? = nil) -> [Result<JSONValue, ControlError>] {
-        let all = operations.map { Wanted(operation: $0, requestID: $0.newRequestID(), timeout: timeout ?? $0.defaultTimeout) }
+        let wish = self.patience
+        let all = operations.map { Wanted($0, timeout: timeout, wish) }
         var outcomes = callOnce(all)
         var patience = UpgradePatience(runtimeDirectory)
         while true {
@@ -115,7 +143,9 @@ public struct BlockingControlClient: ~Copyable {
             guard let first = refusals.first, patience.allowsAnotherAttempt(after: first.error) else { return outcomes }
             usleep(UpgradePatience.pauseMicroseconds)
             do throws(ControlError) {
+                let patience = self.patience
                 self = try Self.connected(to: runtimeDirectory)
+                self.patience = patience
             } catch {
                 for refusal in refusals { outcomes[refusal.index] = .failure(error) }
                 return outcomes
@@ -138,24 +168,34 @@ public struct BlockingControlClient: ~Copyable {
                         outcomes[next] = .failure(error)
                         continue
                     }
-                    let deadline = MonotonicTime.now + wanted.timeout
-                    _ = try session.begin(Call(index: next, deadline: deadline))
-                    try send(message: bytes, by: deadline)
+                    let now = MonotonicTime.now
+                    let end = now + (wanted.timeout ?? Self.forEver)
+                    let call = Call(index: next, deadline: wanted.takesItsTime ? min(now + patience.first, end) : end, end: end)
+                    _ = try session.begin(call)
+                    try send(message: bytes, by: min(end, now + ClientPatience.answerLimit))
                     continue
                 }
                 guard let (id, first) = session.open.min(by: { $0.value.deadline < $1.value.deadline }) else { break }
-                let late = ControlError.noAnswer(from: socket, within: all[first.index].timeout)
+                let late = lateness(of: first, all)
                 do throws(ControlError) {
                     let answer = ControlAnswer(message: try nextMessage(by: first.deadline, orThrow: late))
                     switch session.take(answer) {
-                    case .settled(let call, let outcome): outcomes[call.index] = outcome
+                    case .settled(let call, let outcome):
+                        if let index = call.index { outcomes[index] = outcome } else { take(look: outcome, all, &outcomes) }
                     case .items, .skipped: break
                     case .over(let error): throw error
                     }
                 } catch {
                     guard error == late else { throw error }
-                    outcomes[first.index] = .failure(error)
-                    session.forget(id)
+                    if first.index != nil, first.deadline < first.end {
+                        try look(all)
+                    } else {
+                        // A daemon that doesn't answer the question doesn't work on what was asked before either.
+                        for (id, call) in session.open.filter({ $0.key == id || first.index == nil }) {
+                            if let index = call.index { outcomes[index] = .failure(error) }
+                            session.forget(id)
+                        }
+                    }
                 }
             }
         } catch {
@@ -165,6 +205,46 @@ public struct BlockingControlClient: ~Copyable {
         }
         let missing = ControlError(.failed, "the daemon at \(socket) has given no answer")
         return outcomes.map { $0 ?? .failure(missing) }
+    }
+
+    private func lateness(of call: Call, _ all: [Wanted]) -> ControlError {
+        guard let index = call.index, let limit = all[index].timeout else { return .silent(at: socket) }
+        return .noAnswer(from: socket, within: limit)
+    }
+
+    /// The open operations that take their time.
+    private func waiting(_ all: [Wanted]) -> [(id: Int64, index: Int)] {
+        session.open.compactMap { id, call in call.index.flatMap { all[$0].takesItsTime ? (id, $0) : nil } }.sorted { $0.index < $1.index }
+    }
+
+    /// Asks what the open operations wait for, unless that is being asked already.
+    private mutating func look(_ all: [Wanted]) throws(ControlError) {
+        let waiting = waiting(all)
+        let now = MonotonicTime.now
+        for (id, _) in waiting { session.change(id) { $0.deadline = min(now + ClientPatience.interval, $0.end) } }
+        if session.open.contains(where: { $0.value.index == nil }) { return }
+        let question = ControlOperation.look(at: waiting.map { all[$0.index].operation })
+        let bytes = try ControlRequest(id: session.nextID, operation: question, requestID: nil).bytes()
+        let end = now + ClientPatience.answerLimit
+        _ = try session.begin(Call(index: nil, deadline: end, end: end))
+        try send(message: bytes, by: end)
+    }
+
+    /// Takes an answer to that question: whatever it is, the daemon works.
+    private mutating func take(
+        look outcome: Result<JSONValue, ControlError>,
+        _ all: [Wanted],
+        _ outcomes: inout [Result<JSONValue, ControlError>?]
+    ) {
+        let waiting = waiting(all)
+        if patience.isForBeginning {
+            for (id, index) in waiting {
+                outcomes[index] = .failure(.goesOn(at: socket))
+                session.forget(id)
+            }
+        } else if let tree = try? outcome.get() {
+            patience.tell?(waiting.map { all[$0.index].operation }, tree)
+        }
     }
 
     private func send(message bytes: [UInt8], by deadline: MonotonicTime) throws(ControlError) {

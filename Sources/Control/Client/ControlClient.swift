@@ -126,8 +126,8 @@ public final class ControlClient: Sendable {
     ///
     /// - Parameters:
     ///   - requestID: the request ID of a change that may have been requested before, on a connection that broke.
-    ///   - timeout: the time to wait for the answer. The default is ten seconds, a minute for an operation on a lifecycle, and for an ask
-    ///     two seconds more than its own time-out.
+    ///   - timeout: the time to wait for the answer. The default is ten seconds, for an ask two seconds more than its own time-out, and for what
+    ///     waits for children, which have times of their own, as long as the daemon answers questions.
     /// - Throws: the daemon's error, `.timedOut`, `.cancelled`, or `.unreachable` when the daemon goes away before it answers.
     public func call(
         _ operation: ControlOperation,
@@ -169,6 +169,10 @@ public final class ControlClient: Sendable {
                 return await answer.valueUnlessCancelled()
             }
             group.addTask {
+                guard let limit else {
+                    await self.waitUntilSilent()
+                    return nil
+                }
                 try? await Task.sleep(for: limit)
                 return nil
             }
@@ -179,7 +183,19 @@ public final class ControlClient: Sendable {
         if let outcome { return try outcome.get() }
         if operation.endsWithItsRequester { abandoned.yield(id) }
         if Task.isCancelled { throw ControlError(.cancelled, "the request was cancelled", maybeExecuted: true) }
-        throw .noAnswer(from: socket, within: limit)
+        throw limit.map { .noAnswer(from: socket, within: $0) } ?? .silent(at: socket)
+    }
+
+    /// Returns when the daemon doesn't answer a question in time.
+    private func waitUntilSilent() async {
+        while (try? await Task.sleep(for: ClientPatience.interval)) != nil {
+            do throws(ControlError) {
+                _ = try await perform(.ping, requestID: nil, ClientPatience.answerLimit)
+            } catch {
+                // A refusal is an answer too.
+                if [.timedOut, .unreachable].contains(error.code) { return }
+            }
+        }
     }
 
     private func register(_ call: Call) throws(ControlError) -> Int64 {

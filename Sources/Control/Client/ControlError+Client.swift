@@ -30,6 +30,18 @@ extension ControlError {
         )
     }
 
+    static func silent(at socket: String) -> ControlError {
+        ControlError(
+            .timedOut,
+            "the daemon at \(socket) answers no questions; it may still be carrying the request out",
+            maybeExecuted: true
+        )
+    }
+
+    static func goesOn(at socket: String) -> ControlError {
+        ControlError(.timedOut, "the daemon at \(socket) is carrying the request out", maybeExecuted: true)
+    }
+
     static func noAnswer(from socket: String, within limit: Duration) -> ControlError {
         ControlError(
             .timedOut,

@@ -38,6 +38,14 @@ struct ControlSession<Call> {
         return nextID
     }
 
+    /// Changes what the owner keeps of an open request.
+    mutating func change(_ id: Int64, _ body: (inout Call) -> Void) {
+        if var call = open[id] {
+            body(&call)
+            open[id] = call
+        }
+    }
+
     /// Gives a request up, whose answer is skipped from now on.
     mutating func forget(_ id: Int64) { open[id] = nil }
 

@@ -89,6 +89,6 @@ public struct ControlOperation: Hashable, Sendable {
     /// A change that has begun is carried out to its end instead.
     var endsWithItsRequester: Bool { !isMutating || replyTimeout != nil }
 
-    /// The time that a client waits for the answer when the caller gives no time-out.
-    var defaultTimeout: Duration { content.patience }
+    /// The time that a client waits for the answer when the caller gives no time-out; nil: as long as the daemon answers questions.
+    var defaultTimeout: Duration? { content.patience }
 }

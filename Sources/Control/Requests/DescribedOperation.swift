@@ -22,7 +22,9 @@ package protocol DescribedOperation: Hashable, Sendable {
     /// What the operation with these arguments does; by default what the description says.
     var traits: OperationTraits { get }
     /// The time that a client waits for the answer when the caller gives no time-out; by default that of the description.
-    var patience: Duration { get }
+    ///
+    /// nil: it waits as long as the daemon answers questions, since the operation takes the times of the children that it's about.
+    var patience: Duration? { get }
 }
 
 /// What an operation does, as far as those who carry it must know.
@@ -53,7 +55,7 @@ package struct OperationDescription<Operation: DescribedOperation>: Sendable {
     package let name: String
     let role: OperatorRole
     let traits: OperationTraits
-    let patience: Duration
+    let patience: Duration?
     let blank: Operation
     let arguments: [OperationArgument<Operation>]
 
@@ -67,7 +69,7 @@ package struct OperationDescription<Operation: DescribedOperation>: Sendable {
         _ name: String,
         _ role: OperatorRole,
         does traits: OperationTraits = [],
-        patience: Duration = .seconds(10),
+        patience: Duration? = .seconds(10),
         _ arguments: OperationArgument<Operation>...
     ) {
         (self.blank, self.name, self.role, self.traits, self.patience) = (blank, name, role, traits, patience)
@@ -80,7 +82,7 @@ extension DescribedOperation {
     package static var details: String { "" }
     package var role: OperatorRole { Self.about.role }
     package var traits: OperationTraits { Self.about.traits }
-    package var patience: Duration { Self.about.patience }
+    package var patience: Duration? { Self.about.patience }
 
     /// The operation's name on the wire.
     package static var name: String { about.name }

@@ -13,10 +13,9 @@ extension ControlOperation {
 
     /// What the operations on a lifecycle do.
     private static let lifecycle: OperationTraits = [.changes, .goesToOwner, .coversDescendants]
-    /// The patience for a stop, which waits as long as the shutdown times in the subtree allow.
-    private static let stopPatience = Duration.seconds(60)
-    /// The patience for a life that is replaced, and for children that are removed: each has its shutdown time.
-    private static let rollingPatience = Duration.seconds(300)
+    /// The patience for what waits for children, which have times of their own to stop and to start: without a limit, as long as the daemon
+    /// answers questions meanwhile.
+    private static let childrensTimes: Duration? = nil
 
     /// What people must know of an operation that ends with a start.
     package static let detailsOfStart = """
@@ -122,7 +121,7 @@ extension ControlOperation {
     package struct Start: DescribedOperation {
         package typealias Answer = LifecycleResult
         package var path = ""
-        package static let about = OperationDescription(Self(), "start", .operate, does: lifecycle, patience: stopPatience, .path(\.path))
+        package static let about = OperationDescription(Self(), "start", .operate, does: lifecycle, patience: childrensTimes, .path(\.path))
         package static let summary = "Start stopped coordinators or programs."
         package static let details = ControlOperation.detailsOfStart
     }
@@ -131,7 +130,7 @@ extension ControlOperation {
     package struct Stop: DescribedOperation {
         package typealias Answer = LifecycleResult
         package var path = ""
-        package static let about = OperationDescription(Self(), "stop", .operate, does: lifecycle, patience: stopPatience, .path(\.path))
+        package static let about = OperationDescription(Self(), "stop", .operate, does: lifecycle, patience: childrensTimes, .path(\.path))
         package static let summary = "Stop coordinators or programs and their descendants."
     }
     package static func stop(path: String) -> ControlOperation { ControlOperation(Stop(path: path)) }
@@ -139,7 +138,14 @@ extension ControlOperation {
     package struct Restart: DescribedOperation {
         package typealias Answer = LifecycleResult
         package var path = ""
-        package static let about = OperationDescription(Self(), "restart", .operate, does: lifecycle, patience: stopPatience, .path(\.path))
+        package static let about = OperationDescription(
+            Self(),
+            "restart",
+            .operate,
+            does: lifecycle,
+            patience: childrensTimes,
+            .path(\.path)
+        )
         package static let summary = "Stop coordinators or programs and start them again."
     }
     package static func restart(path: String) -> ControlOperation { ControlOperation(Restart(path: path)) }
@@ -153,7 +159,7 @@ extension ControlOperation {
             "replace",
             .operate,
             does: lifecycle,
-            patience: rollingPatience,
+            patience: childrensTimes,
             .path(\.path)
         )
     }
@@ -176,7 +182,7 @@ extension ControlOperation {
             "scale",
             .operate,
             does: .changes,
-            patience: rollingPatience,
+            patience: childrensTimes,
             .number("instances", \.instances, in: 0...maximumInstances),
             .path(\.path)
         )
@@ -189,7 +195,7 @@ extension ControlOperation {
     package struct Kill: DescribedOperation {
         package typealias Answer = LifecycleResult
         package var path = ""
-        package static let about = OperationDescription(Self(), "kill", .operate, does: lifecycle, patience: stopPatience, .path(\.path))
+        package static let about = OperationDescription(Self(), "kill", .operate, does: lifecycle, patience: childrensTimes, .path(\.path))
         package static let summary = "Kill the processes of coordinators or programs; their supervisors decide about restarts."
     }
     package static func kill(path: String) -> ControlOperation { ControlOperation(Kill(path: path)) }
@@ -197,7 +203,7 @@ extension ControlOperation {
     package struct Pause: DescribedOperation {
         package typealias Answer = LifecycleResult
         package var path = ""
-        package static let about = OperationDescription(Self(), "pause", .operate, does: lifecycle, patience: stopPatience, .path(\.path))
+        package static let about = OperationDescription(Self(), "pause", .operate, does: lifecycle, patience: childrensTimes, .path(\.path))
         package static let summary = "Pause coordinators or programs and their descendants."
         package static let details =
             "Messages to a paused coordinator wait as long as their senders do; a paused program gets no processor time."
@@ -212,7 +218,7 @@ extension ControlOperation {
             "resume",
             .operate,
             does: [.changes, .goesToOwner],
-            patience: stopPatience,
+            patience: childrensTimes,
             .path(\.path)
         )
         package static let summary = "Resume paused coordinators or programs."
@@ -256,7 +262,7 @@ extension ControlOperation {
         )
         package static let summary = "Ask on behalf of the coordinator at a path, and print the reply."
         /// The daemon reports the time-out itself, with more detail than the client can.
-        package var patience: Duration { timeout + .seconds(2) }
+        package var patience: Duration? { timeout + .seconds(2) }
     }
     package static func ask(path: String, message: String, payload: JSONValue, timeout: Duration) -> ControlOperation {
         ControlOperation(Ask(path: path, message: message, payload: payload, timeout: timeout))
@@ -279,7 +285,7 @@ extension ControlOperation {
             .text("message", \.message),
             .payload(\.payload)
         )
-        package var patience: Duration { timeout + .seconds(2) }
+        package var patience: Duration? { timeout + .seconds(2) }
     }
     package static func trace(path: String, message: String, payload: JSONValue, timeout: Duration) -> ControlOperation {
         ControlOperation(Trace(path: path, message: message, payload: payload, timeout: timeout))
@@ -327,7 +333,7 @@ extension ControlOperation {
             "config-apply",
             .administer,
             does: .changes,
-            patience: rollingPatience,
+            patience: childrensTimes,
             .file(\.file)
         )
         package static let summary = "Have the running daemon follow its configuration file, or another one."
@@ -345,7 +351,7 @@ extension ControlOperation {
             "shutdown",
             .administer,
             does: .changes,
-            patience: stopPatience,
+            patience: childrensTimes,
             .flag("now", \.now)
         )
         package static let summary = "Stop the tree and end the daemon."
@@ -372,7 +378,7 @@ extension ControlOperation {
         package static let summary = "Have the running daemon go on as another executable, without touching its children."
         package var traits: OperationTraits { isDryRun ? [] : .changes }
         /// The check, the start of the next program and its adoption of the workers take their time.
-        package var patience: Duration { wait + .seconds(60) }
+        package var patience: Duration? { wait + .seconds(60) }
     }
     package static func upgrade(executable: String?, wait: Duration, isDryRun: Bool = false) -> ControlOperation {
         ControlOperation(Upgrade(executable: executable, wait: wait, isDryRun: isDryRun))
@@ -432,7 +438,7 @@ extension ControlOperation {
         package var role: OperatorRole { question.role }
         package var traits: OperationTraits { question.content.traits.subtracting(.asksNode) }
         /// The daemon that passes the question on has to reach the other one.
-        package var patience: Duration { question.defaultTimeout + .seconds(5) }
+        package var patience: Duration? { question.defaultTimeout.map { $0 + .seconds(5) } }
     }
     package static func onNode(_ node: String, _ question: ControlOperation) -> ControlOperation {
         ControlOperation(OnNode(node: node, question: question))

@@ -23,6 +23,7 @@ extension TreeNode {
             restartAttempt: snapshot.restartAttempt,
             nextStartMilliseconds: snapshot.nextStart?.wholeMilliseconds,
             stoppingMilliseconds: snapshot.stopping?.wholeMilliseconds,
+            stopTimeoutMilliseconds: snapshot.stopTimeout?.wholeMilliseconds,
             uptimeMilliseconds: snapshot.uptime?.wholeMilliseconds ?? 0,
             placement: placement,
             executorSilenceMilliseconds: snapshot.executorSilence?.wholeMilliseconds,

@@ -5,8 +5,8 @@ extension ConfigurationChanges {
     /// The number of values that are told; the changes after them have their keys alone.
     private static let maximumValues = 10_000
 
-    /// - Parameter failures: the errors of changes that failed, by path; nil when the plan wasn't carried out.
-    init(_ plan: ConfigurationPlan, file: String, failures: [String: String]? = nil) {
+    /// - Parameter failures: the changes that failed or go on, by path; nil when the plan wasn't carried out.
+    init(_ plan: ConfigurationPlan, file: String, failures: Reconfiguration.Failures? = nil) {
         var told = 0
         func values(of change: ConfigurationPlan.Change) -> [Value]? {
             told += change.differences.count
@@ -24,7 +24,8 @@ extension ConfigurationChanges {
                     values: values(of: change),
                     effect: change.effect.rawValue,
                     cause: change.cause,
-                    error: failures?[change.path]
+                    error: failures?[change.path].flatMap { $0.goesOn ? nil : $0.text },
+                    pending: failures?[change.path].flatMap { $0.goesOn ? $0.text : nil }
                 )
             },
             reordered: plan.reordered,

@@ -5,11 +5,15 @@ import Supervision
 
 /// The execution of a plan, one supervisor after the other from the root down.
 struct Reconfiguration: Sendable {
-    /// The errors of changes that failed, by path.
-    typealias Failures = [String: String]
+    /// A change that isn't made.
+    struct Failure {
+        let text: String
+        /// Whether it's still being made: that's no failure yet.
+        var goesOn = false
+    }
 
-    /// The time that a child is given to become ready before its start is reported as unfinished; it goes on.
-    private static let patience = Duration.seconds(10)
+    /// The changes that failed or go on, by path.
+    typealias Failures = [String: Failure]
 
     private let changes: [String: ConfigurationPlan.Change]
 
@@ -59,13 +63,45 @@ struct Reconfiguration: Sendable {
         }
     }
 
-    /// Waits for a start, but not for longer than an operator has patience; the start goes on.
-    fileprivate static func error(of start: @escaping @Sendable () async -> String?) async -> String? {
+    /// Waits for the end of a child's former life, and for a start, as long as the child's own times allow.
+    ///
+    /// - Parameter isStopping: Whether the former life is ending, for which the child has a time that begins before that of the start.
+    fileprivate static func failure(
+        of child: ConfiguredChild,
+        isStopping: @Sendable () -> Bool,
+        _ start: @escaping @Sendable () async -> String?
+    ) async -> Failure? {
         let result = OneShot<String?>()
         // A start belongs to the tree, which ends it at the latest when it ends itself.
         Task { result.settle(await start()) }
-        return await result.value(before: .now + patience) ?? "it isn't ready after \(patience), and is still being started"
+        var deadline = MonotonicTime.now + child.startPatience
+        while true {
+            if let error = await result.value(before: min(deadline, .now + .milliseconds(500))) { return error.map { Failure(text: $0) } }
+            if isStopping() { deadline = .now + child.startPatience }
+            if MonotonicTime.now >= deadline { return Failure(text: "it isn't ready yet, and is still being started", goesOn: true) }
+        }
     }
+}
+
+extension ConfiguredChild {
+    /// The time that a start without further attempts takes at most; a time for what isn't the child's own is in it.
+    fileprivate var startPatience: Duration {
+        var patience = Duration.seconds(10)
+        if case .program(let program) = content {
+            if program.settings.readiness != .running { patience += program.settings.startTimeout ?? Self.usualStartTimeout }
+            patience += program.settings.startSeconds
+        } else if case .group(let group) = content {
+            let children = group.children.withInstances
+            let own = children.map(\.startPatience)
+            patience += SiblingDependencies(of: children).isEmpty ? own.max() ?? .zero : own.reduce(.zero, +)
+        } else {
+            patience += Self.usualStartTimeout
+        }
+        return patience
+    }
+
+    /// That of a runtime's options.
+    private static var usualStartTimeout: Duration { CoordinatorRuntime.Options().startTimeout }
 }
 
 /// The errors of changes that are carried out at the same time.
@@ -106,8 +142,14 @@ private struct Level: Sendable {
         return failures.errors.withLock { $0 }
     }
 
-    private func note(_ path: CoordinatorPath, _ error: String?) {
-        if let error { failures.errors.withLock { $0[path.description] = error } }
+    private func note(_ path: CoordinatorPath, _ error: String?) { note(path, error.map { Reconfiguration.Failure(text: $0) }) }
+
+    private func note(_ path: CoordinatorPath, _ failure: Reconfiguration.Failure?) {
+        if let failure { failures.errors.withLock { $0[path.description] = failure } }
+    }
+
+    private func failure(of child: ConfiguredChild, _ start: @escaping @Sendable () async -> String?) async -> Reconfiguration.Failure? {
+        await Reconfiguration.failure(of: child, isStopping: { supervisor.state(of: child.key) == .stopping }, start)
     }
 
     // MARK: Stops
@@ -173,7 +215,7 @@ private struct Level: Sendable {
         let change = plan.change(of: child.key, under: parent)
         if let start {
             if case .group(let group) = child.content { children.group(child.key)?.replaceAll(group.children, group.supervision) }
-            note(path, await Reconfiguration.error { await self.start(child, start) })
+            note(path, await failure(of: child) { await self.start(child, start) })
             return await startHeld(without: child.key)
         }
         // A group that goes on follows with its own children; one that is restarted begins with the new ones.
@@ -193,7 +235,7 @@ private struct Level: Sendable {
         case .stop, .none, .nextDaemon: break
         case .start, .takeOver, .restart:
             let ifPresent: IfPresent = wasRunning && change.replacesProcess ? .restart : .change
-            note(path, await Reconfiguration.error { await error { try await supervisor.attempt(child, ifPresent: ifPresent) } })
+            note(path, await failure(of: child) { await error { try await supervisor.attempt(child, ifPresent: ifPresent) } })
             await startHeld(without: child.key)
         }
     }

@@ -8,6 +8,7 @@ extension CoordinatorSnapshot: Codable {
         case mailbox, statusText, health, children
         case nextStart = "nextStartMilliseconds"
         case stopping = "stoppingMilliseconds"
+        case stopTimeout = "stopTimeoutMilliseconds"
         case uptime = "uptimeMilliseconds"
         case executorSilence = "executorSilenceMilliseconds"
     }
@@ -27,6 +28,7 @@ extension CoordinatorSnapshot: Codable {
             restartAttempt: try container.decodeIfPresent(Int.self, forKey: .restartAttempt),
             nextStart: try container.decodeMilliseconds(forKey: .nextStart),
             stopping: try container.decodeMilliseconds(forKey: .stopping),
+            stopTimeout: try container.decodeMilliseconds(forKey: .stopTimeout),
             uptime: try container.decodeMilliseconds(forKey: .uptime),
             lastExit: container.contains(.lastExit) ? (try? container.decode(ExitReason.self, forKey: .lastExit)) ?? .unknown : nil,
             isUnresponsive: try container.decodeIfPresent(Bool.self, forKey: .isUnresponsive) ?? false,
@@ -52,6 +54,7 @@ extension CoordinatorSnapshot: Codable {
         try container.encodeIfPresent(restartAttempt, forKey: .restartAttempt)
         try container.encodeIfPresent(nextStart?.wholeMilliseconds, forKey: .nextStart)
         try container.encodeIfPresent(stopping?.wholeMilliseconds, forKey: .stopping)
+        try container.encodeIfPresent(stopTimeout?.wholeMilliseconds, forKey: .stopTimeout)
         try container.encodeIfPresent(uptime?.wholeMilliseconds, forKey: .uptime)
         try container.encodeIfPresent(lastExit, forKey: .lastExit)
         try container.encode(isUnresponsive, forKey: .isUnresponsive)

@@ -50,7 +50,7 @@ public struct CoordinatorSnapshot: Sendable, Hashable {
         /// Whether as many checks in a row have failed as ``HealthCheck/retries`` says: the program is unhealthy until a check succeeds.
         public var isUnhealthy: Bool
 
-        // `internal`, since the decoder is in an extension of another file.
+        // Not private, since the decoder is in another file.
         enum CodingKeys: String, CodingKey { case isHealthy, failures, problem, isUnhealthy }
 
         /// Creates the result.
@@ -89,6 +89,8 @@ public struct CoordinatorSnapshot: Sendable, Hashable {
     public var nextStart: Duration?
     /// The time for which the coordinator has been stopping.
     public var stopping: Duration?
+    /// The time that the coordinator was given to stop, while it's stopping; `nil`: any.
+    public var stopTimeout: Duration?
     /// The time for which the coordinator has been ready.
     public var uptime: Duration?
     /// The reason why the previous incarnation ended.
@@ -134,7 +136,7 @@ extension CoordinatorSnapshot {
         (ended.processID, ended.processStartTime, ended.uptime, ended.mailbox, ended.children) = (nil, nil, nil, nil, [])
         // The exit that was the last one then isn't any more.
         (ended.restartAttempt, ended.nextStart, ended.stopping, ended.lastExit, ended.executorSilence) = (nil, nil, nil, nil, nil)
-        (ended.statusText, ended.health) = (nil, nil)
+        (ended.statusText, ended.health, ended.stopTimeout) = (nil, nil, nil)
         return ended
     }
 }

@@ -361,6 +361,7 @@ extension ChildSlot {
             restartAttempt: next?.attempt,
             nextStart: next.map { max(.zero, $0.time - now.sinceOrigin) },
             stopping: machine?.kind == .stopping ? record.stoppingSince.map { max(.zero, now - $0) } : nil,
+            stopTimeout: machine?.kind == .stopping ? definition.specification.shutdown.grace : nil,
             uptime: phase.life?.readySince.map { now - $0 },
             lastExit: record.lastExit,
             mailbox: parked,

@@ -16,7 +16,10 @@ extension ConfigurationChangeCommand {
 
     func text(of answer: ConfigurationChanges) -> String { answer.text }
 
-    func exitCode(of answer: ConfigurationChanges) -> Int32 { answer.failureCount == 0 ? 0 : ControlError.Code.failed.exitCode }
+    func exitCode(of answer: ConfigurationChanges) -> Int32 {
+        if answer.failureCount > 0 { return ControlError.Code.failed.exitCode }
+        return answer.pendingCount > 0 ? ControlError.Code.timedOut.exitCode : 0
+    }
 }
 
 extension ConfigurationCommand {
@@ -47,7 +50,8 @@ extension ConfigurationCommand {
             discussion: """
                 Only children that differ are started, stopped or restarted; all others keep their processes. A file with any problem changes \
                 nothing; one that is named is read as the user who runs this command. Exits with 1 when a change failed, such as a child that \
-                can't be started; the others are made all the same.
+                can't be started; the others are made all the same. Exits with 75 when a child isn't ready within its own time, and is still \
+                being started.
                 """
         )
 
@@ -55,6 +59,9 @@ extension ConfigurationCommand {
         @OptionGroup var options: CommonOptions
         @Argument(help: "The file. Default: the daemon's own.") var file: String?
         @Flag(name: .customLong("dry-run"), help: "Show what would change, as `config diff` does.") var isDryRun = false
+        @OptionGroup var wait: WaitOptions
+
+        var waiting: WaitOptions? { wait }
 
         func operation() throws(ControlError) -> ControlOperation {
             let file = try absolute(file)

@@ -9,6 +9,8 @@ protocol DaemonCommand: ParsableCommand {
 
     var root: CoordinatorControl { get }
     var options: CommonOptions { get }
+    /// The options of a command that waits for children; nil of any other.
+    var waiting: WaitOptions? { get }
 
     /// Returns the operation that the arguments describe.
     func operation() throws(ControlError) -> ControlOperation
@@ -24,13 +26,17 @@ protocol DaemonCommand: ParsableCommand {
 }
 
 extension DaemonCommand {
+    var waiting: WaitOptions? { nil }
+
     func complaint(about answer: Answer) -> String? { nil }
 
     func exitCode(of answer: Answer) -> Int32 { 0 }
 
     func run() throws {
         let options = options.merged(over: root.options).values
-        let (answer, output) = try Self.output(options, operation: operation, text: text)
+        guard let (answer, output) = try Self.output(options, waiting: waiting, operation: operation, text: text) else {
+            return try Terminal.print(options.isJSON ? #"{"requested":true}"# + "\n" : "requested; the daemon goes on with it\n")
+        }
         if let complaint = complaint(about: answer), !options.isJSON { Terminal.printError("coordinatorctl: \(complaint)\n") }
         try Terminal.print(output)
         let code = exitCode(of: answer)
@@ -39,16 +45,24 @@ extension DaemonCommand {
 
     /// Makes the request.
     ///
-    /// - Returns: the answer, and what is printed of it.
+    /// - Returns: the answer, and what is printed of it; nil when the operation was only to be begun, and goes on.
     static func output(
         _ options: CommonValues,
+        waiting: WaitOptions? = nil,
         operation: () throws(ControlError) -> ControlOperation,
         text: (Answer) -> String
-    ) throws(ExitCode) -> (Answer, String) {
-        try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) -> (Answer, String) in
+    ) throws(ExitCode) -> (Answer, String)? {
+        try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) -> (Answer, String)? in
             let operation = try operation()
             var client = try options.connect()
-            let json = try client.call(operation)
+            let outcome: Result<JSONValue, ControlError>
+            if let waiting {
+                outcome = client.call(all: [operation], patience: waiting.patience(isQuiet: options.isJSON))[0]
+                if case .failure(let error) = outcome, waiting.accepts(error) { return nil }
+            } else {
+                outcome = client.call(all: [operation])[0]
+            }
+            let json = try outcome.get()
             let answer = try ControlJSON.decode(Answer.self, from: json)
             return (answer, options.isJSON ? try ControlJSON.text(of: json) + "\n" : text(answer))
         }

@@ -9,6 +9,9 @@ struct LifecycleCommand<Operation: DescribedOperation>: PathsCommand where Opera
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
     @OptionGroup var selection: PathArguments
+    @OptionGroup var wait: WaitOptions
+
+    var waiting: WaitOptions? { wait }
 
     func operation(on path: String) -> ControlOperation { Operation.at(path) }
 
@@ -44,6 +47,13 @@ struct RestartCommand: PathsCommand {
     @OptionGroup var selection: PathArguments
     @Flag(name: .customLong("rolling"), help: "Replace one after the other without a failed request, and stop at the first failure.")
     var isRolling = false
+    @OptionGroup var wait: WaitOptions
+
+    var waiting: WaitOptions? { wait }
+
+    func validate() throws {
+        if isRolling, wait.isBrief { throw ValidationError("--no-wait isn't for --rolling: the command itself goes on to the next path") }
+    }
 
     func operation(on path: String) -> ControlOperation { isRolling ? .replace(path: path) : .restart(path: path) }
 
@@ -65,6 +75,9 @@ struct ShutdownCommand: DaemonCommand {
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
     @Flag(help: "Kill the processes that still run at once, also when a shutdown is under way.") var now = false
+    @OptionGroup var wait: WaitOptions
+
+    var waiting: WaitOptions? { wait }
 
     func operation() -> ControlOperation { .shutdown(now: now) }
 

@@ -13,6 +13,8 @@ protocol PathsCommand: ParsableCommand {
     var root: CoordinatorControl { get }
     var options: CommonOptions { get }
     var selection: PathArguments { get }
+    /// The options of a command that waits for children; nil of any other.
+    var waiting: WaitOptions? { get }
 
     /// Whether what is done to a path is done to its descendants.
     static var coversDescendants: Bool { get }
@@ -28,6 +30,8 @@ protocol PathsCommand: ParsableCommand {
 }
 
 extension PathsCommand {
+    var waiting: WaitOptions? { nil }
+
     func exitCode(of answer: Answer) -> Int32 { 0 }
 
     func run() throws { try runOnPaths() }
@@ -39,7 +43,7 @@ extension PathsCommand {
             // Before the connection is made: a wrong argument is wrong without a daemon, too.
             _ = try operation(on: "/")
             var client = try options.connect()
-            return try self.outcomes(of: client.paths(self), by: &client)
+            return try self.outcomes(of: client.paths(self), by: &client, isQuiet: options.isJSON)
         }
         try print(outcomes, isJSON: options.isJSON, isList: selection.isList)
     }
@@ -51,7 +55,7 @@ extension PathsCommand {
         let output = try Terminal.exitingOnFailure(isJSON: isJSON) { () throws(ControlError) in
             isJSON ? try json(of: outcomes, isList: isList) : self.text(of: outcomes)
         }
-        for case .failure(let error) in outcomes.map(\.result) {
+        for case .failure(let error) in outcomes.map(\.result) where waiting?.accepts(error) != true {
             if !isJSON {
                 Terminal.printError("coordinatorctl: \(error.message)\n")
             } else if !isList {
@@ -62,7 +66,7 @@ extension PathsCommand {
         let codes = outcomes.map { outcome in
             switch outcome.result {
             case .success(let (_, answer)): exitCode(of: answer)
-            case .failure(let error): error.code.exitCode
+            case .failure(let error): waiting?.accepts(error) == true ? 0 : error.code.exitCode
             }
         }
         if let code = codes.first(where: { $0 != 0 }) { throw ExitCode(code) }
@@ -70,29 +74,38 @@ extension PathsCommand {
 
     private func outcomes(
         of paths: [String],
-        by client: inout BlockingControlClient
+        by client: inout BlockingControlClient,
+        isQuiet: Bool
     ) throws(ControlError) -> [PathOutcome<Answer>] {
         var operations: [ControlOperation] = []
         for path in paths { operations.append(try operation(on: path)) }
-        return zip(paths, client.call(all: operations)).map { path, outcome in
-            PathOutcome(path: path, outcome)
-        }
+        let results = waiting.map { client.call(all: operations, patience: $0.patience(isQuiet: isQuiet)) } ?? client.call(all: operations)
+        return zip(paths, results).map { path, outcome in PathOutcome(path: path, outcome) }
     }
 
     private func text(of outcomes: [PathOutcome<Answer>]) -> String {
-        let texts = outcomes.compactMap { try? $0.result.get() }.map { text(of: $0.1) }
+        let texts = outcomes.compactMap { outcome -> String? in
+            switch outcome.result {
+            case .success(let (_, answer)): text(of: answer)
+            case .failure(let error): waiting?.accepts(error) == true ? "\(outcome.path): requested; the daemon goes on with it\n" : nil
+            }
+        }
         // Answers of several lines are kept apart.
         return texts.joined(separator: texts.contains { $0.dropLast().contains("\n") } ? "\n" : "")
     }
 
     private func json(of outcomes: [PathOutcome<Answer>], isList: Bool) throws(ControlError) -> String {
         guard isList else {
-            guard let (json, _) = try? outcomes.first?.result.get() else { return "" }
-            return try ControlJSON.text(of: json) + "\n"
+            switch outcomes.first?.result {
+            case .success(let (json, _)): return try ControlJSON.text(of: json) + "\n"
+            case .failure(let error) where waiting?.accepts(error) == true: return #"{"requested":true}"# + "\n"
+            case .failure, nil: return ""
+            }
         }
         let results = outcomes.map { outcome -> JSONValue in
             switch outcome.result {
             case .success(let (json, _)): json
+            case .failure(let error) where waiting?.accepts(error) == true: ["path": .string(outcome.path), "requested": true]
             case .failure(let error): ["path": .string(outcome.path), "error": error.json]
             }
         }

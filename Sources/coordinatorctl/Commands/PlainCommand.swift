@@ -16,7 +16,7 @@ extension PlainCommand {
 
     /// Makes the request and prints its result, without an instance, which only the parser can make.
     static func run(_ options: CommonValues) throws(ExitCode) {
-        try Terminal.print(try output(options, operation: { () throws(ControlError) in operation }, text: text).1)
+        if let (_, text) = try output(options, operation: { () throws(ControlError) in operation }, text: text) { try Terminal.print(text) }
     }
 }
 

@@ -18,7 +18,7 @@ extension RestartCommand {
         var outcomes: [PathOutcome<LifecycleResult>] = []
         while !paths.isEmpty {
             let path = paths.removeFirst()
-            let outcome = PathOutcome<LifecycleResult>(path: path, options.outcome(of: .replace(path: path)), untouched: paths)
+            let outcome = PathOutcome<LifecycleResult>(path: path, options.outcome(of: .replace(path: path), wait), untouched: paths)
             outcomes.append(outcome)
             if case .failure = outcome.result { break }
             // Each takes its time, and a person wants to see it.
@@ -32,10 +32,10 @@ extension RestartCommand {
 
 extension CommonOptions {
     /// Requests an operation on a connection of its own.
-    fileprivate func outcome(of operation: ControlOperation) -> Result<JSONValue, ControlError> {
+    fileprivate func outcome(of operation: ControlOperation, _ wait: WaitOptions) -> Result<JSONValue, ControlError> {
         do throws(ControlError) {
             var client = try connect()
-            return .success(try client.call(operation))
+            return client.call(all: [operation], patience: wait.patience(isQuiet: isJSON))[0]
         } catch {
             return .failure(error)
         }

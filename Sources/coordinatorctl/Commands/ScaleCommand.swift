@@ -18,6 +18,9 @@ struct ScaleCommand: DaemonCommand {
     @OptionGroup var options: CommonOptions
     @Argument(help: "The path of a child with `instances`, without a number, such as /web.", completion: .livePaths) var path: String
     @Argument(help: "The number of instances.") var number: Int
+    @OptionGroup var wait: WaitOptions
+
+    var waiting: WaitOptions? { wait }
 
     func validate() throws {
         guard (0...Int(ControlOperation.maximumInstances)).contains(number) else {
@@ -30,6 +33,7 @@ struct ScaleCommand: DaemonCommand {
     func text(of answer: ScaleResult) -> String { answer.text }
 
     func exitCode(of answer: ScaleResult) -> Int32 {
-        answer.changes.contains { $0.error != nil } ? ControlError.Code.failed.exitCode : 0
+        if answer.changes.contains(where: { $0.error != nil }) { return ControlError.Code.failed.exitCode }
+        return answer.changes.contains { $0.pending != nil } ? ControlError.Code.timedOut.exitCode : 0
     }
 }

@@ -24,6 +24,9 @@ struct UpgradeCommand: DaemonCommand {
     var wait = WaitArgument(duration: .seconds(30))
     @Flag(name: .customLong("dry-run"), help: "Check the executable and the file, and show what would be kept; change nothing.")
     var isDryRun = false
+    @OptionGroup var waitOptions: WaitOptions
+
+    var waiting: WaitOptions? { waitOptions }
 
     func operation() throws(ControlError) -> ControlOperation {
         .upgrade(executable: try absolute(executable), wait: wait.duration, isDryRun: isDryRun)

@@ -12,11 +12,12 @@ extension ConfigurationChanges {
     private var summary: String {
         let effects = [("start", "started"), ("stop", "stopped"), ("restart", "restarted"), ("takeOver", "changed without a restart")]
         let counts = effects.compactMap { effect, word -> String? in
-            let count = changes.count { $0.effect == effect && $0.error == nil }
+            let count = changes.count { $0.effect == effect && $0.error == nil && $0.pending == nil }
             return count == 0 ? nil : "\(count) \(isApplied ? word : "to be \(word)")"
         }
         let failed = failureCount == 0 ? [] : ["\(failureCount) failed"]
-        return (counts + failed + ["\(unchanged) unchanged"]).joined(separator: ", ")
+        let pending = pendingCount == 0 ? [] : ["\(pendingCount) going on"]
+        return (counts + failed + pending + ["\(unchanged) unchanged"]).joined(separator: ", ")
     }
 
     private func children(_ count: Int) -> String { count == 1 ? "1 child is as the file says" : "\(count) children are as the file says" }
@@ -27,7 +28,8 @@ extension ConfigurationChanges.Change {
     var line: String {
         let sign = ["added": "+", "removed": "-"][kind] ?? "~"
         let keys = keys.isEmpty ? "" : ": " + keys.joined(separator: ", ")
-        return TextLayout.printable("\(sign) \(path)\(keys)\(note)") + (error.map { ": \(TextLayout.printable("failed: \($0)"))" } ?? "")
+        let outcome = error.map { "failed: \($0)" } ?? pending.map { "goes on: \($0)" }
+        return TextLayout.printable("\(sign) \(path)\(keys)\(note)\(outcome.map { ": \($0)" } ?? "")")
     }
 
     /// The keys with their former values and those that follow, a line each.

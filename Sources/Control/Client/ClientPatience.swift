@@ -1,0 +1,39 @@
+public import WireProtocol
+
+/// The patience of a client for operations that wait for children.
+///
+/// Children have times of their own to stop and to start, which are the operation's, however long they are. So the client waits as long as the
+/// daemon answers questions meanwhile: by the answers it also tells a person what is being waited for.
+public struct ClientPatience {
+    /// The time after which a person is told for the first time what is being waited for.
+    static let moment = Duration.seconds(3)
+    /// The time between two questions.
+    static let interval = Duration.seconds(5)
+    /// The time within which the daemon has to answer a question.
+    static let answerLimit = Duration.seconds(10)
+    /// The time for which an operation is waited for that is only to be begun: most refusals come within it.
+    static let beginning = Duration.milliseconds(200)
+
+    /// The time after which the result isn't waited for any more; nil: any.
+    public var limit: Duration?
+    /// Whether the operation only has to be begun.
+    public var isForBeginning: Bool
+    /// The function that gets the operations whose results haven't come, and the tree, or its part that the one operation is about.
+    public var tell: (([ControlOperation], JSONValue) -> Void)?
+
+    /// Creates a patience.
+    public init(limit: Duration? = nil, isForBeginning: Bool = false, tell: (([ControlOperation], JSONValue) -> Void)? = nil) {
+        (self.limit, self.isForBeginning, self.tell) = (limit, isForBeginning, tell)
+    }
+
+    /// The time until the first question.
+    var first: Duration { isForBeginning ? Self.beginning : Self.moment }
+}
+
+extension ControlOperation {
+    /// The question that tells what these operations wait for.
+    static func look(at operations: [ControlOperation]) -> ControlOperation {
+        guard operations.count == 1, let path = operations[0].path, operations[0].goesToOwner else { return .tree }
+        return .status(path: path)
+    }
+}

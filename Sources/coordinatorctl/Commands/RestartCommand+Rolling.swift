@@ -49,7 +49,8 @@ extension PathOutcome where Answer: Codable {
             path: path,
             outcome.mapError { error in
                 let rest = untouched.isEmpty ? "" : "; not touched: \(untouched.joined(separator: ", "))"
-                return ControlError(error.code, "\(path) was not replaced: \(error.message)\(rest)")
+                let what = error.code == .timedOut ? "isn't replaced yet" : "was not replaced"
+                return ControlError(error.code, "\(path) \(what): \(error.message)\(rest)")
             }
         )
     }

@@ -76,7 +76,7 @@ struct LiveChangeTests {
           - { key: codes, restart: transient, program: { command: [sh, -c, "until test -e DIR/end; do sleep 0.05; done; exit 3"] } }
           - { key: health, program: { command: [sleep, "1000"], health: { command: ["true"], interval: 50ms } } }
           - { key: less, program: { command: [sleep, "1000"], health: { command: ["false"], interval: 50ms, retries: 1, on_failure: report } } }
-          - { key: attributes, program: { command: [sleep, "1000"], limits: { core: 0 } } }
+          - { key: attributes, program: { command: [sleep, "1000"], limits: { stack: { soft: 4MiB, hard: unlimited } } } }
           - { key: age, program: { command: [sleep, "1000"], recycle: { after: 1h } } }
           - { key: ready, program: { command: [sleep, "1000"] } }
         """#
@@ -84,7 +84,8 @@ struct LiveChangeTests {
         ("done\"] }", "done\"], stop_signal: INT }"), ("exit 3\"] }", "exit 3\"], exit_codes: [3] }"),
         (#"["true"], interval: 50ms"#, #"["false"], interval: 50ms, retries: 2, on_failure: report"#),
         (#", health: { command: ["false"], interval: 50ms, retries: 1, on_failure: report }"#, ""),
-        ("limits: { core: 0 }", "limits: { open_files: { soft: 50, hard: 60 } }, nice: 7"), ("after: 1h", "after: 200ms"),
+        ("limits: { stack: { soft: 4MiB, hard: unlimited } }", "limits: { open_files: { soft: 50, hard: 60 } }, nice: 7"),
+        ("after: 1h", "after: 200ms"),
         (
             #"key: ready, program: { command: [sleep, "1000"]"#,
             #"key: ready, program: { command: [sleep, "1000"], ready: { command: [test, -e, DIR/go] }"#
@@ -100,7 +101,6 @@ struct LiveChangeTests {
             let before = try await Self.pids(daemon, 7)
             var next = Self.former
             for (former, change) in Self.changes {
-                // The last child comes before the one whose text its change has too.
                 #expect(next.contains(former), "\(former)")
                 next = next.replacing(former, with: change, maxReplacements: 1)
             }
@@ -116,8 +116,8 @@ struct LiveChangeTests {
             #expect(limits.contains(/Max open files +50 +60/), "\(limits)")
             // A limit that isn't given any more is the daemon's.
             let own = try #require(Files.text(of: "/proc/\(daemon.process.identity.processID)/limits"))
-            let core = { (text: String) in text.split(separator: "\n").first { $0.hasPrefix("Max core file size") } }
-            #expect(core(limits) == core(own))
+            let stack = { (text: String) in text.split(separator: "\n").first { $0.hasPrefix("Max stack size") } }
+            #expect(stack(limits) == stack(own))
             #expect(getpriority(__priority_which_t(PRIO_PROCESS.rawValue), id_t(pid)) == 7)
             try await daemon.eventually("it's replaced by its age") {
                 let node = try await daemon.node("/age")

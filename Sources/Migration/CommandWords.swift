@@ -6,33 +6,44 @@ enum CommandWords {
     /// Returns the words; nil when a quote isn't closed.
     static func split(_ text: String) -> [String]? {
         var words: [String] = []
-        var word: String?
-        var quote: Character?
-        var rest = text[...]
-        while let character = rest.popFirst() {
-            switch (quote, character) {
-            case (nil, " "), (nil, "\t"), (nil, "\n"):
-                if let complete = word { words.append(complete) }
+        var word: String.UnicodeScalarView?
+        var quote: Unicode.Scalar?
+        var rest = text.unicodeScalars[...]
+        func append(_ scalars: some Sequence<Unicode.Scalar>) {
+            var complete = word ?? String.UnicodeScalarView()
+            complete.append(contentsOf: scalars)
+            word = complete
+        }
+        while let scalar = rest.popFirst() {
+            switch (quote, scalar) {
+            case (_, LateText.begin):
+                // What a shell replaces is in one word, whatever is in it.
+                let end = rest.firstIndex(of: LateText.end) ?? rest.startIndex
+                append([quote == nil ? LateText.begin : LateText.beginInQuotes])
+                append(rest[..<end])
+                rest = rest[end...]
+            case (nil, " "), (nil, "\t"), (nil, "\n"), (nil, "\r"):
+                if let complete = word { words.append(String(complete)) }
                 word = nil
             case (nil, "'"), (nil, "\""):
-                quote = character
-                word = word ?? ""
-            case (let open?, _) where open == character: quote = nil
+                quote = scalar
+                append([])
+            case (let open?, _) where open == scalar: quote = nil
             case (nil, "\\"):
                 guard let next = rest.popFirst() else { return nil }
-                word = (word ?? "") + String(next)
+                append([next])
             case ("\"", "\\"):
                 if let next = rest.first, next == "\"" || next == "\\" {
                     rest.removeFirst()
-                    word = (word ?? "") + String(next)
+                    append([next])
                 } else {
-                    word = (word ?? "") + "\\"
+                    append(["\\"])
                 }
-            default: word = (word ?? "") + String(character)
+            default: append([scalar])
             }
         }
         guard quote == nil else { return nil }
-        return words + [word].compactMap(\.self)
+        return words + [word].compactMap { $0.map { String($0) } }
     }
 
     /// Returns the arguments that run a line as a shell would: the words themselves, or the shell where it has more to do.

@@ -12,8 +12,12 @@ public struct ConfigurationImport: Codable, Hashable, Sendable {
         case circus
         /// A `Procfile` of foreman, honcho and Heroku: https://devcenter.heroku.com/articles/procfile
         case procfile
-        /// `ecosystem.json` of pm2: https://pm2.keymetrics.io/docs/usage/application-declaration/
+        /// `ecosystem.json` or `ecosystem.yml` of pm2: https://pm2.keymetrics.io/docs/usage/application-declaration/
         case pm2
+        /// `process-compose.yaml` of process-compose: https://f1bonacc1.github.io/process-compose/configuration/
+        case processCompose = "process-compose"
+        /// A service or a timer of systemd: https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html
+        case systemd
     }
 
     /// Something that the new file doesn't do as the old one did.
@@ -48,20 +52,18 @@ public struct ConfigurationImport: Codable, Hashable, Sendable {
     ///   - path: the path of the file.
     ///   - format: the format; nil means the one that the file's name and content suggest.
     ///   - environment: the variables that the file may refer to; nil means the process's own.
-    /// - Throws: the problems of a file that can't be read.
+    /// - Throws: the problems of a file that can't be read, or of which the daemon's file would have problems.
     public init(path: String, format: Format? = nil, environment: [String: String]? = nil) throws(ConfigurationError) {
         let source = try ImportSource(path: path, environment: environment ?? ProcessInfo.processInfo.environment, allowsPipes: true)
         guard let format = format ?? Format.suggested(by: source) else {
-            throw ConfigurationError(
-                problems: [
-                    .init(
-                        file: path,
-                        line: 0,
-                        column: 0,
-                        message: "neither the file's name nor its content tells whose it is; expected --from with one of "
-                            + Format.allCases.map(\.rawValue).joined(separator: ", ")
-                    )
-                ]
+            let name = path.split(separator: "/").last.map(String.init) ?? path
+            let isScript = ["js", "cjs", "mjs", "ts"].contains(name.split(separator: ".").last ?? "")
+            throw source.failure(
+                0,
+                isScript
+                    ? "the file is a program; expected its value as JSON: `node -p 'JSON.stringify(require(\"./\(name)\"))' > ecosystem.json`, and the import of that"
+                    : "neither the file's name nor its content tells whose it is; expected --from with one of "
+                        + Format.allCases.map(\.rawValue).joined(separator: ", ")
             )
         }
         var imported: ImportedChildren
@@ -70,15 +72,16 @@ public struct ConfigurationImport: Codable, Hashable, Sendable {
         case .circus: imported = try CircusImport(source).children()
         case .procfile: imported = try ProcfileImport(source).children()
         case .pm2: imported = try EcosystemImport(source).children()
+        case .processCompose: imported = try ComposeImport(source).children()
+        case .systemd: imported = try UnitImport(source).children()
         }
         self.format = format
-        yaml = imported.text(of: format, source.path)
+        let text = imported.text(of: format, source.path)
+        yaml = text.text
         do throws(ConfigurationError) {
             _ = try DaemonConfiguration.parse(text: yaml, file: path)
         } catch {
-            for problem in error.problems {
-                imported.notes.append(Note(file: path, line: 0, subject: "the result", message: problem.message))
-            }
+            throw ConfigurationError(problems: error.problems.map { text.problem($0) })
         }
         notes = imported.notes.inFileOrder
     }
@@ -90,11 +93,18 @@ extension ConfigurationImport.Format {
         let name = source.path.split(separator: "/").last.map { $0.lowercased() } ?? ""
         if name.hasPrefix("procfile") { return .procfile }
         if name.hasSuffix(".json") { return .pm2 }
+        if [".service", ".timer"].contains(where: name.hasSuffix) { return .systemd }
+        if [".yml", ".yaml"].contains(where: name.hasSuffix) {
+            let keys = Set(source.text.split(separator: "\n").map { $0.prefix { $0 != ":" } })
+            if keys.contains("processes") { return .processCompose }
+            return keys.contains("apps") ? .pm2 : nil
+        }
         let sections = Set(
             source.text.split(separator: "\n").filter { $0.hasPrefix("[") }.map { $0.prefix { $0 != ":" && $0 != "]" }.dropFirst() }
         )
         if !sections.isDisjoint(with: ["watcher", "circus"]) { return .circus }
         if !sections.isDisjoint(with: ["supervisord", "program", "supervisorctl", "group"]) { return .supervisord }
+        if !sections.isDisjoint(with: ["Service", "Timer"]) { return .systemd }
         return nil
     }
 }

@@ -1,20 +1,146 @@
+import DaemonConfiguration
+
 /// The children that a file of another supervisor describes, while it's read.
 struct ImportedChildren {
     /// One program.
     struct Child {
         var key: String
-        /// The keys of the child beside `key` and `program`, in order.
-        var settings: [(String, ImportedValue)] = []
+        /// The place in the other file.
+        var file = ""
+        var line = 0
+        var command: [String] = []
+        var environment: [String: String] = [:]
+        /// What a shell does with the descriptors of the program, such as `0<&3`.
+        var redirection: String?
+        /// The kind of the child, as which its command is written.
+        var kind = "program"
+        /// The keys of the child beside `key`, in order.
+        private(set) var settings: [(String, ImportedValue)] = []
         /// The keys of its program, in order.
-        var program: [(String, ImportedValue)] = []
+        private(set) var program: [(String, ImportedValue)] = []
+        private(set) var logging: [(String, ImportedValue)] = []
+        private(set) var hooks: [(String, ImportedValue)] = []
         /// The rank among the others: lower ones come first.
         var rank = 0
+        /// Whether the other file says the rank, so that the child waits for those before it.
+        var isRanked = false
+        /// The siblings for which it waits, and in which state they have to be; nil: any.
+        var after: [(name: String, state: String?, isRequired: Bool)] = []
+
+        init(key: String) { self.key = ImportedChildren.key(key) }
+
+        /// Sets a key of the child, where the daemon's file has such a key.
+        ///
+        /// A later value replaces one before it.
+        @discardableResult
+        mutating func put(_ key: String, _ value: ImportedValue, taking word: String? = nil) -> Bool {
+            guard KnownKeys.has(key, in: "child", taking: word) else { return false }
+            Self.set(key, value, in: &settings)
+            return true
+        }
+
+        /// Sets a key of the program, where the daemon's file has such a key.
+        @discardableResult
+        mutating func give(_ key: String, _ value: ImportedValue, taking word: String? = nil) -> Bool {
+            guard KnownKeys.has(key, in: kind, taking: word) else { return false }
+            Self.set(key, value, in: &program)
+            return true
+        }
+
+        /// Sets a key of the child's `logging`, where the daemon's file has such a key.
+        @discardableResult
+        mutating func log(_ key: String, _ value: ImportedValue, taking word: String? = nil) -> Bool {
+            guard KnownKeys.has(key, in: "logging", taking: word) else { return false }
+            Self.set(key, value, in: &logging)
+            return true
+        }
+
+        /// Sets a command that is run at a certain moment, where the daemon's file has such commands.
+        @discardableResult
+        mutating func hook(_ moment: String, _ value: ImportedValue) -> Bool {
+            guard KnownKeys.has("hooks", in: kind), KnownKeys.has(moment, in: "hooks") else { return false }
+            Self.set(moment, value, in: &hooks)
+            return true
+        }
+
+        /// Takes back a key of the program.
+        mutating func forget(_ key: String) { program.removeAll { $0.0 == key } }
+
+        /// Makes the child one that runs to its end, for which others wait.
+        ///
+        /// - Parameter retries: whether it's run again after a failure.
+        mutating func becomeOneshot(retries: Bool) {
+            kind = "oneshot"
+            program.removeAll { !KnownKeys.has($0.0, in: "oneshot") }
+            settings.removeAll { $0.0 == "restart" }
+            if retries { put("restart", .word("transient")) } else { settings.removeAll { $0.0 == "restart_limits" } }
+        }
+
+        private static func set(_ key: String, _ value: ImportedValue, in list: inout [(String, ImportedValue)]) {
+            if let index = list.firstIndex(where: { $0.0 == key }) { list[index].1 = value } else { list.append((key, value)) }
+        }
+
+        /// Limits how often a start may fail, and says the wait before the next one.
+        ///
+        /// - Parameters:
+        ///   - count: the number of failed starts after which the child is given up; nil: never.
+        ///   - first: the wait after the first one, in milliseconds; nil: none.
+        ///   - delay: the wait after each, in milliseconds; nil: one that grows.
+        ///   - start: the time in which a start may fail, in milliseconds.
+        ///   - counts: the restarts that count, where not each failure does.
+        mutating func limit(_ count: Int?, first: Int? = nil, delay: Int? = nil, start: Int = 1_000, counts: String? = nil) {
+            var limits: [(String, ImportedValue)] = [("intensity", .word(count.map { String(max(0, min($0, 1_000_000))) } ?? "unlimited"))]
+            let longest = delay ?? 30_000
+            if let delay {
+                if KnownKeys.has("delay", in: "restart_limits") {
+                    limits.append(("delay", .time(delay)))
+                } else {
+                    limits.append(("backoff", .mapping([("minimum", .time(max(1, delay))), ("maximum", .time(max(1, delay)))])))
+                }
+            } else if let first, KnownKeys.has("first_delay", in: "restart_limits") {
+                limits.append(("first_delay", .time(first)))
+            }
+            if count != nil, let counts, KnownKeys.has("counts", in: "restart_limits", taking: counts) { limits.append(("counts", .word(counts))) }
+            // The failures of one row, however long the waits between them are.
+            if let count { limits.append(("period", .word("\(max(1, min((count + 1) * (start + longest) / 1_000 + 1, 86_400 * 365)))s"))) }
+            put("restart_limits", .mapping(limits))
+        }
+
+        /// The child's lines.
+        func lines(at indentation: String) -> [String] {
+            let resolved = LateText.resolved(command, environment, redirection: redirection)
+            var program: [(String, ImportedValue)] = [("command", .words(resolved.command))]
+            if !resolved.variables.isEmpty { program.append(("environment", .variables(resolved.variables))) }
+            program += self.program
+            if !hooks.isEmpty { program.append(("hooks", .mapping(hooks))) }
+            var settings = settings
+            if !logging.isEmpty { settings.append(("logging", .mapping(logging))) }
+            for (key, isRequired) in [("after", false), ("requires", true)] {
+                let names = after.filter { $0.isRequired == isRequired }
+                if names.isEmpty { continue }
+                let hasStates = names.contains { $0.state != nil }
+                let value: ImportedValue =
+                    hasStates
+                    ? .mapping(names.map { ($0.name, .word($0.state ?? "ready")) }) : .list(names.map { .text($0.name) })
+                settings.append((key, value))
+            }
+            return ["\(indentation)- key: \(ImportedValue.text(key).yaml)", "\(indentation)  \(kind):"]
+                + program.map { "\(indentation)    \($0): \($1.yaml)" } + settings.map { "\(indentation)  \($0): \($1.yaml)" }
+        }
+    }
+
+    /// Programs under one name.
+    struct Group {
+        var key: String
+        var rank: Int
+        var isRanked: Bool
+        var children: [Child] = []
     }
 
     /// The programs that are children of the root.
     var children: [Child] = []
-    /// The programs that are children of groups, by the group's key.
-    var groups: [(key: String, rank: Int, children: [Child])] = []
+    /// The programs that are children of groups.
+    var groups: [Group] = []
     var notes: [ConfigurationImport.Note] = []
 
     mutating func note(_ file: String, _ line: Int, _ subject: String, _ message: String) {
@@ -24,86 +150,111 @@ struct ImportedChildren {
     /// Reads a number with which something is computed: one beyond a million, or below minus a million, is that bound; `nil`: the text is none.
     static func number(_ text: String?) -> Int? { text.flatMap { Int($0) }.map { min(max($0, -1_000_000), 1_000_000) } }
 
-    /// Makes a name a key: slashes and control characters can't be in a path's part.
+    /// Makes a name a key: slashes and control characters can't be in a path's part, which has at most 255 bytes.
     static func key(_ name: String) -> String {
         let kept = String(name.unicodeScalars.map { $0 == "/" || $0.properties.generalCategory == .control ? "-" : Character($0) })
         return kept.isEmpty || kept == "." || kept == ".." ? "program" : kept
     }
 
-    /// Returns the daemon's file.
-    func text(of format: ConfigurationImport.Format, _ path: String) -> String {
-        var lines = ["# Imported from \(path.filter { !$0.isNewline }) (\(format.rawValue))."]
-        guard !children.isEmpty || !groups.isEmpty else { return (lines + ["children: []"]).joined(separator: "\n") + "\n" }
-        lines.append("children:")
-        var parts = children.map { (rank: $0.rank, lines: Self.lines(of: $0, at: "  ")) }
-        parts += groups.map { group in
-            let inner = group.children.enumerated().sorted { ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset) }
-            return (
-                rank: group.rank,
-                lines: ["  - key: \(ImportedValue.text(group.key).yaml)", "    children:"]
-                    + inner.flatMap { Self.lines(of: $0.element, at: "      ") }
+    // MARK: The file
+
+    /// One sibling: a program, or a group.
+    private struct Sibling {
+        var key: String
+        let rank: Int
+        let isRanked: Bool
+        /// Whether the child has dependencies of its own.
+        let waits: Bool
+        var places: [(file: String, line: Int)]
+        var lines: [String]
+    }
+
+    /// The daemon's file, and the place in the other file of each of its lines.
+    struct Text {
+        var text: String
+        var places: [(file: String, line: Int)]
+
+        /// A problem of the daemon's file, at the place in the other file that it comes from.
+        func problem(_ problem: ConfigurationError.Problem) -> ConfigurationError.Problem {
+            guard places.indices.contains(problem.line - 1) else { return problem }
+            let place = places[problem.line - 1]
+            return .init(
+                file: place.file,
+                line: place.line,
+                column: place.line == 0 ? 0 : 1,
+                message: "the daemon's file that comes of it has a problem: \(problem.message)"
             )
         }
-        lines += parts.enumerated().sorted { ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset) }.flatMap(\.element.lines)
-        return lines.joined(separator: "\n") + "\n"
     }
 
-    private static func lines(of child: Child, at indentation: String) -> [String] {
-        ["\(indentation)- key: \(ImportedValue.text(child.key).yaml)", "\(indentation)  program:"]
-            + child.program.map { "\(indentation)    \($0): \($1.yaml)" } + child.settings.map { "\(indentation)  \($0): \($1.yaml)" }
-    }
-}
-
-/// A value of the daemon's file that is to be written.
-indirect enum ImportedValue {
-    case text(String)
-    /// A number, a duration, a size or a word of the daemon's own, written as it is.
-    case word(String)
-    case list([ImportedValue])
-    case mapping([(String, ImportedValue)])
-
-    static func words(_ words: [String]) -> ImportedValue { .list(words.map { .text($0) }) }
-
-    static func variables(_ variables: [String: String]) -> ImportedValue {
-        .mapping(variables.sorted { $0.key < $1.key }.map { ($0.key, .text($0.value)) })
-    }
-
-    /// The value in YAML's flow style.
-    var yaml: String {
-        switch self {
-        case .word(let word): word
-        case .text(let text): Self.isPlain(text) ? text : Self.quoted(text)
-        case .list(let values): "[\(values.map(\.yaml).joined(separator: ", "))]"
-        case .mapping(let members): "{ \(members.map { "\(ImportedValue.text($0).yaml): \($1.yaml)" }.joined(separator: ", ")) }"
+    /// Returns the daemon's file, with a note for each name that had to become another one.
+    mutating func text(of format: ConfigurationImport.Format, _ path: String) -> Text {
+        var lines = ["# Imported from \(path.filter { !$0.isNewline }) (\(format.rawValue))."]
+        guard !children.isEmpty || groups.contains(where: { !$0.children.isEmpty }) else {
+            return Text(text: (lines + ["children: []"]).joined(separator: "\n") + "\n", places: [])
         }
-    }
-
-    /// Whether a text means itself without quotes, in every version of YAML.
-    private static func isPlain(_ text: String) -> Bool {
-        let words = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"]
-        guard let first = text.utf8.first, !words.contains(text.lowercased()) else { return false }
-        let isLetter = { (byte: UInt8) in (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte) || byte == 0x5F || byte == 0x2F }
-        let isInner = { (byte: UInt8) in isLetter(byte) || (0x30...0x39).contains(byte) || byte == 0x2E || byte == 0x2D }
-        return isLetter(first) && text.utf8.allSatisfy(isInner)
-    }
-
-    private static func quoted(_ text: String) -> String {
-        let inner = text.unicodeScalars.map { scalar in
-            switch scalar {
-            case "\"": "\\\""
-            case "\\": "\\\\"
-            case "\n": "\\n"
-            case "\t": "\\t"
-            default:
-                if scalar.properties.generalCategory == .control || scalar.value == 0x2028 || scalar.value == 0x2029
-                    || scalar.value == 0xFEFF
-                {
-                    "\\u" + String(repeating: "0", count: 4 - String(scalar.value, radix: 16).count) + String(scalar.value, radix: 16)
-                } else {
-                    String(scalar)
-                }
+        lines.append("children:")
+        var names: Set<String> = []
+        for index in groups.indices { groups[index].key = unique(groups[index].key, &names, path, 0) }
+        for index in children.indices { children[index].key = unique(children[index].key, &names, children[index].file, children[index].line) }
+        for index in groups.indices {
+            var inner: Set<String> = []
+            for child in groups[index].children.indices {
+                let place = groups[index].children[child]
+                groups[index].children[child].key = unique(place.key, &inner, place.file, place.line)
             }
         }
-        return "\"\(inner.joined())\""
+        var siblings = children.map { Self.sibling($0, at: "  ") }
+        for group in groups where !group.children.isEmpty {
+            let inner = Self.ordered(group.children.map { Self.sibling($0, at: "      ") }, at: "      ")
+            let first = inner.places[0]
+            siblings.append(
+                Sibling(
+                    key: group.key,
+                    rank: group.rank,
+                    isRanked: group.isRanked,
+                    waits: false,
+                    places: [first, first] + inner.places,
+                    lines: ["  - key: \(ImportedValue.text(group.key).yaml)", "    children:"] + inner.lines
+                )
+            )
+        }
+        let rest = Self.ordered(siblings, at: "  ")
+        return Text(text: (lines + rest.lines).joined(separator: "\n") + "\n", places: [(path, 0), (path, 0)] + rest.places)
+    }
+
+    /// Gives siblings the order of their ranks. Where the other file says ranks, each waits for those of the rank before, and stops before them.
+    private static func ordered(_ siblings: [Sibling], at indentation: String) -> (lines: [String], places: [(file: String, line: Int)]) {
+        let sorted = siblings.enumerated().sorted { ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset) }.map(\.element)
+        var (lines, places): ([String], [(file: String, line: Int)]) = ([], [])
+        for sibling in sorted {
+            lines += sibling.lines
+            places += sibling.places
+            guard !sibling.waits, sorted.contains(where: \.isRanked), let rank = sorted.map(\.rank).filter({ $0 < sibling.rank }).max() else { continue }
+            let before = sorted.filter { $0.rank == rank }.map { ImportedValue.text($0.key) }
+            lines.append("\(indentation)  after: \(ImportedValue.list(before).yaml)")
+            places.append(sibling.places[0])
+        }
+        return (lines, places)
+    }
+
+    private static func sibling(_ child: Child, at indentation: String) -> Sibling {
+        let lines = child.lines(at: indentation)
+        return Sibling(
+            key: child.key,
+            rank: child.rank,
+            isRanked: child.isRanked,
+            waits: !child.after.isEmpty,
+            places: lines.map { _ in (child.file, child.line) },
+            lines: lines
+        )
+    }
+
+    private mutating func unique(_ name: String, _ names: inout Set<String>, _ file: String, _ line: Int) -> String {
+        if names.insert(name).inserted { return name }
+        var number = 2
+        while !names.insert("\(name)-\(number)").inserted { number += 1 }
+        note(file, line, name, "another child has this name; this one is called \(name)-\(number)")
+        return "\(name)-\(number)"
     }
 }

@@ -1,6 +1,14 @@
 import DaemonConfiguration
 import Glibc
 
+extension ForeignKeys {
+    /// https://devcenter.heroku.com/articles/procfile, https://honcho.readthedocs.io/en/latest/using_procfiles.html
+    static let procfile: [ForeignKeys] = [
+        ForeignKeys("process", effects: [("command", "command")], notes: []),
+        ForeignKeys(".env", effects: [("PORT", "environment"), ("*", "environment_files")], notes: []),
+    ]
+}
+
 /// The reading of a `Procfile`.
 struct ProcfileImport {
     private let source: ImportSource
@@ -11,7 +19,8 @@ struct ProcfileImport {
     func children() throws(ConfigurationError) -> ImportedChildren {
         var imported = ImportedChildren()
         let dotEnvironment = "\(source.directory)/.env"
-        let hasVariables = access(dotEnvironment, R_OK) == 0
+        let variables = access(dotEnvironment, R_OK) == 0 ? try ImportSource(path: dotEnvironment, environment: [:]).text : nil
+        let firstPort = Self.port(in: variables ?? "") ?? 5_000
         for (index, line) in source.text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             let text = SectionedFile.trimmed(line)
             if text.isEmpty || text.hasPrefix("#") { continue }
@@ -25,19 +34,31 @@ struct ProcfileImport {
                 throw source.failure(index + 1, "a process without a name or a command; expected `name: command`")
             }
             var child = ImportedChildren.Child(key: name)
-            child.program.append(("command", .words(CommandWords.shell(command))))
-            // foreman's ports: 5000, 5100 and so on.
-            child.program.append(("environment", .variables(["PORT": String(5_000 + 100 * imported.children.count)])))
-            if hasVariables { child.program.append(("environment_files", .words([dotEnvironment]))) }
-            child.program.append(("directory", .text(source.directory)))
-            imported.children.append(child)
+            (child.file, child.line) = (source.path, index + 1)
+            child.command = CommandWords.shell(command)
+            // The ports of foreman: 100 more for each process, from 5000 or the PORT of .env on.
+            child.environment = ["PORT": String(firstPort + 100 * imported.children.count)]
+            if variables != nil { child.give("environment_files", .words([dotEnvironment])) }
+            child.give("directory", .text(source.directory))
+            child.give("stdin", .word("open"), taking: "open")
+            // The signal goes to all processes that a command has started.
+            child.give("stop_group", .word("true"))
             if name == "release" {
                 imported.note(
                     source.path,
                     index + 1,
                     name,
-                    "a release phase runs once: write `oneshot` in the place of its `program`, and `after: [release]` of the others"
+                    KnownKeys.has("oneshot", in: "child")
+                        ? "a release phase runs once, and the others wait for its end"
+                        : "a release phase runs once: set `restart: temporary`; the others don't wait for its end"
                 )
+                if KnownKeys.has("oneshot", in: "child") { child.becomeOneshot(retries: false) }
+            }
+            imported.children.append(child)
+        }
+        if imported.children.contains(where: { $0.key == "release" }), KnownKeys.has("requires", in: "child", taking: "completed") {
+            for index in imported.children.indices where imported.children[index].key != "release" {
+                imported.children[index].after = [("release", "completed", true)]
             }
         }
         if !imported.children.isEmpty {
@@ -55,5 +76,13 @@ struct ProcfileImport {
             )
         }
         return imported
+    }
+
+    /// The port of a file of variables.
+    private static func port(in variables: String) -> Int? {
+        let lines = variables.split(whereSeparator: \.isNewline).map { SectionedFile.trimmed($0) }
+        return lines.last { $0.hasPrefix("PORT=") }.flatMap { line in
+            Int(SectionedFile.trimmed(line.dropFirst(5)).filter { $0 != "\"" && $0 != "'" }).flatMap { (1...65_535).contains($0) ? $0 : nil }
+        }
     }
 }

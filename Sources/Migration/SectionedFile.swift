@@ -5,6 +5,8 @@ struct SectionedFile {
     struct Entry {
         var value: String
         let line: Int
+        /// The directory of the file.
+        var directory = "."
     }
 
     struct Section {
@@ -24,9 +26,18 @@ struct SectionedFile {
 
     /// Reads a file.
     ///
-    /// - Parameter inlineComments: the strings that begin a comment after a value, when a space is before them.
-    init(_ source: ImportSource, inlineComments: [String]) throws(ConfigurationError) {
+    /// - Parameters:
+    ///   - inlineComments: the strings that begin a comment after a value, when a space is before them.
+    ///   - keepsCase: whether keys keep the case in which they are written.
+    ///   - separators: the characters that end a key.
+    init(
+        _ source: ImportSource,
+        inlineComments: [String],
+        keepsCase: Bool = false,
+        separators: Set<Character> = ["=", ":"]
+    ) throws(ConfigurationError) {
         var key: String?
+        let directory = source.directory
         for (index, line) in source.text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             let text = Self.trimmed(line)
             if text.isEmpty || text.hasPrefix("#") || text.hasPrefix(";") { continue }
@@ -46,16 +57,31 @@ struct SectionedFile {
                 key = nil
                 continue
             }
-            guard let separator = text.firstIndex(where: { $0 == "=" || $0 == ":" }), !sections.isEmpty else {
+            guard let separator = text.firstIndex(where: separators.contains), !sections.isEmpty else {
                 throw source.failure(index + 1, "`\(text.prefix(40))` is neither a section nor `key = value`; expected one of them")
             }
-            let name = Self.trimmed(text[..<separator]).lowercased()
+            let given = Self.trimmed(text[..<separator])
+            let name = keepsCase ? given : given.lowercased()
             let value = Self.withoutComment(Self.trimmed(text[text.index(after: separator)...]), inlineComments)
             let last = sections.count - 1
             if sections[last].entries[name] == nil { sections[last].keys.append(name) }
-            sections[last].entries[name] = Entry(value: value, line: index + 1)
+            sections[last].entries[name] = Entry(value: value, line: index + 1, directory: directory)
             key = name
         }
+    }
+
+    /// Joins sections of one name, as one that continues another file's: a later value counts.
+    static func merged(_ sections: [Section]) -> [Section] {
+        var result: [Section] = []
+        for section in sections {
+            guard let index = result.firstIndex(where: { $0.kind == section.kind && $0.name == section.name }) else {
+                result.append(section)
+                continue
+            }
+            for key in section.keys where result[index].entries[key] == nil { result[index].keys.append(key) }
+            result[index].entries.merge(section.entries) { $1 }
+        }
+        return result
     }
 
     static func trimmed(_ text: some StringProtocol) -> String {

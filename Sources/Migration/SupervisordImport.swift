@@ -8,39 +8,52 @@ struct SupervisordImport {
     private let source: ImportSource
     private var sections: [Section] = []
     private var imported = ImportedChildren()
+    /// The variables of the whole file, which programs may refer to.
+    private var shared: [String: String] = [:]
 
     init(_ source: ImportSource) throws(ConfigurationError) {
         self.source = source
         sections = try SectionedFile(source, inlineComments: [";"]).sections
         for section in sections where section.kind == "include" {
-            for pattern in (section.entries["files"]?.value ?? "").split(whereSeparator: \.isWhitespace) {
-                let pattern = String(pattern).replacing("%(here)s", with: source.directory)
+            guard let entry = section.entries["files"] else { continue }
+            let patterns = expanded(entry.value, entry, section, key: "files", [:], number: .none)
+            for pattern in frozen(patterns, entry, section, "files").split(whereSeparator: \.isWhitespace).map(String.init) {
                 let files = source.files(matching: pattern)
-                if files.isEmpty { imported.note(section.file, section.line, section.title, "no file matches \(pattern)") }
+                if files.isEmpty { imported.note(section.file, entry.line, section.title, "no file matches \(pattern)") }
                 for file in files {
                     let included = try ImportSource(path: file, environment: source.environment)
                     sections += try SectionedFile(included, inlineComments: [";"]).sections
                 }
             }
         }
+        sections = SectionedFile.merged(sections)
     }
 
     /// Returns the programs in the order of their priority.
     func children() throws(ConfigurationError) -> ImportedChildren {
         var reading = self
-        reading.read()
+        try reading.read()
         return reading.imported
     }
 
-    private mutating func read() {
+    private mutating func read() throws(ConfigurationError) {
         let daemon = sections.first { $0.kind == "supervisord" }
-        noteDaemon(daemon)
+        if let daemon, let entry = daemon.entries["environment"] {
+            let text = expanded(entry.value, entry, daemon, key: "environment", [:], number: .none)
+            if let variables = SectionedFile.variables(text) { shared = variables } else { note(daemon, "environment", "can't be read; not carried over") }
+        }
         var members: [String: Int] = [:]
         for section in sections where section.kind == "group" {
-            let rank = ImportedChildren.number(section.entries["priority"]?.value) ?? 999
-            let names = (section.entries["programs"]?.value ?? "").split(separator: ",").map { SectionedFile.trimmed($0) }
-            for name in names { members[name] = imported.groups.count }
-            imported.groups.append((key: ImportedChildren.key(section.name), rank: rank, children: []))
+            let priority = section.entries["priority"]?.value
+            for name in (section.entries["programs"]?.value ?? "").split(separator: ",").map({ SectionedFile.trimmed($0) }) {
+                guard sections.contains(where: { ["program", "fcgi-program"].contains($0.kind) && $0.name == name }) else {
+                    throw failure(section, "programs", "the group names `\(name)`, which is no program of the file; expected one of its programs")
+                }
+                members[name] = imported.groups.count
+            }
+            imported.groups.append(
+                .init(key: ImportedChildren.key(section.name), rank: ImportedChildren.number(priority) ?? 999, isRanked: priority != nil)
+            )
             imported.note(
                 section.file,
                 section.line,
@@ -49,203 +62,287 @@ struct SupervisordImport {
             )
         }
         for section in sections {
-            switch section.kind {
-            case "program":
-                for child in program(section, daemon) {
-                    if let group = members[section.name] {
-                        imported.groups[group].children.append(child)
-                    } else {
-                        imported.children.append(child)
-                    }
+            noteKeys(section)
+            guard ["program", "fcgi-program"].contains(section.kind) else { continue }
+            for child in program(section, daemon) {
+                if let group = members[section.name] {
+                    imported.groups[group].children.append(child)
+                } else {
+                    imported.children.append(child)
                 }
-            case "supervisord", "supervisorctl", "group", "include": break
-            case "unix_http_server":
-                imported.note(
-                    section.file,
-                    section.line,
-                    section.title,
-                    "the daemon's control socket, for its own user alone, takes its place"
-                )
-            case "rpcinterface": break
-            case "inet_http_server":
-                imported.note(section.file, section.line, section.title, "there is no operation over the network; use ssh")
-            case "eventlistener":
-                imported.note(
-                    section.file,
-                    section.line,
-                    section.title,
-                    "not carried over: follow `coordinatorctl events -f --json` instead"
-                )
-            case "fcgi-program":
-                imported.note(
-                    section.file,
-                    section.line,
-                    section.title,
-                    "not carried over: write a program with `sockets`, which it finds as descriptor 3"
-                )
-            default: imported.note(section.file, section.line, section.title, "an unknown section, which isn't carried over")
             }
         }
     }
 
-    private mutating func noteDaemon(_ section: Section?) {
-        guard let section else { return }
-        let meanings = [
-            "user": "run the daemon as that user", "directory": "start the daemon in that directory",
-            "umask": "set it for each program, or for the daemon",
-            "minfds": "set LimitNOFILE= of the daemon's unit", "minprocs": "set TasksMax= of the daemon's unit",
-            "logfile": "the daemon logs to its standard error, which the journal keeps",
-        ]
+    /// Says what isn't carried over, by the table of keys.
+    private mutating func noteKeys(_ section: Section) {
+        guard let table = ForeignKeys.table(section.kind, of: .supervisord) else {
+            return imported.note(section.file, section.line, section.title, "an unknown section, which isn't carried over")
+        }
         for key in section.keys {
-            guard let meaning = meanings[key] else { continue }
-            imported.note(section.file, section.entries[key]?.line ?? 0, "\(section.title) \(key)", meaning)
+            guard let message = table.fate(of: key).message else { continue }
+            // The program's own name, with a number where it has several processes, is what it's called without the key.
+            if key == "process_name", section.entries[key]?.value.hasPrefix("%(program_name)s") == true { continue }
+            if key == "killasgroup", !Truth.isFalse(section.entries[key]?.value) { continue }
+            note(section, key, message)
         }
     }
 
     // MARK: Programs
 
-    private static let silent: Set<String> = [
-        "command", "process_name", "numprocs", "numprocs_start", "priority", "autostart", "startsecs", "startretries", "autorestart",
-        "exitcodes",
-        "stopsignal", "stopwaitsecs", "stopasgroup", "killasgroup", "user", "redirect_stderr", "stdout_logfile", "stdout_logfile_maxbytes",
-        "stdout_logfile_backups", "stderr_logfile", "stderr_logfile_maxbytes", "stderr_logfile_backups", "environment", "directory",
-        "umask",
-    ]
+    /// The number of a process in what is read.
+    private enum Number: Equatable {
+        case none
+        /// A number that is known.
+        case fixed(Int)
+        /// The number of an instance, counted from this one.
+        case instance(from: Int)
+    }
 
     private mutating func program(_ section: Section, _ daemon: Section?) -> [ImportedChildren.Child] {
-        for key in section.keys where !Self.silent.contains(key) {
-            imported.note(section.file, section.entries[key]?.line ?? 0, "\(section.title) \(key)", "not carried over")
-        }
-        let count = ImportedChildren.number(section.entries["numprocs"]?.value) ?? 1
-        let first = ImportedChildren.number(section.entries["numprocs_start"]?.value) ?? 0
-        let isNumbered = section.entries.contains { $0.key != "process_name" && $0.value.value.contains("%(process_num)") }
-        guard count > 1, isNumbered else {
-            guard var child = child(section, daemon, number: first) else { return [] }
-            if count != 1 { child.settings.insert(("instances", .word(String(max(0, min(count, 1_000))))), at: 0) }
+        let count = integer(section, "numprocs") ?? 1
+        let first = integer(section, "numprocs_start") ?? 0
+        let numbered = Set(section.entries.filter { $0.value.value.contains("%(process_num)") }.keys).subtracting(["process_name"])
+        guard count > 1, !numbered.isEmpty else {
+            guard var child = child(section, daemon, .fixed(first)) else { return [] }
+            if count != 1 { child.put("instances", .word(String(max(0, min(count, 1_000))))) }
             return [child]
         }
-        imported.note(
-            section.file,
-            section.entries["numprocs"]?.line ?? section.line,
-            "\(section.title) numprocs",
-            "each process has a child of its own, because its number is in its settings"
-        )
+        // What a shell can complete at the start, and names of files, which have a number of their own.
+        let late: Set<String> = ["command", "environment", "stdout_logfile", "stderr_logfile"]
+        if KnownKeys.documents("COORDINATOR_INSTANCE"), numbered.isSubset(of: late) {
+            guard var child = child(section, daemon, .instance(from: first)) else { return [] }
+            child.put("instances", .word(String(min(count, 1_000))))
+            return [child]
+        }
+        note(section, "numprocs", "each process has a child of its own, because its number is in its settings")
         let notes = imported.notes
         return (first..<first + min(count, 1_000)).compactMap { number in
             // The notes are the same for all of them.
             if number > first { imported.notes = notes }
-            guard var child = child(section, daemon, number: number) else { return nil }
+            guard var child = child(section, daemon, .fixed(number)) else { return nil }
             child.key += "-\(number)"
             return child
         }
     }
 
-    private mutating func child(_ section: Section, _ daemon: Section?, number: Int) -> ImportedChildren.Child? {
-        let values = section.entries.mapValues { entry in expanded(entry, section, number) }
-        var child = ImportedChildren.Child(key: ImportedChildren.key(section.name))
-        child.rank = ImportedChildren.number(values["priority"]) ?? 999
-        guard let command = values["command"].flatMap({ CommandWords.split($0) }), !command.isEmpty else {
-            imported.note(
-                section.file,
-                section.line,
-                section.title,
-                "not carried over: its `command` is missing, or a quote in it isn't closed"
-            )
-            return nil
-        }
-        child.program.append(("command", .words(command)))
-        var environment = SectionedFile.variables(daemon?.entries["environment"].map { expanded($0, section, number) } ?? "") ?? [:]
-        if let text = values["environment"] {
+    private mutating func child(_ section: Section, _ daemon: Section?, _ number: Number) -> ImportedChildren.Child? {
+        var child = ImportedChildren.Child(key: section.name)
+        (child.file, child.line) = (section.file, section.line)
+        child.rank = integer(section, "priority") ?? 999
+        child.isRanked = section.entries["priority"] != nil
+        var environment = shared
+        if let entry = section.entries["environment"] {
+            let text = expanded(entry.value, entry, section, key: "environment", shared, number: number)
             if let own = SectionedFile.variables(text) {
                 environment.merge(own) { $1 }
             } else {
                 note(section, "environment", "can't be read; not carried over")
             }
         }
-        environment["SUPERVISOR_ENABLED"] = nil
-        if !environment.isEmpty { child.program.append(("environment", .variables(environment))) }
-        if let directory = values["directory"] { child.program.append(("directory", .text(directory))) }
-        if let user = values["user"] { child.program.append(("user", .text(user))) }
-        if let umask = values["umask"] { child.program.append(("umask", .word(umask))) }
-        addStart(values, to: &child)
-        addStop(values, section, to: &child)
-        addLogging(values, section, to: &child)
+        let commandText = section.entries["command"].map { expanded($0.value, $0, section, key: "command", environment, number: number) }
+        guard let command = commandText.flatMap({ CommandWords.split($0) }), !command.isEmpty else {
+            note(section, "command", "the program isn't carried over: its `command` is missing, or a quote in it isn't closed")
+            return nil
+        }
+        child.command = command
+        child.environment = environment
+        let value = { (key: String, entry: SectionedFile.Entry?, reading: inout Self) -> String? in
+            guard let entry else { return nil }
+            return reading.frozen(reading.expanded(entry.value, entry, section, key: key, environment, number: number), entry, section, key)
+        }
+        for (key, ours) in [("directory", "directory"), ("user", "user")] {
+            let inherited = key == "user" ? daemon?.entries[key] : nil
+            if let text = value(key, section.entries[key] ?? inherited, &self), !text.isEmpty { child.give(ours, .text(text)) }
+        }
+        if let umask = value("umask", section.entries["umask"] ?? daemon?.entries["umask"], &self) { child.give("umask", .word(umask)) }
+        child.give("stdin", .word("open"), taking: "open")
+        addStart(section, to: &child)
+        addStop(section, to: &child)
+        addLogging(section, environment, number, to: &child)
+        if section.kind == "fcgi-program" { addSocket(section, to: &child) }
         return child
     }
 
-    private func addStart(_ values: [String: String], to child: inout ImportedChildren.Child) {
-        let seconds = ImportedChildren.number(values["startsecs"]) ?? 1
-        if seconds > 0 { child.program.append(("start_seconds", .word("\(seconds)s"))) }
-        if Self.isFalse(values["autostart"]) { child.settings.append(("autostart", .word("false"))) }
-        let codes = (values["exitcodes"] ?? "0").split(separator: ",").compactMap { Int(SectionedFile.trimmed($0)) }.filter { $0 != 0 }
-        switch values["autorestart"]?.lowercased() {
+    private mutating func addStart(_ section: Section, to child: inout ImportedChildren.Child) {
+        let text = { (key: String) in section.entries[key]?.value }
+        let seconds = max(0, integer(section, "startsecs") ?? 1)
+        if seconds > 0 { child.give("start_seconds", .word("\(seconds)s")) }
+        if Truth.isFalse(text("autostart")) { child.put("autostart", .word("false")) }
+        let codes = (text("exitcodes") ?? "0").split(separator: ",").compactMap { Int(SectionedFile.trimmed($0)) }
+        switch text("autorestart")?.lowercased() {
         case "unexpected", nil:
-            child.settings.append(("restart", .word("transient")))
-            if !codes.isEmpty { child.program.append(("exit_codes", .list(codes.map { .word(String($0)) }))) }
-        case let value: if Self.isFalse(value) { child.settings.append(("restart", .word("temporary"))) }
+            if codes.contains(0) {
+                child.put("restart", .word("transient"))
+                let others = codes.filter { $0 != 0 && (0...255).contains($0) }
+                if !others.isEmpty { child.give("exit_codes", .list(others.map { .word(String($0)) })) }
+            } else if !child.give("final_exit_codes", .list(codes.filter { (0...255).contains($0) }.map { .word(String($0)) })) {
+                // Zero is expected always here; to stay down after it would be worse than to go on after the others.
+                note(section, "exitcodes", "0 isn't among them, so the program is always restarted, also after \(codes.map(String.init).joined(separator: ", "))")
+            }
+        case let value: if Truth.isFalse(value) { child.put("restart", .word("temporary")) }
         }
-        guard let retries = ImportedChildren.number(values["startretries"]) else { return }
-        // As many failures as Supervisor allows, in the time that they take there: a second more after each.
-        let period = max(1, retries * seconds + retries * (retries + 1) / 2 + 1)
-        child.settings.append(
-            ("restart_limits", .mapping([("intensity", .word(String(max(0, retries)))), ("period", .word("\(min(period, 86_400))s"))]))
-        )
+        child.limit(max(0, integer(section, "startretries") ?? 3), first: 1_000, start: seconds * 1_000, counts: "failed_starts")
     }
 
-    private mutating func addStop(_ values: [String: String], _ section: Section, to child: inout ImportedChildren.Child) {
-        if let signal = values["stopsignal"], signal.uppercased() != "TERM" {
-            child.program.append(("stop_signal", .word(signal.uppercased().replacing("SIG", with: ""))))
+    private mutating func addStop(_ section: Section, to child: inout ImportedChildren.Child) {
+        if let text = section.entries["stopsignal"]?.value, !["TERM", "SIGTERM", "15"].contains(text.uppercased()) {
+            if let signal = SignalName.read(text) {
+                child.give("stop_signal", .word(signal))
+            } else {
+                note(section, "stopsignal", "no program is stopped by \(text) here; it's TERM")
+            }
         }
-        child.settings.append(("shutdown", .word("\(Int(values["stopwaitsecs"] ?? "") ?? 10)s")))
-        if Self.isTrue(values["stopasgroup"]) {
+        child.put("shutdown", .word("\(max(0, integer(section, "stopwaitsecs") ?? 10))s"))
+        if Truth.isTrue(section.entries["stopasgroup"]?.value), !child.give("stop_group", .word("true")) {
             note(section, "stopasgroup", "the signal goes to the first process; the rest of the group is killed when that has ended")
         }
     }
 
-    private mutating func addLogging(_ values: [String: String], _ section: Section, to child: inout ImportedChildren.Child) {
-        var logging: [(String, ImportedValue)] = []
-        switch values["stdout_logfile"] {
-        case nil, "AUTO"?: break
-        case let file? where ["/dev/stdout", "/dev/fd/1", "/dev/stderr"].contains(file): logging.append(("to_daemon", .word("true")))
-        case let file? where file.uppercased() == "NONE" || file == "/dev/null": logging.append(("file", .word("none")))
-        case "syslog"?: note(section, "stdout_logfile", "no syslog: the daemon's standard error goes to the journal")
-        case let file?: logging.append(("file", .text(file)))
+    private mutating func addLogging(
+        _ section: Section,
+        _ environment: [String: String],
+        _ number: Number,
+        to child: inout ImportedChildren.Child
+    ) {
+        var file = section.entries["stdout_logfile"].map { expanded($0.value, $0, section, key: "stdout_logfile", environment, number: number) }
+        if let text = file, LateText.isLate(text), case .instance = number {
+            // Each instance has a file of its own anyway: the number goes before the name's last part.
+            file = Self.withoutInstance(section.entries["stdout_logfile"]?.value ?? "")
+            if let plain = file, let entry = section.entries["stdout_logfile"] {
+                file = expanded(plain, entry, section, key: "stdout_logfile", environment, number: number)
+            }
+            note(section, "stdout_logfile", "the files have the instances' own numbers, from 1: `NAME-1.log`")
         }
-        if let size = values["stdout_logfile_maxbytes"] { logging.append(("maximum_size", .word(Self.size(size)))) }
-        if let keep = values["stdout_logfile_backups"].flatMap({ Int($0) }) { logging.append(("keep", .word(String(min(keep, 99))))) }
-        if !Self.isTrue(values["redirect_stderr"]) {
-            logging.append(("standard_error", .word("separate")))
-            if let file = values["stderr_logfile"], !["AUTO", "NONE", "/dev/null", "/dev/stderr"].contains(file) {
-                note(section, "stderr_logfile", "both streams are in one file, and each line tells its stream")
+        if let text = file, let entry = section.entries["stdout_logfile"] { file = frozen(text, entry, section, "stdout_logfile") }
+        switch file {
+        case nil, "AUTO"?: break
+        case let file? where ["/dev/stdout", "/dev/fd/1", "/dev/stderr", "/dev/fd/2"].contains(file):
+            if !child.log("to_daemon", .word("raw"), taking: "raw") {
+                child.log("to_daemon", .word("true"))
+                note(section, "stdout_logfile", "the daemon writes the lines to its standard error, with the child's path before each")
+            }
+        case let file? where file.uppercased() == "NONE" || file == "/dev/null": child.log("file", .word("none"))
+        case "syslog"?: note(section, "stdout_logfile", "no syslog: the daemon's standard error goes to the journal")
+        case let file?:
+            child.log("file", .text(file))
+            // What reads the file knows lines as the program writes them, and may be another user's.
+            if !child.log("format", .word("raw"), taking: "raw") {
+                note(section, "stdout_logfile", "each line begins with its time and its stream")
+            }
+            child.log("mode", .text("0644"))
+        }
+        // The defaults of Supervisor are 50 MB and ten files.
+        for (key, fallback) in [("stdout_logfile_maxbytes", "50MB"), ("stdout_logfile_backups", "10")] {
+            guard let text = section.entries[key]?.value ?? (file == nil ? nil : fallback) else { continue }
+            if key.hasSuffix("backups") {
+                let count = ImportedChildren.number(text) ?? 10
+                if count > 99 { note(section, key, "at most 99 former files are kept") }
+                child.log("keep", .word(String(max(0, min(count, 99)))))
+            } else if let bytes = Self.size(text) {
+                if bytes > 0, bytes < 16 << 10 { note(section, key, "files are rotated at 16 KiB at least") }
+                child.log("maximum_size", .logSize(bytes))
+            } else {
+                note(section, key, "`\(text)` isn't a size; not carried over")
             }
         }
-        if !logging.isEmpty { child.settings.append(("logging", .mapping(logging))) }
+        if Truth.isTrue(section.entries["redirect_stderr"]?.value) {
+            child.log("standard_error", .word("together"))
+        } else {
+            child.log("standard_error", .word("separate"))
+        }
+    }
+
+    /// Takes a process's number out of a file's name, with what separates it.
+    private static func withoutInstance(_ path: String) -> String {
+        var result = path
+        while let start = result.firstRange(of: "%(process_num)") {
+            let form = result[start.upperBound...].prefix { $0.isNumber }
+            let end = result.index(form.endIndex, offsetBy: form.endIndex < result.endIndex ? 1 : 0)
+            var begin = start.lowerBound
+            if begin > result.startIndex, "-_.".contains(result[result.index(before: begin)]) { begin = result.index(before: begin) }
+            result.removeSubrange(begin..<end)
+        }
+        return result
+    }
+
+    /// A FastCGI program finds its socket as standard input.
+    private mutating func addSocket(_ section: Section, to child: inout ImportedChildren.Child) {
+        let text = section.entries["socket"]?.value ?? ""
+        var socket: [(String, ImportedValue)] = [("name", .text("fcgi"))]
+        if text.hasPrefix("unix://") {
+            socket.append(("listen", .text(String(text.dropFirst(7)).replacing("%(here)s", with: source.directory))))
+            if let mode = section.entries["socket_mode"]?.value { socket.append(("mode", .text(mode.count == 3 ? "0\(mode)" : mode))) }
+        } else if text.hasPrefix("tcp://"), let colon = text.lastIndex(of: ":") {
+            let host = text[..<colon].dropFirst(6)
+            socket.append(("listen", .text("\(host == "localhost" ? "127.0.0.1" : host.isEmpty ? "*" : String(host))\(text[colon...])")))
+        } else {
+            return note(section, "socket", "can't be read; the program gets no socket")
+        }
+        child.give("sockets", .list([.mapping(socket)]))
+        child.redirection = "0<&3"
     }
 
     // MARK: Values
+
+    private func failure(_ section: Section, _ key: String, _ message: String) -> ConfigurationError {
+        ConfigurationError(
+            problems: [.init(file: section.file, line: section.entries[key]?.line ?? section.line, column: 1, message: message)]
+        )
+    }
 
     private mutating func note(_ section: Section, _ key: String, _ message: String) {
         imported.note(section.file, section.entries[key]?.line ?? section.line, "\(section.title) \(key)", message)
     }
 
-    private static func isTrue(_ value: String?) -> Bool { ["true", "yes", "on", "1"].contains(value?.lowercased() ?? "") }
-
-    private static func isFalse(_ value: String?) -> Bool { ["false", "no", "off", "0"].contains(value?.lowercased() ?? "") }
-
-    private static func size(_ text: String) -> String {
-        let upper = text.uppercased()
-        for (suffix, unit) in [("KB", "KiB"), ("MB", "MiB"), ("GB", "GiB")] where upper.hasSuffix(suffix) {
-            return upper.dropLast(2) + unit
-        }
-        // A size without a unit is in bytes, and ours has one.
-        guard let bytes = Int(upper), bytes > 0 else { return "0" }
-        return "\(max(16, bytes / 1_024))KiB"
+    /// Reads a number, which may be a variable's.
+    private mutating func integer(_ section: Section, _ key: String) -> Int? {
+        guard let entry = section.entries[key] else { return nil }
+        let text = frozen(expanded(entry.value, entry, section, key: key, shared, number: .none), entry, section, key)
+        if let number = ImportedChildren.number(text) { return number }
+        note(section, key, text.isEmpty ? "has no value here; not carried over" : "`\(text)` isn't a whole number; not carried over")
+        return nil
     }
 
-    /// Replaces `%(name)s` as Python does.
-    private mutating func expanded(_ entry: SectionedFile.Entry, _ section: Section, _ number: Int) -> String {
+    private static func size(_ text: String) -> Int? {
+        let upper = text.uppercased()
+        for (suffix, factor) in [("KB", 1 << 10), ("MB", 1 << 20), ("GB", 1 << 30)] where upper.hasSuffix(suffix) {
+            return Int(upper.dropLast(2)).flatMap { (0..<1 << 32).contains($0) ? $0 * factor : nil }
+        }
+        return Int(upper)
+    }
+
+    /// Replaces the late parts of a value that the daemon's file can't have open by what they are now.
+    private mutating func frozen(_ text: String, _ entry: SectionedFile.Entry, _ section: Section, _ key: String) -> String {
+        guard LateText.isLate(text) else { return text }
+        var result = text
+        for name in entry.value.split(separator: "%(ENV_", omittingEmptySubsequences: false).dropFirst().map({ String($0.prefix { $0 != ")" }) }) {
+            let late = LateText.variable(name)
+            guard result.contains(late) else { continue }
+            let value = source.environment[name]
+            result = result.replacing(late, with: value ?? "")
+            imported.note(
+                section.file,
+                entry.line,
+                "\(section.title) \(key)",
+                value.map { "the variable \(name) is \($0) at this import, and the file keeps that" }
+                    ?? "the variable \(name) isn't set at this import, and was left out"
+            )
+        }
+        return result
+    }
+
+    /// Replaces `%(name)s` as Python does; variables of the daemon's stay open.
+    private mutating func expanded(
+        _ text: String,
+        _ entry: SectionedFile.Entry,
+        _ section: Section,
+        key: String,
+        _ variables: [String: String],
+        number: Number
+    ) -> String {
         var result = ""
-        var rest = entry.value[...]
+        var rest = text[...]
         while let percent = rest.firstIndex(of: "%") {
             result += rest[..<percent]
             rest = rest[rest.index(after: percent)...]
@@ -261,28 +358,58 @@ struct SupervisordImport {
             let name = String(rest[rest.index(after: rest.startIndex)..<end])
             let form = rest[rest.index(after: end)...].prefix { $0.isNumber }
             rest = rest[rest.index(after: end)...].dropFirst(form.count + 1)
-            result += value(of: name, form: String(form), section, entry.line, number)
+            result += value(of: name, form: String(form), entry, section, key, variables, number)
         }
         return result + rest
     }
 
-    private mutating func value(of name: String, form: String, _ section: Section, _ line: Int, _ number: Int) -> String {
+    private mutating func value(
+        of name: String,
+        form: String,
+        _ entry: SectionedFile.Entry,
+        _ section: Section,
+        _ key: String,
+        _ variables: [String: String],
+        _ number: Number
+    ) -> String {
+        let width = form.hasPrefix("0") ? Int(form).flatMap { $0 <= 20 ? $0 : nil } ?? 0 : 0
         switch name {
-        case "here": return source.directory
-        case "program_name", "group_name": return section.name
-        case "numprocs": return section.entries["numprocs"]?.value ?? "1"
+        case "here": return entry.directory
+        case "program_name": return section.name
+        case "group_name":
+            let group = sections.first {
+                $0.kind == "group" && ($0.entries["programs"]?.value ?? "").split(separator: ",").contains { SectionedFile.trimmed($0) == section.name }
+            }
+            return group?.name ?? section.name
+        case "numprocs" where key != "numprocs":
+            return section.entries["numprocs"].map { expanded($0.value, $0, section, key: "numprocs", variables, number: .none) } ?? "1"
         case "process_num":
-            let digits = String(number)
-            // %(process_num)02d
-            guard form.hasPrefix("0"), let width = Int(form), width <= 20 else { return digits }
-            return String(repeating: "0", count: max(0, width - digits.count)) + digits
+            switch number {
+            case .none: return "0"
+            case .instance(let first): return LateText.instance(from: first, width: width)
+            case .fixed(let number):
+                let digits = String(number)
+                return String(repeating: "0", count: max(0, width - digits.count)) + digits
+            }
         case "host_node_name":
             var buffer = [CChar](repeating: 0, count: 256)
             gethostname(&buffer, buffer.count - 1)
             return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
         default:
-            if name.hasPrefix("ENV_"), let value = source.environment[String(name.dropFirst(4))] { return value }
-            imported.note(section.file, line, section.title, "%(\(name))s isn't known here, and was left out")
+            let variable = String(name.dropFirst(4))
+            if name.hasPrefix("ENV_"), LateText.isName(variable) {
+                if let value = variables[variable], !LateText.isInherited(variable, value) { return value }
+                if ["command", "environment"].contains(key) {
+                    imported.note(
+                        section.file,
+                        entry.line,
+                        "\(section.title) \(key)",
+                        "the variable \(variable) is the daemon's at each start, and isn't in the file: give it to the daemon's unit"
+                    )
+                }
+                return LateText.variable(variable)
+            }
+            imported.note(section.file, entry.line, section.title, "%(\(name))s isn't known here, and was left out")
             return ""
         }
     }

@@ -327,6 +327,16 @@ extension Reader {
             in: "Migration/CircusImport.swift",
             of: "[watcher:a]\ncmd = /bin/cat\nnumprocesses = 2\ngraceful_timeout = 3\nmax_retry = 4\nrlimit_nofile = 5\n"
         ),
+        imported(
+            .processCompose,
+            in: "Migration/ComposeImport.swift",
+            of: "processes:\n  a: { command: cat, replicas: 2, availability: { restart: always, backoff_seconds: 3, max_restarts: 4 } }\n"
+        ),
+        imported(
+            .systemd,
+            in: "Migration/UnitImport.swift",
+            of: "[Unit]\nStartLimitBurst=3\n[Service]\nExecStart=/bin/cat\nRestartSec=4min 5s\nLimitNOFILE=6:7\nTimeoutStopSec=8\n"
+        ),
         Reader(
             "configuration",
             in: "DaemonConfiguration/Configuration/DaemonConfiguration+Loading.swift",

@@ -1,7 +1,7 @@
 /// A place in a file.
-struct Mark {
+package struct Mark {
     /// The line, from 1.
-    var line = 1
+    package var line = 1
     /// The column, from 1, counted in Unicode scalars.
     var column = 1
 

@@ -1,6 +1,6 @@
 /// A value of a YAML file, and its place.
-struct YAMLNode {
-    enum Content {
+package struct YAMLNode {
+    package enum Content {
         /// A text; a plain one is neither in quotes nor a block.
         case scalar(String, isPlain: Bool)
         case sequence([YAMLNode])
@@ -8,10 +8,10 @@ struct YAMLNode {
         case mapping([(key: YAMLNode, value: YAMLNode)])
     }
 
-    let content: Content
+    package let content: Content
     /// The tag that the file gives, with its handle replaced, such as `tag:yaml.org,2002:str` for `!!str`.
     let tag: String?
-    let mark: Mark
+    package let mark: Mark
     /// The number of levels of lists and mappings, which is 0 for a scalar.
     let depth: Int
 
@@ -28,17 +28,17 @@ struct YAMLNode {
     }
 
     /// The text of a scalar as it's written; nil for lists and mappings.
-    var text: String? {
+    package var text: String? {
         if case .scalar(let text, _) = content { text } else { nil }
     }
 
     /// The elements of a list; nil for anything else.
-    var elements: [YAMLNode]? {
+    package var elements: [YAMLNode]? {
         if case .sequence(let elements) = content { elements } else { nil }
     }
 
     /// The value of a mapping's key.
-    subscript(key: String) -> YAMLNode? {
+    package subscript(key: String) -> YAMLNode? {
         guard case .mapping(let pairs) = content else { return nil }
         return pairs.first { $0.key.text == key }?.value
     }

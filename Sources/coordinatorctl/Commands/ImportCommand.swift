@@ -5,15 +5,17 @@ import Control
 struct ImportCommand: ParsableCommand {
     /// The supervisors whose files can be read.
     enum Format: String, ExpressibleByArgument, CaseIterable {
-        case supervisord, circus, procfile, pm2
+        case supervisord, circus, procfile, pm2, systemd
+        case processCompose = "process-compose"
     }
 
     static let configuration = CommandConfiguration(
         commandName: "import",
         abstract: "Write the file of another supervisor as one of the daemon's; needs no daemon.",
         discussion: """
-            Reads supervisord.conf, circus.ini, a Procfile or pm2's ecosystem.json, and prints the daemon's file to standard output. What that \
-            doesn't carry over is printed to standard error, one thing a line, in the form file:line: subject: what to do.
+            Reads supervisord.conf, circus.ini, a Procfile, pm2's ecosystem.json, process-compose.yaml or systemd's units, and prints the daemon's \
+            file to standard output. What that doesn't carry over is printed to standard error, one thing a line, in the form file:line: \
+            subject: what to do.
 
             Runs `coordinatord --import FILE`, of the executable beside this one, or else in PATH.
             """

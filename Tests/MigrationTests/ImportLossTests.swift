@@ -1,0 +1,188 @@
+import DaemonConfiguration
+import Processes
+import Supervision
+import TestSupport
+import Testing
+
+@testable import Migration
+
+@Suite("What an import must not lose")
+struct ImportLossTests {
+    /// Imports one of several files of a directory.
+    private static func imported(
+        _ files: [String: String],
+        _ name: String,
+        _ environment: [String: String] = [:]
+    ) throws -> (children: [ConfiguredChild], yaml: String, notes: [String], directory: String) {
+        let directory = try TemporaryDirectory()
+        for (file, content) in files { try Files.write(content, to: directory.file(file)) }
+        let result = try ConfigurationImport(path: directory.file(name), environment: environment)
+        let notes = result.notes.map { $0.description.replacing("\(directory.path)/", with: "") }
+        return (try DaemonConfiguration.parse(text: result.yaml, file: "imported").children, result.yaml, notes, directory.path)
+    }
+
+    private static func program(_ child: ConfiguredChild?) throws -> ConfiguredProgram {
+        guard case .program(let program)? = child?.content else { throw ProgramMissing() }
+        return program
+    }
+
+    struct ProgramMissing: Error {}
+
+    @Test("A variable of the importing shell isn't frozen into the file; a number that comes of one is, and is noted")
+    func lateVariables() throws {
+        let text = """
+            [program:api]
+            command=api --key %(ENV_KEY)s --name "%(ENV_NAME)s"
+            environment=DB_PASSWORD="%(ENV_DB_PASSWORD)s",PATH="/opt/bin:%(ENV_PATH)s",FIXED="%(ENV_OWN)s"
+            numprocs=%(ENV_COUNT)s
+            [supervisord]
+            environment=OWN="own"
+            """
+        let (children, yaml, notes, _) = try Self.imported(
+            ["supervisord.conf": text],
+            "supervisord.conf",
+            ["KEY": "secret", "NAME": "secret", "DB_PASSWORD": "secret", "PATH": "/secret", "COUNT": "4"]
+        )
+        #expect(!yaml.contains("secret"))
+        let program = try Self.program(children.first)
+        #expect(program.command == ["sh", "-c", "set -f; export PATH=\"/opt/bin:${PATH?}\"; exec api --key ${KEY?} --name \"${NAME?}\""])
+        #expect(program.environment == ["FIXED": "own", "OWN": "own"])
+        #expect(children.first?.instances == 4)
+        #expect(notes.contains { $0.hasPrefix("supervisord.conf:4: [program:api] numprocs: the variable COUNT is 4 at this import") }, "\(notes)")
+    }
+
+    @Test("What a file includes is read, from its own directory and with its own variables")
+    func includes() throws {
+        let supervisord = try Self.imported(
+            ["supervisord.conf": "[include]\nfiles = %(ENV_CONF)s.ini\n", "more.ini": "[program:more]\ncommand=cat %(here)s/x\n"],
+            "supervisord.conf",
+            ["CONF": "more"]
+        )
+        #expect(try Self.program(supervisord.children.first).command == ["cat", "\(supervisord.directory)/x"])
+        let circus = try Self.imported(
+            ["circus.ini": "[circus]\ninclude = more.ini\n[env:*]\nhttp_proxy = p\nMyVar = m\n", "more.ini": "[watcher:more]\ncmd = cat\n"],
+            "circus.ini"
+        )
+        #expect(try Self.program(circus.children.first).environment == ["http_proxy": "p", "MyVar": "m"])
+    }
+
+    @Test("Programs that can't have the same path both stay, and an order that the file gives becomes one of dependencies")
+    func namesAndOrder() throws {
+        let text = "[program:a/b]\ncommand=cat\n[program:a-b]\ncommand=cat\npriority=1\n[program:c]\ncommand=cat\nautorestart=true\n"
+        let (children, _, notes, _) = try Self.imported(["supervisord.conf": text], "supervisord.conf")
+        #expect(children.map(\.key) == ["a-b-2", "a-b", "c"] && children.map(\.after) == [[], ["a-b-2"], ["a-b-2"]])
+        #expect(notes.contains("supervisord.conf:3: a-b: another child has this name; this one is called a-b-2"), "\(notes)")
+    }
+
+    @Test("Signals may be numbers, sizes small, and a FastCGI program finds its socket as standard input")
+    func values() throws {
+        let text = """
+            [program:a]
+            command=cat
+            stopsignal=2
+            stdout_logfile=/tmp/a.log
+            stdout_logfile_maxbytes=5KB
+            [program:b]
+            command=cat
+            stdout_logfile=/tmp/b.log
+            [fcgi-program:php]
+            command=php-cgi
+            socket=unix:///run/php.sock
+            socket_mode=0660
+            """
+        let (children, _, notes, _) = try Self.imported(["supervisord.conf": text], "supervisord.conf")
+        #expect(try Self.program(children.first).settings.stopSignal == .interrupt && children[0].logging?.maximumSize == 16 << 10)
+        #expect(children[1].logging?.maximumSize == 50 << 20 && children[1].logging?.keep == 10)
+        let php = try Self.program(children.last)
+        #expect(php.command == ["sh", "-c", "exec php-cgi 0<&3"] && php.settings.sockets.map(\.address) == [.path("/run/php.sock", mode: 0o660)])
+        #expect(notes.contains { $0.contains("maxbytes: files are rotated at 16 KiB at least") })
+    }
+
+    @Test("A Procfile's ports begin at the PORT of .env")
+    func ports() throws {
+        let (children, yaml, _, _) = try Self.imported(["Procfile": "web: a $PORT\nworker: b\n", ".env": "PORT=3000\nSECRET=x\n"], "Procfile")
+        #expect(try children.map { try Self.program($0).environment["PORT"] } == ["3000", "3100"] && !yaml.contains("SECRET"))
+    }
+
+    @Test("pm2's paths begin at the application's directory, and scripts have their interpreters")
+    func pm2() throws {
+        let text = """
+            {"apps": [{"name": "web", "script": "bin/www", "cwd": "app", "out_file": "logs/out.log", "restart_delay": 3000, "namespace": "site"},
+                      {"name": "own", "script": "run"}, {"name": "own", "script": "./gone"}]}
+            """
+        let (children, _, _, directory) = try Self.imported(["ecosystem.json": text, "run": "#!/bin/sh\n"], "ecosystem.json")
+        #expect(children.map(\.key).sorted() == ["own", "own-2", "site"])
+        guard case .group(let site)? = children.first(where: { $0.key == "site" })?.content else { throw ProgramMissing() }
+        #expect(try Self.program(site.children.first).command == ["node", "bin/www"])
+        #expect(site.children.first?.logging?.destination == .file("\(directory)/app/logs/out.log"))
+        #expect(site.children.first?.restartLimits?.intensity == .restarts(16))
+        let own = children.filter { $0.key.hasPrefix("own") }
+        #expect(try own.map { try Self.program($0).command } == [["run"], ["node", "./gone"]])
+    }
+
+    @Test("A unit of systemd comes with the services beside it on which it depends")
+    func systemd() throws {
+        let files = [
+            "shop.service": """
+                [Unit]
+                Requires=db.service
+                After=network.target \\
+                      db.service
+                [Service]
+                Environment="A=1 2" B=3
+                ExecStart=/usr/bin/shop --name ${A} $OPTS
+                Restart=on-failure
+                RestartSec=1min 5s
+                LimitNOFILE=64:128
+                TimeoutStopSec=2min
+                """,
+            "db.service": "[Service]\nType=notify\nExecStart=-/usr/bin/db\nWatchdogSec=3\nRestart=always\n",
+        ]
+        let (children, _, notes, _) = try Self.imported(files, "shop.service")
+        let (shop, db) = (try #require(children.first { $0.key == "shop" }), try #require(children.first { $0.key == "db" }))
+        let program = try Self.program(shop)
+        #expect(program.command == ["sh", "-c", "set -f; exec /usr/bin/shop --name \"${A-}\" ${OPTS-}"] && program.environment == ["A": "1 2", "B": "3"])
+        #expect(program.process.attributes.limits[.openFiles] == .init(soft: 64, hard: 128) && shop.shutdown == .timeout(.seconds(120)))
+        #expect(shop.requires == ["db"] && shop.restartLimits?.intensity == .unlimited)
+        #expect(try Self.program(db).settings.readiness == .notify && Self.program(db).settings.watchdog == .seconds(3))
+        #expect(notes.contains { $0.hasPrefix("shop.service:3: [Unit] After: network.target isn't imported") }, "\(notes)")
+    }
+
+    @Test(
+        "Times of a calendar are cron's where these can say them",
+        arguments: [
+            ("daily", "0 0 * * *"), ("Mon..Fri 8:30", "30 8 * * 1-5"), ("*-*-01 04:00:00", "0 4 1 * *"), ("*:0/15", "*/15 * * * *"), ("Sat,Sun *-12-* 1:2", "2 1 * 12 6,0"),
+            ("2026-01-01 00:00", nil), ("*-*-* *:*:30", nil), ("nonsense", nil),
+        ]
+    )
+    func calendar(time: String, cron: String?) { #expect(Calendar.cron(time) == cron) }
+
+    @Test("process-compose's dependencies, probes and shells are kept")
+    func processCompose() throws {
+        let text = """
+            environment: ["S=${SECRET}", "A=1"]
+            processes:
+              db:
+                command: postgres -D data
+                availability: { restart: always }
+                readiness_probe: { exec: { command: pg_isready }, period_seconds: 2 }
+              migrate:
+                command: ./migrate {{.V}}
+                vars: { V: 3 }
+                depends_on: { db: { condition: process_healthy } }
+              web:
+                command: exec web $PORT
+                replicas: 2
+                shutdown: { signal: 2, timeout_seconds: 4 }
+                depends_on: { migrate: { condition: process_completed_successfully } }
+            """
+        let (children, yaml, _, directory) = try Self.imported(["process-compose.yaml": text], "process-compose.yaml", ["SECRET": "secret"])
+        #expect(children.map(\.key) == ["db", "migrate", "web"] && !yaml.contains("secret"))
+        let db = try Self.program(children.first)
+        #expect(db.command == ["sh", "-c", "export S=\"${SECRET-}\"; exec bash -c \"postgres -D data\""] && db.environment == ["A": "1"])
+        #expect(db.settings.readiness == .command(["bash", "-c", "pg_isready"], interval: .seconds(2), timeout: .seconds(1)))
+        #expect(children[1].requires == ["db"] && children[2].requires == ["migrate"] && children[2].instances == 2)
+        #expect(try Self.program(children.last).settings.stopSignal == .interrupt && Self.program(children.last).directory == directory)
+        #expect(try Self.program(children[1]).command.last?.contains("./migrate 3") == true && children[2].shutdown == .timeout(.seconds(4)))
+    }
+}

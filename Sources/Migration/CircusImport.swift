@@ -13,9 +13,17 @@ struct CircusImport {
         sections = try Self.sections(of: source)
         for section in sections where section.kind == "circus" {
             let entry = { (key: String) in section.entries[key]?.value.split(whereSeparator: \.isWhitespace).map(String.init) ?? [] }
-            for pattern in entry("include") + entry("include_dir").map({ "\($0)/*.ini" }) {
+            let patterns = entry("include").map { ("include", $0) } + entry("include_dir").map { ("include_dir", "\($0)/*.ini") }
+            for (key, pattern) in patterns {
                 let files = source.files(matching: pattern)
-                if files.isEmpty { imported.note(section.file, section.line, section.title, "no file matches \(pattern)") }
+                if files.isEmpty {
+                    imported.note(
+                        section.file,
+                        section.entries[key]?.line ?? section.line,
+                        "\(section.title) \(key)",
+                        "no file matches \(pattern)"
+                    )
+                }
                 for file in files { sections += try Self.sections(of: ImportSource(path: file, environment: source.environment)) }
             }
         }
@@ -211,7 +219,10 @@ struct CircusImport {
                 let name = String(result[start.upperBound..<end.lowerBound])
                 let found = variables.first { $0.key.lowercased() == name.lowercased() }?.value
                 let late = source.environment.keys.first { $0.lowercased() == name.lowercased() } ?? name.uppercased()
-                result.replaceSubrange(start.lowerBound..<end.upperBound, with: found ?? (LateText.isName(late) ? LateText.variable(late) : ""))
+                result.replaceSubrange(
+                    start.lowerBound..<end.upperBound,
+                    with: found ?? (LateText.isName(late) ? LateText.variable(late) : "")
+                )
             }
         }
         return result
@@ -253,7 +264,9 @@ struct CircusImport {
         case ("env"?, let variable):
             if let value = environment.first(where: { $0.key.lowercased() == variable })?.value { return value }
             guard let given = source.environment.first(where: { $0.key.lowercased() == variable }) else { break }
-            if key == "cmd", Truth.isTrue(section.entries["copy_env"]?.value), LateText.isName(given.key) { return LateText.variable(given.key) }
+            if key == "cmd", Truth.isTrue(section.entries["copy_env"]?.value), LateText.isName(given.key) {
+                return LateText.variable(given.key)
+            }
             note(section, key, "the variable \(given.key) is \(given.value) at this import, and the file keeps that")
             return given.value
         default: break

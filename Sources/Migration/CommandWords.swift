@@ -3,6 +3,14 @@ enum CommandWords {
     /// The characters that a shell would act upon, outside quotes.
     private static let active = Set("$`;&|<>()*?[]{}~\n")
 
+    /// Words that are a shell's own, and no programs.
+    private static let builtins: Set<String> = [
+        ".", ":", "alias", "break", "case", "cd", "command", "continue", "eval", "exec", "exit", "export", "for", "getopts", "hash", "if",
+        "local", "read",
+        "readonly", "return", "set", "shift", "source", "time", "times", "trap", "type", "ulimit", "umask", "unalias", "unset", "until",
+        "wait", "while", "!",
+    ]
+
     /// Returns the words; nil when a quote isn't closed.
     static func split(_ text: String) -> [String]? {
         var words: [String] = []
@@ -49,7 +57,11 @@ enum CommandWords {
     /// Returns the arguments that run a line as a shell would: the words themselves, or the shell where it has more to do.
     static func shell(_ line: String) -> [String] {
         let isPlain = !line.contains { active.contains($0) || $0 == "'" || $0 == "\"" || $0 == "\\" || $0 == "#" }
-        if isPlain, let words = split(line), let first = words.first, !first.contains("=") { return words }
+        if isPlain, let words = split(line), let first = words.first, !first.contains("=") {
+            // What follows `exec` is the program that takes the shell's place.
+            if first == "exec", let second = words.dropFirst().first, !second.hasPrefix("-") { return Array(words.dropFirst()) }
+            if !builtins.contains(first) { return words }
+        }
         return ["sh", "-c", line]
     }
 }

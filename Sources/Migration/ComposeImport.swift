@@ -54,11 +54,20 @@ struct ComposeImport {
         addAvailability(process["availability"], name, line, to: &child)
         addStop(process["shutdown"], name, to: &child)
         if let probe = process["readiness_probe"] { addReadiness(probe, name, directory, to: &child) }
-        if let pattern = text("ready_log_line"), !child.give("ready", .mapping([("log", .text(pattern))])) || !KnownKeys.has("log", in: "ready") {
+        if let pattern = text("ready_log_line"),
+            !child.give("ready", .mapping([("log", .text(pattern))])) || !KnownKeys.has("log", in: "ready")
+        {
             child.forget("ready")
-            note(name, "ready_log_line", process["ready_log_line"]?.mark.line ?? line, "no line of output makes a program ready: see `ready`")
+            note(
+                name,
+                "ready_log_line",
+                process["ready_log_line"]?.mark.line ?? line,
+                "no line of output makes a program ready: see `ready`"
+            )
         }
-        if let seconds = ImportedChildren.number(text("launch_timeout_seconds")) { child.give("start_timeout", .word("\(max(1, seconds))s")) }
+        if let seconds = ImportedChildren.number(text("launch_timeout_seconds")) {
+            child.give("start_timeout", .word("\(max(1, seconds))s"))
+        }
         if let probe = process["liveness_probe"] { addHealth(probe, name, directory, to: &child) }
         addLogging(process, name, to: &child)
         imported.children.append(child)
@@ -72,7 +81,9 @@ struct ComposeImport {
         case "on_failure"?: child.put("restart", .word("transient"))
         case "exit_on_failure"?:
             child.put("restart", .word("temporary"))
-            if !child.put("on_failure", .word("end_daemon")) { note(name, "availability.restart", place, "the daemon goes on when the program fails") }
+            if !child.put("on_failure", .word("end_daemon")) {
+                note(name, "availability.restart", place, "the daemon goes on when the program fails")
+            }
         default: child.put("restart", .word("temporary"))
         }
         if Truth.isTrue(node?["exit_on_end"]?.text), !child.put("on_exit", .word("end_daemon")) {
@@ -96,9 +107,11 @@ struct ComposeImport {
         if let command = node?["command"]?.text, !child.hook("stop", .words(shell + [command])) {
             note(name, "shutdown.command", node?.mark.line ?? 0, "the program is stopped by a signal")
         }
-        if Truth.isTrue(node?["parent_only"]?.text) { return }
         // The signal goes to the whole group unless the file says otherwise.
-        child.give("stop_group", .word("true"))
+        let isAlone = Truth.isTrue(node?["parent_only"]?.text)
+        if !child.give("stop_group", .word(isAlone ? "false" : "true")), isAlone {
+            note(name, "shutdown.parent_only", node?.mark.line ?? 0, "the signal always goes to the first process alone")
+        }
     }
 
     /// Returns the keys of a probe: a command, or an address.
@@ -134,7 +147,12 @@ struct ComposeImport {
 
     private mutating func addHealth(_ node: YAMLNode, _ name: String, _ directory: String, to child: inout ImportedChildren.Child) {
         guard let probe = probe(node, "liveness_probe", name, directory) else { return }
-        var health = [probe] + times(node, [("period_seconds", "interval", 10), ("timeout_seconds", "timeout", 1), ("initial_delay_seconds", "start_period", 0)])
+        var health =
+            [probe]
+            + times(
+                node,
+                [("period_seconds", "interval", 10), ("timeout_seconds", "timeout", 1), ("initial_delay_seconds", "start_period", 0)]
+            )
         health.append(("retries", .word(String(max(1, min(ImportedChildren.number(node["failure_threshold"]?.text) ?? 3, 1_000))))))
         child.give("health", .mapping(health))
     }
@@ -159,7 +177,8 @@ struct ComposeImport {
     /// Has children wait for one another, in the states that the file names.
     private mutating func addDependencies(_ processes: YAMLNode) {
         let states = [
-            "process_started": (state: String?.none, isRequired: false), "process_healthy": ("healthy", true), "process_log_ready": ("ready", true),
+            "process_started": (state: String?.none, isRequired: false), "process_healthy": ("healthy", true),
+            "process_log_ready": ("ready", true),
             "process_completed": ("completed", false), "process_completed_successfully": ("completed", true),
         ]
         for (name, line, process) in processes.pairs {
@@ -167,7 +186,9 @@ struct ComposeImport {
             for (other, place, node) in process["depends_on"]?.pairs ?? [] {
                 noteKeys(node, "dependency", "\(name) depends_on.\(other).")
                 let condition = node["condition"]?.text ?? "process_completed"
-                guard let meaning = states[condition], let target = imported.children.firstIndex(where: { $0.key == ImportedChildren.key(other) }) else {
+                guard let meaning = states[condition],
+                    let target = imported.children.firstIndex(where: { $0.key == ImportedChildren.key(other) })
+                else {
                     note(name, "depends_on.\(other)", max(place, line), "\(condition) of \(other) can't be waited for")
                     continue
                 }
@@ -213,7 +234,9 @@ struct ComposeImport {
         var result = given
         let pairs =
             node?.elements?.compactMap { element in
-                element.text.flatMap { text in text.firstIndex(of: "=").map { (String(text[..<$0]), String(text[text.index(after: $0)...])) } }
+                element.text.flatMap { text in
+                    text.firstIndex(of: "=").map { (String(text[..<$0]), String(text[text.index(after: $0)...])) }
+                }
             } ?? node?.pairs.map { ($0.key, $0.value.text ?? "") } ?? []
         for (name, value) in pairs { result[name] = expands ? Self.opened(value, result) : value }
         return result

@@ -53,7 +53,8 @@ struct EcosystemImport {
 
     private static let aliases = [
         "script": ["exec"], "exec_interpreter": ["interpreter"], "node_args": ["interpreterArgs", "interpreter_args"],
-        "out_file": ["out", "output", "out_log"], "error_file": ["error", "err", "err_file", "err_log"], "log_file": ["log"], "uid": ["user"],
+        "out_file": ["out", "output", "out_log"], "error_file": ["error", "err", "err_file", "err_log"], "log_file": ["log"],
+        "uid": ["user"],
     ]
 
     private mutating func read(_ application: [String: JSONValue], _ index: Int) {
@@ -76,12 +77,21 @@ struct EcosystemImport {
         }
         switch Self.value(application, "filter_env") {
         case .bool(true)?: child.give("inherit_environment", .word("false"))
-        case .array?, .string?: imported.note(source.path, 0, "\(name) filter_env", "all of the daemon's variables are passed on, or none: see `inherit_environment`")
+        case .array?, .string?:
+            imported.note(
+                source.path,
+                0,
+                "\(name) filter_env",
+                "all of the daemon's variables are passed on, or none: see `inherit_environment`"
+            )
         default: break
         }
         // pm2 leaves standard input open, and signals every descendant.
         child.give("stdin", .word("open"), taking: "open")
-        if application["treekill"] != .bool(false) { child.give("stop_group", .word("true")) }
+        let isTree = application["treekill"] != .bool(false)
+        if !child.give("stop_group", .word(isTree ? "true" : "false")), !isTree {
+            imported.note(source.path, 0, "\(name) treekill", "the signal always goes to the first process alone")
+        }
         // A number is in milliseconds.
         let uptime = text("min_uptime").flatMap(Self.milliseconds) ?? 1_000
         child.give("start_seconds", .time(uptime))
@@ -92,7 +102,9 @@ struct EcosystemImport {
             if !child.give("final_exit_codes", .list(numbers.map { .word(String($0)) })) {
                 child.give("exit_codes", .list(numbers.filter { $0 > 0 }.map { .word(String($0)) }))
                 child.put("restart", .word("transient"))
-                if !numbers.contains(0) { imported.note(source.path, 0, "\(name) stop_exit_codes", "after code 0 the program isn't restarted either") }
+                if !numbers.contains(0) {
+                    imported.note(source.path, 0, "\(name) stop_exit_codes", "after code 0 the program isn't restarted either")
+                }
             }
         }
         addInstances(application, name, to: &child)
@@ -119,7 +131,9 @@ struct EcosystemImport {
     private mutating func noteKeys(_ application: [String: JSONValue], _ name: String) {
         guard let table = ForeignKeys.table("app", of: .pm2) else { return }
         for key in application.keys.sorted() {
-            guard let message = table.fate(of: key).message, let value = application[key], value != .bool(false), value != .null else { continue }
+            guard let message = table.fate(of: key).message, let value = application[key], value != .bool(false), value != .null else {
+                continue
+            }
             imported.note(source.path, 0, "\(name) \(key)", message)
         }
     }
@@ -148,7 +162,8 @@ struct EcosystemImport {
         let name = script.split(separator: "/").last ?? ""
         let suffix = name.contains(".") ? String(name.split(separator: ".").last ?? "") : ""
         let interpreters = [
-            "js": "node", "mjs": "node", "cjs": "node", "py": "python3", "sh": "bash", "rb": "ruby", "php": "php", "pl": "perl", "ts": "bun",
+            "js": "node", "mjs": "node", "cjs": "node", "py": "python3", "sh": "bash", "rb": "ruby", "php": "php", "pl": "perl",
+            "ts": "bun",
             "tsx": "bun", "coffee": "coffee", "ls": "lsc",
         ]
         if let known = interpreters[suffix] { return known }
@@ -251,7 +266,8 @@ struct EcosystemImport {
     /// Reads `5000`, `10s` or `1h`.
     private static func milliseconds(_ text: String) -> Int? {
         if let count = ImportedChildren.number(text) { return max(0, count) }
-        guard let factor = ["s": 1_000, "m": 60_000, "h": 3_600_000][String(text.suffix(1))], let count = Int(text.dropLast()), count < 100_000
+        guard let factor = ["s": 1_000, "m": 60_000, "h": 3_600_000][String(text.suffix(1))], let count = Int(text.dropLast()),
+            count < 100_000
         else { return nil }
         return max(0, count) * factor
     }

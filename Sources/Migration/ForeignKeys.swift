@@ -3,7 +3,9 @@
 /// A key is here once: it has an effect in the daemon's file, which the importer writes, or a note that says what isn't taken over and why. A test reads the
 /// keys out of the supervisor itself, or its schema, and feeds each.
 package struct ForeignKeys: Sendable {
-    /// The section, such as `program`. A key with a `*` at its end stands for all that begin so.
+    /// The section, such as `program`.
+    ///
+    /// A key with a `*` at its end stands for all that begin so.
     package let section: String
     /// The keys that have an effect, and the keys of the daemon's file in which it shows.
     package let effects: [String: String]

@@ -100,7 +100,9 @@ struct ImportedChildren {
             } else if let first, KnownKeys.has("first_delay", in: "restart_limits") {
                 limits.append(("first_delay", .time(first)))
             }
-            if count != nil, let counts, KnownKeys.has("counts", in: "restart_limits", taking: counts) { limits.append(("counts", .word(counts))) }
+            if count != nil, let counts, KnownKeys.has("counts", in: "restart_limits", taking: counts) {
+                limits.append(("counts", .word(counts)))
+            }
             // The failures of one row, however long the waits between them are.
             if let count { limits.append(("period", .word("\(max(1, min((count + 1) * (start + longest) / 1_000 + 1, 86_400 * 365)))s"))) }
             put("restart_limits", .mapping(limits))
@@ -196,7 +198,9 @@ struct ImportedChildren {
         lines.append("children:")
         var names: Set<String> = []
         for index in groups.indices { groups[index].key = unique(groups[index].key, &names, path, 0) }
-        for index in children.indices { children[index].key = unique(children[index].key, &names, children[index].file, children[index].line) }
+        for index in children.indices {
+            children[index].key = unique(children[index].key, &names, children[index].file, children[index].line)
+        }
         for index in groups.indices {
             var inner: Set<String> = []
             for child in groups[index].children.indices {
@@ -223,14 +227,17 @@ struct ImportedChildren {
         return Text(text: (lines + rest.lines).joined(separator: "\n") + "\n", places: [(path, 0), (path, 0)] + rest.places)
     }
 
-    /// Gives siblings the order of their ranks. Where the other file says ranks, each waits for those of the rank before, and stops before them.
+    /// Gives siblings the order of their ranks.
+    ///
+    /// Where the other file says ranks, each waits for those of the rank before, and stops before them.
     private static func ordered(_ siblings: [Sibling], at indentation: String) -> (lines: [String], places: [(file: String, line: Int)]) {
         let sorted = siblings.enumerated().sorted { ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset) }.map(\.element)
         var (lines, places): ([String], [(file: String, line: Int)]) = ([], [])
         for sibling in sorted {
             lines += sibling.lines
             places += sibling.places
-            guard !sibling.waits, sorted.contains(where: \.isRanked), let rank = sorted.map(\.rank).filter({ $0 < sibling.rank }).max() else { continue }
+            guard !sibling.waits, sorted.contains(where: \.isRanked), let rank = sorted.map(\.rank).filter({ $0 < sibling.rank }).max()
+            else { continue }
             let before = sorted.filter { $0.rank == rank }.map { ImportedValue.text($0.key) }
             lines.append("\(indentation)  after: \(ImportedValue.list(before).yaml)")
             places.append(sibling.places[0])

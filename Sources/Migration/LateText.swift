@@ -39,7 +39,9 @@ enum LateText {
 
     /// A text in double quotes, in which a shell replaces the late parts and nothing else; words that need none are without quotes.
     static func shellWord(_ text: String) -> String {
-        let isPlain = { (byte: UInt8) in byte >= 0x2B && byte <= 0x3A || byte >= 0x40 && byte <= 0x5A || byte == 0x5F || byte >= 0x61 && byte <= 0x7A }
+        let isPlain = { (byte: UInt8) in
+            byte >= 0x2B && byte <= 0x3A || byte >= 0x40 && byte <= 0x5A || byte == 0x5F || byte >= 0x61 && byte <= 0x7A
+        }
         if !text.isEmpty, text.utf8.allSatisfy(isPlain) { return text }
         let scalars = text.unicodeScalars
         // A variable that is a word by itself may be several, as where it's replaced before the words are told apart.
@@ -72,7 +74,9 @@ enum LateText {
         guard !set.isEmpty || command.contains(where: isLate) || redirection != nil else {
             return (command, variables.filter { late[$0.key] == nil })
         }
-        let exports = set.sorted { $0.key < $1.key }.map { "export \($0.key)=\(shellWord($0.value.replacing(String(begin), with: String(beginInQuotes)))); " }.joined()
+        let exports = set.sorted { $0.key < $1.key }.map {
+            "export \($0.key)=\(shellWord($0.value.replacing(String(begin), with: String(beginInQuotes)))); "
+        }.joined()
         let isSplit = command.contains { shellWord($0).hasPrefix("${") }
         let words = (command.map(shellWord) + [redirection].compactMap(\.self)).joined(separator: " ")
         return (["sh", "-c", "\(isSplit ? "set -f; " : "")\(exports)exec \(words)"], variables.filter { late[$0.key] == nil })

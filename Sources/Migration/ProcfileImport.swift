@@ -2,6 +2,8 @@ import DaemonConfiguration
 import Glibc
 
 extension ForeignKeys {
+    /// The keys of Procfiles.
+    ///
     /// https://devcenter.heroku.com/articles/procfile, https://honcho.readthedocs.io/en/latest/using_procfiles.html
     static let procfile: [ForeignKeys] = [
         ForeignKeys("process", effects: [("command", "command")], notes: []),
@@ -82,7 +84,9 @@ struct ProcfileImport {
     private static func port(in variables: String) -> Int? {
         let lines = variables.split(whereSeparator: \.isNewline).map { SectionedFile.trimmed($0) }
         return lines.last { $0.hasPrefix("PORT=") }.flatMap { line in
-            Int(SectionedFile.trimmed(line.dropFirst(5)).filter { $0 != "\"" && $0 != "'" }).flatMap { (1...65_535).contains($0) ? $0 : nil }
+            Int(SectionedFile.trimmed(line.dropFirst(5)).filter { $0 != "\"" && $0 != "'" }).flatMap {
+                (1...65_535).contains($0) ? $0 : nil
+            }
         }
     }
 }

@@ -40,14 +40,22 @@ struct SupervisordImport {
         let daemon = sections.first { $0.kind == "supervisord" }
         if let daemon, let entry = daemon.entries["environment"] {
             let text = expanded(entry.value, entry, daemon, key: "environment", [:], number: .none)
-            if let variables = SectionedFile.variables(text) { shared = variables } else { note(daemon, "environment", "can't be read; not carried over") }
+            if let variables = SectionedFile.variables(text) {
+                shared = variables
+            } else {
+                note(daemon, "environment", "can't be read; not carried over")
+            }
         }
         var members: [String: Int] = [:]
         for section in sections where section.kind == "group" {
             let priority = section.entries["priority"]?.value
             for name in (section.entries["programs"]?.value ?? "").split(separator: ",").map({ SectionedFile.trimmed($0) }) {
                 guard sections.contains(where: { ["program", "fcgi-program"].contains($0.kind) && $0.name == name }) else {
-                    throw failure(section, "programs", "the group names `\(name)`, which is no program of the file; expected one of its programs")
+                    throw failure(
+                        section,
+                        "programs",
+                        "the group names `\(name)`, which is no program of the file; expected one of its programs"
+                    )
                 }
                 members[name] = imported.groups.count
             }
@@ -155,7 +163,9 @@ struct SupervisordImport {
             let inherited = key == "user" ? daemon?.entries[key] : nil
             if let text = value(key, section.entries[key] ?? inherited, &self), !text.isEmpty { child.give(ours, .text(text)) }
         }
-        if let umask = value("umask", section.entries["umask"] ?? daemon?.entries["umask"], &self) { child.give("umask", .word(umask)) }
+        // A daemon in the foreground leaves its own as it is.
+        let inherited = Truth.isTrue(daemon?.entries["nodaemon"]?.value) ? nil : daemon?.entries["umask"]
+        if let umask = value("umask", section.entries["umask"] ?? inherited, &self) { child.give("umask", .word(umask)) }
         child.give("stdin", .word("open"), taking: "open")
         addStart(section, to: &child)
         addStop(section, to: &child)
@@ -178,7 +188,11 @@ struct SupervisordImport {
                 if !others.isEmpty { child.give("exit_codes", .list(others.map { .word(String($0)) })) }
             } else if !child.give("final_exit_codes", .list(codes.filter { (0...255).contains($0) }.map { .word(String($0)) })) {
                 // Zero is expected always here; to stay down after it would be worse than to go on after the others.
-                note(section, "exitcodes", "0 isn't among them, so the program is always restarted, also after \(codes.map(String.init).joined(separator: ", "))")
+                note(
+                    section,
+                    "exitcodes",
+                    "0 isn't among them, so the program is always restarted, also after \(codes.map(String.init).joined(separator: ", "))"
+                )
             }
         case let value: if Truth.isFalse(value) { child.put("restart", .word("temporary")) }
         }
@@ -205,7 +219,9 @@ struct SupervisordImport {
         _ number: Number,
         to child: inout ImportedChildren.Child
     ) {
-        var file = section.entries["stdout_logfile"].map { expanded($0.value, $0, section, key: "stdout_logfile", environment, number: number) }
+        var file = section.entries["stdout_logfile"].map {
+            expanded($0.value, $0, section, key: "stdout_logfile", environment, number: number)
+        }
         if let text = file, LateText.isLate(text), case .instance = number {
             // Each instance has a file of its own anyway: the number goes before the name's last part.
             file = Self.withoutInstance(section.entries["stdout_logfile"]?.value ?? "")
@@ -316,7 +332,9 @@ struct SupervisordImport {
     private mutating func frozen(_ text: String, _ entry: SectionedFile.Entry, _ section: Section, _ key: String) -> String {
         guard LateText.isLate(text) else { return text }
         var result = text
-        for name in entry.value.split(separator: "%(ENV_", omittingEmptySubsequences: false).dropFirst().map({ String($0.prefix { $0 != ")" }) }) {
+        for name in entry.value.split(separator: "%(ENV_", omittingEmptySubsequences: false).dropFirst().map({
+            String($0.prefix { $0 != ")" })
+        }) {
             let late = LateText.variable(name)
             guard result.contains(late) else { continue }
             let value = source.environment[name]
@@ -378,7 +396,8 @@ struct SupervisordImport {
         case "program_name": return section.name
         case "group_name":
             let group = sections.first {
-                $0.kind == "group" && ($0.entries["programs"]?.value ?? "").split(separator: ",").contains { SectionedFile.trimmed($0) == section.name }
+                $0.kind == "group"
+                    && ($0.entries["programs"]?.value ?? "").split(separator: ",").contains { SectionedFile.trimmed($0) == section.name }
             }
             return group?.name ?? section.name
         case "numprocs" where key != "numprocs":

@@ -1,10 +1,14 @@
 extension ForeignKeys {
+    /// The keys of supervisord's files.
+    ///
     /// http://supervisord.org/configuration.html
     static let supervisord: [ForeignKeys] = {
         let programs: [(String, String)] = [
-            ("command", "command"), ("numprocs numprocs_start", "instances, or children"), ("priority", "after"), ("autostart", "autostart"),
+            ("command", "command"), ("numprocs numprocs_start", "instances, or children"), ("priority", "after"),
+            ("autostart", "autostart"),
             ("autorestart", "restart"), ("exitcodes", "exit_codes"), ("startsecs", "start_seconds"), ("startretries", "restart_limits"),
-            ("stopsignal", "stop_signal"), ("stopwaitsecs", "shutdown"), ("stopasgroup", "stop_group"), ("user", "user"), ("umask", "umask"),
+            ("stopsignal", "stop_signal"), ("stopwaitsecs", "shutdown"), ("stopasgroup", "stop_group"), ("user", "user"),
+            ("umask", "umask"),
             ("directory", "directory"), ("environment", "environment"), ("redirect_stderr", "logging"),
             ("stdout_logfile stdout_logfile_maxbytes stdout_logfile_backups", "logging"),
         ]
@@ -12,9 +16,18 @@ extension ForeignKeys {
             ("process_name", "the path is the child's: the program's name, and with several instances a number"),
             ("killasgroup", "what is left of the group is always killed"),
             ("serverurl", "the variable SUPERVISOR_SERVER_URL isn't set"),
-            ("stderr_logfile stderr_logfile_maxbytes stderr_logfile_backups", "both streams are in one file, and each line of it tells its stream"),
-            ("stdout_syslog stderr_syslog", "no syslog: with `to_daemon` in `logging` the lines go to the daemon's standard error, which the journal keeps"),
-            ("stdout_capture_maxbytes stderr_capture_maxbytes", "no capture between `<!--XSUPERVISOR:BEGIN-->` and `<!--XSUPERVISOR:END-->`"),
+            (
+                "stderr_logfile stderr_logfile_maxbytes stderr_logfile_backups",
+                "both streams are in one file, and each line of it tells its stream"
+            ),
+            (
+                "stdout_syslog stderr_syslog",
+                "no syslog: with `to_daemon` in `logging` the lines go to the daemon's standard error, which the journal keeps"
+            ),
+            (
+                "stdout_capture_maxbytes stderr_capture_maxbytes",
+                "no capture between `<!--XSUPERVISOR:BEGIN-->` and `<!--XSUPERVISOR:END-->`"
+            ),
             ("stdout_events_enabled stderr_events_enabled", "no events of output: follow `coordinatorctl logs -f`"),
         ]
         return [

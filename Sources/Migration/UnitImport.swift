@@ -150,10 +150,14 @@ struct UnitImport {
         } else {
             child.give("directory", .text("/"))
         }
-        if let entry = unit.last("OOMScoreAdjust"), !child.give("oom_score_adj", .word(entry.value)) { note(unit, entry, "not carried over") }
+        if let entry = unit.last("OOMScoreAdjust"), !child.give("oom_score_adj", .word(entry.value)) {
+            note(unit, entry, "not carried over")
+        }
         if let entry = unit.last("AmbientCapabilities") {
             let names = entry.value.split(whereSeparator: \.isWhitespace).map(String.init)
-            if !child.give("capabilities", .words(names)) { note(unit, entry, "not carried over: the program has the daemon's capabilities") }
+            if !child.give("capabilities", .words(names)) {
+                note(unit, entry, "not carried over: the program has the daemon's capabilities")
+            }
         }
     }
 
@@ -168,7 +172,9 @@ struct UnitImport {
         case "simple", "exec", "idle":
             if let entry = unit.last("TimeoutStartSec") { note(unit, entry, "a program without `ready` is ready once it runs") }
         case "forking":
-            if let entry = unit.last("Type") { note(unit, entry, "the process that the daemon starts is the program: let it stay in the foreground") }
+            if let entry = unit.last("Type") {
+                note(unit, entry, "the process that the daemon starts is the program: let it stay in the foreground")
+            }
         default:
             if let entry = unit.last("Type") { note(unit, entry, "\(type) isn't known here: see `ready`") }
         }
@@ -192,7 +198,9 @@ struct UnitImport {
         for (key, ours) in [("SuccessExitStatus", "exit_codes"), ("RestartPreventExitStatus", "final_exit_codes")] {
             let words = unit.values(key).flatMap { $0.value.split(whereSeparator: \.isWhitespace).map(String.init) }
             let codes = words.compactMap { Int($0) }.filter { (0...255).contains($0) }
-            if let entry = unit.last(key), codes.count < words.count { note(unit, entry, "names and signals among the codes aren't carried over") }
+            if let entry = unit.last(key), codes.count < words.count {
+                note(unit, entry, "names and signals among the codes aren't carried over")
+            }
             if codes.isEmpty { continue }
             if !child.give(ours, .list(codes.map { .word(String($0)) })), let entry = unit.last(key) {
                 child.give("exit_codes", .list(codes.filter { $0 != 0 }.map { .word(String($0)) }))
@@ -201,9 +209,12 @@ struct UnitImport {
         }
         let place = unit.last("RestartSec")
         let delay = place.flatMap { Self.milliseconds($0.value) } ?? 100
-        let burst = (unit.last("StartLimitBurst", "Unit") ?? unit.last("StartLimitBurst")).flatMap { ImportedChildren.number($0.value) } ?? 5
+        let burst =
+            (unit.last("StartLimitBurst", "Unit") ?? unit.last("StartLimitBurst")).flatMap { ImportedChildren.number($0.value) } ?? 5
         let keys = ["StartLimitIntervalSec", "StartLimitInterval"]
-        let interval = keys.flatMap { [unit.last($0, "Unit"), unit.last($0)] }.compactMap(\.self).first.flatMap { Self.milliseconds($0.value) } ?? 10_000
+        let interval =
+            keys.flatMap { [unit.last($0, "Unit"), unit.last($0)] }.compactMap(\.self).first.flatMap { Self.milliseconds($0.value) }
+            ?? 10_000
         // A limit that the delay alone keeps from being reached is none.
         let isLimited = burst > 0 && interval > 0 && burst * delay < interval
         child.limit(isLimited ? burst : nil, delay: delay, start: max(0, interval / (burst + 1) - delay), counts: "every_restart")
@@ -225,13 +236,16 @@ struct UnitImport {
         case "control-group":
             // All processes get the signal at once.
             if !child.give("stop_group", .word("true")), let mode { note(unit, mode, "the first process alone gets the signal") }
-        case "mixed": child.give("stop_group", .word("false"))
+        case "mixed":
+            if !child.give("stop_group", .word("false")), let mode { note(unit, mode, "the signal always goes to the first process alone") }
         default: if let mode { note(unit, mode, "what is left of the group is always killed") }
         }
     }
 
     private mutating func addHooks(_ unit: Unit, to child: inout ImportedChildren.Child) {
-        for (key, moment) in [("ExecStartPre", "before_start"), ("ExecStop", "stop"), ("ExecStopPost", "after_end"), ("ExecReload", "reload")] {
+        for (key, moment) in [
+            ("ExecStartPre", "before_start"), ("ExecStop", "stop"), ("ExecStopPost", "after_end"), ("ExecReload", "reload"),
+        ] {
             let entries = unit.values(key)
             guard let last = entries.last, let command = command(entries, unit) else { continue }
             var value = ImportedValue.words(LateText.resolved(command, [:]).command)
@@ -253,14 +267,20 @@ struct UnitImport {
         for (key, name) in names.sorted(by: { $0.key < $1.key }) {
             guard let entry = unit.last("Limit\(key)") else { continue }
             let bounds = entry.value.split(separator: ":").map { Self.bound(String($0), isTime: key == "CPU") }
-            guard let soft = bounds.first.flatMap(\.self), let hard = bounds.last.flatMap(\.self) else { note(unit, entry, "can't be read; not carried over"); continue }
+            guard let soft = bounds.first.flatMap(\.self), let hard = bounds.last.flatMap(\.self) else {
+                note(unit, entry, "can't be read; not carried over"); continue
+            }
             limits.append((name, bounds.count == 1 ? .word(soft) : .mapping([("soft", .word(soft)), ("hard", .word(hard))])))
         }
         for (key, name) in [("MemoryMax", "memory"), ("MemoryLimit", "memory"), ("CPUQuota", "cpus"), ("TasksMax", "pids")] {
             guard let entry = unit.last(key), entry.value != "infinity" else { continue }
             let percent = entry.value.hasSuffix("%") ? Double(entry.value.dropLast()) : nil
             let text = key == "CPUQuota" ? percent.map { "\($0 / 100)" } : percent == nil ? Self.bound(entry.value, isTime: false) : nil
-            if let text, KnownKeys.has(name, in: "limits") { limits.append((name, .word(text))) } else { note(unit, entry, "not carried over: there is no such limit in `limits`") }
+            if let text, KnownKeys.has(name, in: "limits") {
+                limits.append((name, .word(text)))
+            } else {
+                note(unit, entry, "not carried over: there is no such limit in `limits`")
+            }
         }
         if !limits.isEmpty { child.give("limits", .mapping(limits)) }
     }
@@ -282,7 +302,9 @@ struct UnitImport {
             case "file"? where parts.count == 2, "append"? where parts.count == 2, "truncate"? where parts.count == 2:
                 if key == "StandardOutput" || places.isEmpty {
                     child.log("file", .text(parts[1]))
-                    if !child.log("format", .word("raw"), taking: "raw") { note(unit, entry, "each line begins with its time and its stream") }
+                    if !child.log("format", .word("raw"), taking: "raw") {
+                        note(unit, entry, "each line begins with its time and its stream")
+                    }
                     child.log("maximum_size", .word("0"))
                 } else if places != [parts[1]] {
                     child.log("standard_error", .word("separate"))
@@ -308,7 +330,9 @@ struct UnitImport {
                 note(unit, entry, "the unit \(target) isn't beside the timer; import it first")
                 continue
             }
-            guard let cron = Calendar.cron(entry.value), KnownKeys.has("schedule", in: "child") || KnownKeys.has("schedule", in: imported.children[index].kind) else {
+            guard let cron = Calendar.cron(entry.value),
+                KnownKeys.has("schedule", in: "child") || KnownKeys.has("schedule", in: imported.children[index].kind)
+            else {
                 note(unit, entry, "not carried over: write a `schedule`, or a line of crontab(5) with `coordinatorctl start`")
                 continue
             }
@@ -319,7 +343,9 @@ struct UnitImport {
 
     private mutating func addDependencies(_ unit: Unit) {
         guard let index = imported.children.firstIndex(where: { $0.key == Self.key(unit.name) }) else { return }
-        for (key, isRequired) in [("Requires", true), ("BindsTo", true), ("Requisite", true), ("After", false), ("Wants", false), ("Before", false)] {
+        for (key, isRequired) in [
+            ("Requires", true), ("BindsTo", true), ("Requisite", true), ("After", false), ("Wants", false), ("Before", false),
+        ] {
             for entry in unit.values(key, "Unit") {
                 for name in entry.value.split(whereSeparator: \.isWhitespace).map(String.init) {
                     guard let other = imported.children.firstIndex(where: { $0.key == Self.key(name) }) else {
@@ -382,7 +408,9 @@ struct UnitImport {
         return result + rest
     }
 
-    /// Returns the words of commands; several of them are a shell's, one after the other. Nil: a quote isn't closed.
+    /// Returns the words of commands; several of them are a shell's, one after the other.
+    ///
+    /// Nil: a quote isn't closed.
     private mutating func command(_ entries: [Entry], _ unit: Unit) -> [String]? {
         var commands: [(words: [String], ignores: Bool)] = []
         for entry in entries {
@@ -431,8 +459,10 @@ struct UnitImport {
     /// Reads `90`, `1min 30s`, `500ms` or `infinity`, which is nil as what can't be read is.
     static func milliseconds(_ text: String) -> Int? {
         let units: [String: Double] = [
-            "us": 0.001, "usec": 0.001, "ms": 1, "msec": 1, "": 1_000, "s": 1_000, "sec": 1_000, "second": 1_000, "seconds": 1_000, "m": 60_000, "min": 60_000,
-            "minute": 60_000, "minutes": 60_000, "h": 3_600_000, "hr": 3_600_000, "hour": 3_600_000, "hours": 3_600_000, "d": 86_400_000, "day": 86_400_000,
+            "us": 0.001, "usec": 0.001, "ms": 1, "msec": 1, "": 1_000, "s": 1_000, "sec": 1_000, "second": 1_000, "seconds": 1_000,
+            "m": 60_000, "min": 60_000,
+            "minute": 60_000, "minutes": 60_000, "h": 3_600_000, "hr": 3_600_000, "hour": 3_600_000, "hours": 3_600_000, "d": 86_400_000,
+            "day": 86_400_000,
             "days": 86_400_000, "w": 604_800_000, "week": 604_800_000, "weeks": 604_800_000,
         ]
         var total = 0.0
@@ -477,13 +507,15 @@ enum Calendar {
         var (month, day) = ("*", "*")
         if let first = parts.first, first.contains("-") {
             let date = first.split(separator: "-").map(String.init)
-            guard date.count == 2 || date.count == 3 && date[0] == "*", let dayField = field(date[date.count - 1]), let monthField = field(date[date.count - 2])
+            guard date.count == 2 || date.count == 3 && date[0] == "*", let dayField = field(date[date.count - 1]),
+                let monthField = field(date[date.count - 2])
             else { return nil }
             (month, day) = (monthField, dayField)
             parts.removeFirst()
         }
         let time = (parts.first ?? "00:00").split(separator: ":").map(String.init)
-        guard parts.count <= 1, (2...3).contains(time.count), time.count == 2 || ["0", "00"].contains(time[2]), let hour = field(time[0]), let minute = field(time[1])
+        guard parts.count <= 1, (2...3).contains(time.count), time.count == 2 || ["0", "00"].contains(time[2]), let hour = field(time[0]),
+            let minute = field(time[1])
         else { return nil }
         return "\(minute) \(hour) \(day) \(month) \(weekday)"
     }

@@ -1,9 +1,14 @@
 extension ForeignKeys {
+    /// The keys of systemd's files.
+    ///
     /// systemd.unit(5), systemd.service(5), systemd.exec(5), systemd.kill(5), systemd.resource-control(5), systemd.timer(5)
     static let systemd: [ForeignKeys] = [
         ForeignKeys(
             "Unit",
-            effects: [("After Before Wants", "after"), ("Requires BindsTo Requisite", "requires"), ("StartLimitIntervalSec StartLimitBurst StartLimitInterval", "restart_limits")],
+            effects: [
+                ("After Before Wants", "after"), ("Requires BindsTo Requisite", "requires"),
+                ("StartLimitIntervalSec StartLimitBurst StartLimitInterval", "restart_limits"),
+            ],
             notes: [
                 ("Description Documentation SourcePath", "write a comment"),
                 (
@@ -28,10 +33,14 @@ extension ForeignKeys {
         ForeignKeys(
             "Service",
             effects: [
-                ("Type", "ready, or kind"), ("ExecStart", "command"), ("ExecStartPre ExecStop ExecStopPost ExecReload", "hooks"), ("Restart", "restart"),
-                ("RestartSec StartLimitInterval StartLimitBurst", "restart_limits"), ("TimeoutSec TimeoutStopSec", "shutdown"), ("TimeoutStartSec", "start_timeout"),
-                ("RuntimeMaxSec", "recycle"), ("WatchdogSec", "watchdog"), ("SuccessExitStatus", "exit_codes"), ("RestartPreventExitStatus", "final_exit_codes"),
-                ("KillMode", "stop_group"), ("KillSignal", "stop_signal"), ("User", "user"), ("Group", "group"), ("UMask", "umask"), ("Nice", "nice"),
+                ("Type", "ready, or kind"), ("ExecStart", "command"), ("ExecStartPre ExecStop ExecStopPost ExecReload", "hooks"),
+                ("Restart", "restart"),
+                ("RestartSec StartLimitInterval StartLimitBurst", "restart_limits"), ("TimeoutSec TimeoutStopSec", "shutdown"),
+                ("TimeoutStartSec", "start_timeout"),
+                ("RuntimeMaxSec", "recycle"), ("WatchdogSec", "watchdog"), ("SuccessExitStatus", "exit_codes"),
+                ("RestartPreventExitStatus", "final_exit_codes"),
+                ("KillMode", "stop_group"), ("KillSignal", "stop_signal"), ("User", "user"), ("Group", "group"), ("UMask", "umask"),
+                ("Nice", "nice"),
                 ("WorkingDirectory", "directory"), ("Environment", "environment"), ("EnvironmentFile", "environment_files"),
                 ("LimitCPU LimitFSIZE LimitDATA LimitSTACK LimitCORE LimitNOFILE LimitAS LimitNPROC LimitMEMLOCK", "limits"),
                 ("StandardInput", "stdin"), ("StandardOutput StandardError", "logging"), ("OOMScoreAdjust", "oom_score_adj"),
@@ -44,18 +53,31 @@ extension ForeignKeys {
                 ("Sockets FileDescriptorStoreMax FileDescriptorStorePreserve NonBlocking", "write the `sockets` that the program gets"),
                 ("RemainAfterExit", "what has ended isn't shown as running; what waits for a oneshot goes on by `requires`"),
                 ("RestartForceExitStatus RestartMode RestartSteps RestartMaxDelaySec", "restarts are by `restart` and `restart_limits`"),
-                ("TimeoutAbortSec TimeoutStartFailureMode TimeoutStopFailureMode RuntimeRandomizedExtraSec", "a time that is over has one consequence"),
+                (
+                    "TimeoutAbortSec TimeoutStartFailureMode TimeoutStopFailureMode RuntimeRandomizedExtraSec",
+                    "a time that is over has one consequence"
+                ),
                 ("StartLimitAction FailureAction RebootArgument", "the machine isn't rebooted; `on_failure: end_daemon` ends the daemon"),
-                ("PermissionsStartOnly RootDirectoryStartOnly", "commands run as the program does"), ("NotifyAccess ReloadSignal", "the process itself and its descendants may notify"),
-                ("SendSIGKILL SendSIGHUP RestartKillSignal FinalKillSignal WatchdogSignal", "what doesn't stop by its signal is killed, and what hangs is aborted"),
+                ("PermissionsStartOnly RootDirectoryStartOnly", "commands run as the program does"),
+                ("NotifyAccess ReloadSignal", "the process itself and its descendants may notify"),
+                (
+                    "SendSIGKILL SendSIGHUP RestartKillSignal FinalKillSignal WatchdogSignal",
+                    "what doesn't stop by its signal is killed, and what hangs is aborted"
+                ),
                 ("PassEnvironment UnsetEnvironment", "the program has the daemon's variables: see `inherit_environment`"),
                 ("DynamicUser SupplementaryGroups PAMName", "a user has all of its groups, and has to exist"),
-                ("RemoveIPC CoredumpFilter TimerSlackNSec KeyringMode Personality IgnoreSIGPIPE UtmpIdentifier UtmpMode SetLoginEnvironment", "the process keeps what it inherits"),
+                (
+                    "RemoveIPC CoredumpFilter TimerSlackNSec KeyringMode Personality IgnoreSIGPIPE UtmpIdentifier UtmpMode SetLoginEnvironment",
+                    "the process keeps what it inherits"
+                ),
                 (
                     "IOSchedulingClass IOSchedulingPriority CPUSchedulingPolicy CPUSchedulingPriority CPUSchedulingResetOnFork CPUAffinity NUMAPolicy NUMAMask",
                     "how the kernel schedules it is as for the daemon; `nice` is a key, and chrt(1), ionice(1) and taskset(1) are commands"
                 ),
-                ("StandardInputText StandardInputData OpenFile TTYPath TTYReset TTYVHangup TTYVTDisallocate TTYRows TTYColumns", "programs have no terminal, and no given input"),
+                (
+                    "StandardInputText StandardInputData OpenFile TTYPath TTYReset TTYVHangup TTYVTDisallocate TTYRows TTYColumns",
+                    "programs have no terminal, and no given input"
+                ),
                 (
                     "SyslogIdentifier SyslogFacility SyslogLevel SyslogLevelPrefix LogLevelMax LogRateLimitIntervalSec LogRateLimitBurst LogExtraFields LogFilterPatterns LogNamespace",
                     "output is kept as it is, in the child's log"
@@ -77,7 +99,10 @@ extension ForeignKeys {
                     "RuntimeDirectory* StateDirectory* CacheDirectory* LogsDirectory* ConfigurationDirectory* TimeoutCleanSec",
                     "directories aren't made: see `before_start` of `hooks`, or tmpfiles.d(5)"
                 ),
-                ("SetCredential SetCredentialEncrypted LoadCredential LoadCredentialEncrypted ImportCredential", "credentials aren't passed on: see `environment_files`"),
+                (
+                    "SetCredential SetCredentialEncrypted LoadCredential LoadCredentialEncrypted ImportCredential",
+                    "credentials aren't passed on: see `environment_files`"
+                ),
                 (
                     "LimitRSS LimitLOCKS LimitSIGPENDING LimitMSGQUEUE LimitNICE LimitRTPRIO LimitRTTIME",
                     "there is no such limit in `limits`"
@@ -101,15 +126,24 @@ extension ForeignKeys {
         ForeignKeys(
             "Install",
             effects: [],
-            notes: [("WantedBy RequiredBy UpheldBy", "each child is started with the daemon, unless it has `autostart: false`"), ("Alias Also DefaultInstance", "a child has one name")]
+            notes: [
+                ("WantedBy RequiredBy UpheldBy", "each child is started with the daemon, unless it has `autostart: false`"),
+                ("Alias Also DefaultInstance", "a child has one name"),
+            ]
         ),
         ForeignKeys(
             "Timer",
             effects: [("OnCalendar", "schedule"), ("Unit", "children")],
             notes: [
-                ("OnActiveSec OnBootSec OnStartupSec OnUnitActiveSec OnUnitInactiveSec OnClockChange OnTimezoneChange", "times are those of a calendar: see `schedule`"),
+                (
+                    "OnActiveSec OnBootSec OnStartupSec OnUnitActiveSec OnUnitInactiveSec OnClockChange OnTimezoneChange",
+                    "times are those of a calendar: see `schedule`"
+                ),
                 ("Persistent", "what was missed while the daemon didn't run isn't made up for"),
-                ("AccuracySec RandomizedDelaySec FixedRandomDelay DeferReactivation RandomizedOffsetSec", "a time is the minute that is given"),
+                (
+                    "AccuracySec RandomizedDelaySec FixedRandomDelay DeferReactivation RandomizedOffsetSec",
+                    "a time is the minute that is given"
+                ),
                 ("WakeSystem RemainAfterElapse", "the machine isn't woken"),
             ]
         ),

@@ -101,7 +101,8 @@ struct ConfigurationImportTests {
             "supervisord.conf:24: [program:many] numprocs: each process has a child",
             "supervisord.conf:30: [program:equal] stdout_capture_maxbytes: no capture",
             "supervisord.conf:31: [group:web]: its programs have the paths /web/NAME",
-            "supervisord.conf:38: [eventlistener:mail] command: listeners aren't carried over", "supervisord.conf:40: [include]: no file matches conf.d/*.conf",
+            "supervisord.conf:38: [eventlistener:mail] command: listeners aren't carried over",
+            "supervisord.conf:40: [include]: no file matches conf.d/*.conf",
         ] { #expect(notes.contains { $0.hasPrefix(note) }, "\(note)\n\(notes.joined(separator: "\n"))") }
     }
 
@@ -211,7 +212,10 @@ struct ConfigurationImportTests {
             ("a.json", "5", "a.json: the file has no applications"),
             ("ecosystem.config.js", "module.exports = {}", "expected its value as JSON: `node -p"),
             ("supervisord.conf", "[program:a]\ncommand=true\n[group:g]\nprograms=b\n", "supervisord.conf:4:1: the group names `b`"),
-            ("supervisord.conf", "\n[program:a]\ncommand=true\numask=9\n", "supervisord.conf:2:1: the daemon's file that comes of it has a problem: `umask`"),
+            (
+                "supervisord.conf", "\n[program:a]\ncommand=true\numask=9\n",
+                "supervisord.conf:2:1: the daemon's file that comes of it has a problem: `umask`"
+            ),
             ("a.service", "[Service]\nType=simple\n", "a.service: the unit has no `ExecStart`"),
             ("other", "a", "other: neither the file's name nor its content tells whose it is"),
         ]

@@ -48,7 +48,10 @@ struct ImportLossTests {
         #expect(program.command == ["sh", "-c", "set -f; export PATH=\"/opt/bin:${PATH?}\"; exec api --key ${KEY?} --name \"${NAME?}\""])
         #expect(program.environment == ["FIXED": "own", "OWN": "own"])
         #expect(children.first?.instances == 4)
-        #expect(notes.contains { $0.hasPrefix("supervisord.conf:4: [program:api] numprocs: the variable COUNT is 4 at this import") }, "\(notes)")
+        #expect(
+            notes.contains { $0.hasPrefix("supervisord.conf:4: [program:api] numprocs: the variable COUNT is 4 at this import") },
+            "\(notes)"
+        )
     }
 
     @Test("What a file includes is read, from its own directory and with its own variables")
@@ -60,7 +63,10 @@ struct ImportLossTests {
         )
         #expect(try Self.program(supervisord.children.first).command == ["cat", "\(supervisord.directory)/x"])
         let circus = try Self.imported(
-            ["circus.ini": "[circus]\ninclude = more.ini\n[env:*]\nhttp_proxy = p\nMyVar = m\n", "more.ini": "[watcher:more]\ncmd = cat\n"],
+            [
+                "circus.ini": "[circus]\ninclude = more.ini\n[env:*]\nhttp_proxy = p\nMyVar = m\n",
+                "more.ini": "[watcher:more]\ncmd = cat\n",
+            ],
             "circus.ini"
         )
         #expect(try Self.program(circus.children.first).environment == ["http_proxy": "p", "MyVar": "m"])
@@ -94,14 +100,20 @@ struct ImportLossTests {
         #expect(try Self.program(children.first).settings.stopSignal == .interrupt && children[0].logging?.maximumSize == 16 << 10)
         #expect(children[1].logging?.maximumSize == 50 << 20 && children[1].logging?.keep == 10)
         let php = try Self.program(children.last)
-        #expect(php.command == ["sh", "-c", "exec php-cgi 0<&3"] && php.settings.sockets.map(\.address) == [.path("/run/php.sock", mode: 0o660)])
+        #expect(
+            php.command == ["sh", "-c", "exec php-cgi 0<&3"] && php.settings.sockets.map(\.address) == [.path("/run/php.sock", mode: 0o660)]
+        )
         #expect(notes.contains { $0.contains("maxbytes: files are rotated at 16 KiB at least") })
     }
 
     @Test("A Procfile's ports begin at the PORT of .env")
     func ports() throws {
-        let (children, yaml, _, _) = try Self.imported(["Procfile": "web: a $PORT\nworker: b\n", ".env": "PORT=3000\nSECRET=x\n"], "Procfile")
+        let (children, yaml, _, _) = try Self.imported(
+            ["Procfile": "web: exec a -p 1\nworker: cd b\n", ".env": "PORT=3000\nSECRET=x\n"],
+            "Procfile"
+        )
         #expect(try children.map { try Self.program($0).environment["PORT"] } == ["3000", "3100"] && !yaml.contains("SECRET"))
+        #expect(try children.map { try Self.program($0).command } == [["a", "-p", "1"], ["sh", "-c", "cd b"]])
     }
 
     @Test("pm2's paths begin at the application's directory, and scripts have their interpreters")
@@ -124,24 +136,27 @@ struct ImportLossTests {
     func systemd() throws {
         let files = [
             "shop.service": """
-                [Unit]
-                Requires=db.service
-                After=network.target \\
-                      db.service
-                [Service]
-                Environment="A=1 2" B=3
-                ExecStart=/usr/bin/shop --name ${A} $OPTS
-                Restart=on-failure
-                RestartSec=1min 5s
-                LimitNOFILE=64:128
-                TimeoutStopSec=2min
-                """,
+            [Unit]
+            Requires=db.service
+            After=network.target \\
+                  db.service
+            [Service]
+            Environment="A=1 2" B=3
+            ExecStart=/usr/bin/shop --name ${A} $OPTS
+            Restart=on-failure
+            RestartSec=1min 5s
+            LimitNOFILE=64:128
+            TimeoutStopSec=2min
+            """,
             "db.service": "[Service]\nType=notify\nExecStart=-/usr/bin/db\nWatchdogSec=3\nRestart=always\n",
         ]
         let (children, _, notes, _) = try Self.imported(files, "shop.service")
         let (shop, db) = (try #require(children.first { $0.key == "shop" }), try #require(children.first { $0.key == "db" }))
         let program = try Self.program(shop)
-        #expect(program.command == ["sh", "-c", "set -f; exec /usr/bin/shop --name \"${A-}\" ${OPTS-}"] && program.environment == ["A": "1 2", "B": "3"])
+        #expect(
+            program.command == ["sh", "-c", "set -f; exec /usr/bin/shop --name \"${A-}\" ${OPTS-}"]
+                && program.environment == ["A": "1 2", "B": "3"]
+        )
         #expect(program.process.attributes.limits[.openFiles] == .init(soft: 64, hard: 128) && shop.shutdown == .timeout(.seconds(120)))
         #expect(shop.requires == ["db"] && shop.restartLimits?.intensity == .unlimited)
         #expect(try Self.program(db).settings.readiness == .notify && Self.program(db).settings.watchdog == .seconds(3))
@@ -151,7 +166,8 @@ struct ImportLossTests {
     @Test(
         "Times of a calendar are cron's where these can say them",
         arguments: [
-            ("daily", "0 0 * * *"), ("Mon..Fri 8:30", "30 8 * * 1-5"), ("*-*-01 04:00:00", "0 4 1 * *"), ("*:0/15", "*/15 * * * *"), ("Sat,Sun *-12-* 1:2", "2 1 * 12 6,0"),
+            ("daily", "0 0 * * *"), ("Mon..Fri 8:30", "30 8 * * 1-5"), ("*-*-01 04:00:00", "0 4 1 * *"), ("*:0/15", "*/15 * * * *"),
+            ("Sat,Sun *-12-* 1:2", "2 1 * 12 6,0"),
             ("2026-01-01 00:00", nil), ("*-*-* *:*:30", nil), ("nonsense", nil),
         ]
     )
@@ -183,6 +199,8 @@ struct ImportLossTests {
         #expect(db.settings.readiness == .command(["bash", "-c", "pg_isready"], interval: .seconds(2), timeout: .seconds(1)))
         #expect(children[1].requires == ["db"] && children[2].requires == ["migrate"] && children[2].instances == 2)
         #expect(try Self.program(children.last).settings.stopSignal == .interrupt && Self.program(children.last).directory == directory)
-        #expect(try Self.program(children[1]).command.last?.contains("./migrate 3") == true && children[2].shutdown == .timeout(.seconds(4)))
+        #expect(
+            try Self.program(children[1]).command.last?.contains("./migrate 3") == true && children[2].shutdown == .timeout(.seconds(4))
+        )
     }
 }

@@ -132,7 +132,7 @@ struct CircusImport {
             var socket: [(String, ImportedValue)] = [("name", .text(section.name)), ("listen", .text(address))]
             if value("path") != nil, let umask = value("umask").flatMap({ Int($0, radix: 8) }) {
                 let mode = String(0o777 & ~umask, radix: 8)
-                socket.append(("mode", .text(String(repeating: "0", count: max(0, 4 - mode.count)) + mode)))
+                socket.append(("mode", .word(String(repeating: "0", count: max(0, 4 - mode.count)) + mode)))
             }
             sockets.append(.mapping(socket))
         }
@@ -174,7 +174,7 @@ struct CircusImport {
             if !child.log("format", .word("raw"), taking: "raw") {
                 note(section, "stdout_stream.filename", "each line begins with its time and its stream")
             }
-            child.log("mode", .text("0644"))
+            child.log("mode", .word("0644"))
             // Circus doesn't rotate by itself.
             let bytes = value("max_bytes").flatMap { Int($0) } ?? 0
             if bytes > 0, bytes < 16 << 10 { note(section, "stdout_stream.max_bytes", "files are rotated at 16 KiB at least") }
@@ -259,7 +259,7 @@ struct CircusImport {
         switch (parts.first?.lowercased(), (parts.count == 2 ? parts[1] : "").lowercased()) {
         case ("sockets"?, let socket):
             if let index = sockets.firstIndex(where: { $0.lowercased() == socket }) { return String(3 + index) }
-        case ("wid"?, _) where key == "cmd" && KnownKeys.documents("COORDINATOR_INSTANCE"):
+        case ("wid"?, _) where key == "cmd" && KnownKeys.numbersInstances:
             return LateText.instance(from: 1, width: 0)
         case ("env"?, let variable):
             if let value = environment.first(where: { $0.key.lowercased() == variable })?.value { return value }

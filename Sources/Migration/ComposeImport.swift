@@ -44,12 +44,12 @@ struct ComposeImport {
         if entry.isEmpty, written.isEmpty { return imported.note(source.path, line, name, "not carried over: it has no `command`") }
         if !expands { note(name, "disable_env_expansion", line, "the shell of the command has the variables in any case") }
         child.give("directory", .text(directory))
-        child.give("stdin", .word("open"), taking: "open")
+        child.give("stdin", .word("open"))
         if Truth.isTrue(text("disabled")) { child.put("autostart", .word("false")) }
         if Truth.isTrue(text("is_elevated")) { child.give("user", .text("root")) }
         if let count = ImportedChildren.number(text("replicas")), count != 1 {
             child.put("instances", .word(String(max(0, min(count, 1_000)))))
-            if KnownKeys.documents("COORDINATOR_INSTANCE") { child.environment["PC_REPLICA_NUM"] = LateText.instance(from: 0, width: 0) }
+            if KnownKeys.numbersInstances { child.environment["PC_REPLICA_NUM"] = LateText.instance(from: 0, width: 0) }
         }
         addAvailability(process["availability"], name, line, to: &child)
         addStop(process["shutdown"], name, to: &child)
@@ -164,7 +164,7 @@ struct ComposeImport {
     private mutating func addLogging(_ process: YAMLNode, _ name: String, to child: inout ImportedChildren.Child) {
         if let file = process["log_location"]?.text {
             child.log("file", .text(place(file)))
-            child.log("mode", .text("0644"))
+            child.log("mode", .word("0644"))
         }
         guard let node = process["log_configuration"] else { return }
         noteKeys(node, "log_configuration", "\(name) log_configuration.")

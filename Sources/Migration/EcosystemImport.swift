@@ -87,7 +87,7 @@ struct EcosystemImport {
         default: break
         }
         // pm2 leaves standard input open, and signals every descendant.
-        child.give("stdin", .word("open"), taking: "open")
+        child.give("stdin", .word("open"))
         let isTree = application["treekill"] != .bool(false)
         if !child.give("stop_group", .word(isTree ? "true" : "false")), !isTree {
             imported.note(source.path, 0, "\(name) treekill", "the signal always goes to the first process alone")
@@ -169,11 +169,10 @@ struct EcosystemImport {
         if let known = interpreters[suffix] { return known }
         // A file without such a name is node's, unless it's a program by itself: one of the machine's, or a script of another interpreter.
         let path = script.hasPrefix("/") ? script : "\(directory(Self.text(application["cwd"])))/\(script)"
-        guard let file = fopen(path, "r") else { return script.contains("/") ? "node" : nil }
-        defer { fclose(file) }
-        var beginning = [UInt8](repeating: 0, count: 128)
-        let count = fread(&beginning, 1, beginning.count, file)
-        let line = beginning[..<count].prefix { $0 != 0x0A }
+        guard access(path, F_OK) == 0 else { return script.contains("/") ? "node" : nil }
+        // What is larger than any script is a program.
+        guard let bytes = try? DaemonConfiguration.contents(ofFile: path) else { return nil }
+        let line = bytes.prefix(128).prefix { $0 != 0x0A }
         if line.starts(with: "\u{7F}ELF".utf8) { return nil }
         return line.starts(with: "#!".utf8) && !String(decoding: line, as: UTF8.self).contains("node") ? nil : "node"
     }
@@ -201,7 +200,7 @@ struct EcosystemImport {
         }
         if count > 1 {
             child.put("instances", .word(String(min(count, 1_000))))
-            let knowsNumber = KnownKeys.documents("COORDINATOR_INSTANCE")
+            let knowsNumber = KnownKeys.numbersInstances
             let variable = Self.text(application["instance_var"]) ?? "NODE_APP_INSTANCE"
             if !knowsNumber, application["instance_var"] != nil {
                 imported.note(source.path, 0, "\(name) instance_var", "instances don't know their number")
@@ -236,7 +235,7 @@ struct EcosystemImport {
                     imported.note(source.path, 0, "\(name) out_file", "each line begins with its time and its stream")
                 }
             }
-            child.log("mode", .text("0644"))
+            child.log("mode", .word("0644"))
             // pm2 doesn't rotate by itself.
             child.log("maximum_size", .word("0"))
         }

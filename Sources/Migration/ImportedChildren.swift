@@ -73,6 +73,7 @@ struct ImportedChildren {
             kind = "oneshot"
             program.removeAll { !KnownKeys.has($0.0, in: "oneshot") }
             settings.removeAll { $0.0 == "restart" }
+            if !KnownKeys.has("hooks", in: "oneshot") { hooks = [] }
             if retries { put("restart", .word("transient")) } else { settings.removeAll { $0.0 == "restart_limits" } }
         }
 

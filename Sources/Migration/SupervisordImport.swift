@@ -118,7 +118,7 @@ struct SupervisordImport {
         }
         // What a shell can complete at the start, and names of files, which have a number of their own.
         let late: Set<String> = ["command", "environment", "stdout_logfile", "stderr_logfile"]
-        if KnownKeys.documents("COORDINATOR_INSTANCE"), numbered.isSubset(of: late) {
+        if KnownKeys.numbersInstances, numbered.isSubset(of: late) {
             guard var child = child(section, daemon, .instance(from: first)) else { return [] }
             child.put("instances", .word(String(min(count, 1_000))))
             return [child]
@@ -166,7 +166,7 @@ struct SupervisordImport {
         // A daemon in the foreground leaves its own as it is.
         let inherited = Truth.isTrue(daemon?.entries["nodaemon"]?.value) ? nil : daemon?.entries["umask"]
         if let umask = value("umask", section.entries["umask"] ?? inherited, &self) { child.give("umask", .word(umask)) }
-        child.give("stdin", .word("open"), taking: "open")
+        child.give("stdin", .word("open"))
         addStart(section, to: &child)
         addStop(section, to: &child)
         addLogging(section, environment, number, to: &child)
@@ -246,7 +246,7 @@ struct SupervisordImport {
             if !child.log("format", .word("raw"), taking: "raw") {
                 note(section, "stdout_logfile", "each line begins with its time and its stream")
             }
-            child.log("mode", .text("0644"))
+            child.log("mode", .word("0644"))
         }
         // The defaults of Supervisor are 50 MB and ten files.
         for (key, fallback) in [("stdout_logfile_maxbytes", "50MB"), ("stdout_logfile_backups", "10")] {
@@ -288,7 +288,7 @@ struct SupervisordImport {
         var socket: [(String, ImportedValue)] = [("name", .text("fcgi"))]
         if text.hasPrefix("unix://") {
             socket.append(("listen", .text(String(text.dropFirst(7)).replacing("%(here)s", with: source.directory))))
-            if let mode = section.entries["socket_mode"]?.value { socket.append(("mode", .text(mode.count == 3 ? "0\(mode)" : mode))) }
+            if let mode = section.entries["socket_mode"]?.value { socket.append(("mode", .word(mode.count == 3 ? "0\(mode)" : mode))) }
         } else if text.hasPrefix("tcp://"), let colon = text.lastIndex(of: ":") {
             let host = text[..<colon].dropFirst(6)
             socket.append(("listen", .text("\(host == "localhost" ? "127.0.0.1" : host.isEmpty ? "*" : String(host))\(text[colon...])")))

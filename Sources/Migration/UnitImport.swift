@@ -154,8 +154,11 @@ struct UnitImport {
             note(unit, entry, "not carried over")
         }
         if let entry = unit.last("AmbientCapabilities") {
-            let names = entry.value.split(whereSeparator: \.isWhitespace).map(String.init)
-            if !child.give("capabilities", .words(names)) {
+            let names = entry.value.lowercased().split(whereSeparator: \.isWhitespace).map {
+                $0.hasPrefix("cap_") ? String($0.dropFirst(4)) : String($0)
+            }
+            let areKnown = names.allSatisfy { KnownKeys.has("capabilities", in: "program", taking: $0) }
+            if !areKnown || !child.give("capabilities", .words(names)) {
                 note(unit, entry, "not carried over: the program has the daemon's capabilities")
             }
         }
@@ -291,7 +294,7 @@ struct UnitImport {
             if !["null", ""].contains(path), !path.hasPrefix("/") || !child.give("stdin", .text(path)) {
                 note(unit, entry, "the program has neither a terminal nor a socket as standard input")
             } else if path == "null" {
-                child.give("stdin", .word("null"), taking: "null")
+                child.give("stdin", .word("null"))
             }
         }
         var places: [String] = []
@@ -337,6 +340,8 @@ struct UnitImport {
                 continue
             }
             let schedule = ImportedValue.mapping([("cron", .text(cron))])
+            // What has times runs to its end at each of them.
+            imported.children[index].kind = "program"
             if !imported.children[index].put("schedule", schedule) { imported.children[index].give("schedule", schedule) }
         }
     }

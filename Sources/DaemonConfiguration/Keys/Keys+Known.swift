@@ -13,10 +13,13 @@ package enum KnownKeys {
         return word.map { mentions($0, row.key.schema) } ?? true
     }
 
-    /// Whether the documentation of a key says a text, as of a placeholder that values may have.
-    package static func documents(_ text: String) -> Bool {
-        tables.values.contains { $0.rows.contains { $0.key.documentation.contains(text) } }
-    }
+    /// Whether each instance of a child knows its number: by `{instance}` in its texts, and by a variable.
+    package static let numbersInstances: Bool = {
+        let text = "children: [{ key: a, instances: 1, program: { command: [\"{instance}\"] } }]"
+        guard let configuration = try? DaemonConfiguration.parse(text: text, file: "") else { return false }
+        guard case .program(let program)? = configuration.children.withInstances.first?.content else { return false }
+        return program.command == ["1"]
+    }()
 
     private static func mentions(_ word: String, _ schema: JSONValue) -> Bool {
         switch schema {

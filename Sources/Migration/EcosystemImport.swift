@@ -145,6 +145,8 @@ struct EcosystemImport {
             (interpreter.map { [$0] + options } ?? []) + (interpreter == nil ? CommandWords.shell(script) : [script])
             + (application["args"].map { Self.words($0) } ?? [])
         if interpreter == nil, !script.contains("/"), !script.contains(" ") {
+            // A file of the directory comes before a program of the machine.
+            if access("\(directory(Self.text(application["cwd"])))/\(script)", F_OK) == 0 { return ["./\(script)"] + words.dropFirst() }
             imported.note(
                 source.path,
                 0,

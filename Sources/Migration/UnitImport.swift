@@ -333,7 +333,7 @@ struct UnitImport {
                 note(unit, entry, "the unit \(target) isn't beside the timer; import it first")
                 continue
             }
-            guard let cron = Calendar.cron(entry.value),
+            guard let cron = CalendarTime.cron(entry.value),
                 KnownKeys.has("schedule", in: "child") || KnownKeys.has("schedule", in: imported.children[index].kind)
             else {
                 note(unit, entry, "not carried over: write a `schedule`, or a line of crontab(5) with `coordinatorctl start`")
@@ -495,8 +495,8 @@ struct UnitImport {
 }
 
 /// Calendar times of systemd.time(7), as the five fields of cron where these can say them.
-enum Calendar {
-    static func cron(_ text: String) -> String? {
+package enum CalendarTime {
+    package static func cron(_ text: String) -> String? {
         let named = [
             "minutely": "* * * * *", "hourly": "0 * * * *", "daily": "0 0 * * *", "weekly": "0 0 * * 1", "monthly": "0 0 1 * *",
             "yearly": "0 0 1 1 *", "annually": "0 0 1 1 *", "quarterly": "0 0 1 1,4,7,10 *",

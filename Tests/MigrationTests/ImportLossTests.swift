@@ -1,10 +1,9 @@
 import DaemonConfiguration
+import Migration
 import Processes
 import Supervision
 import TestSupport
 import Testing
-
-@testable import Migration
 
 @Suite("What an import must not lose")
 struct ImportLossTests {
@@ -129,7 +128,7 @@ struct ImportLossTests {
         #expect(site.children.first?.logging?.destination == .file("\(directory)/app/logs/out.log"))
         #expect(site.children.first?.restartLimits?.intensity == .restarts(16))
         let own = children.filter { $0.key.hasPrefix("own") }
-        #expect(try own.map { try Self.program($0).command } == [["run"], ["node", "./gone"]])
+        #expect(try own.map { try Self.program($0).command } == [["./run"], ["node", "./gone"]])
     }
 
     @Test("A unit of systemd comes with the services beside it on which it depends")
@@ -171,7 +170,7 @@ struct ImportLossTests {
             ("2026-01-01 00:00", nil), ("*-*-* *:*:30", nil), ("nonsense", nil),
         ]
     )
-    func calendar(time: String, cron: String?) { #expect(Calendar.cron(time) == cron) }
+    func calendar(time: String, cron: String?) { #expect(CalendarTime.cron(time) == cron) }
 
     @Test("process-compose's dependencies, probes and shells are kept")
     func processCompose() throws {

@@ -25,8 +25,9 @@ extension ForeignKeys {
                 ("log_location", "logging"),
                 ("depends_on", "after and requires"), ("readiness_probe ready_log_line", "ready"), ("liveness_probe", "health"),
                 ("replicas", "instances"),
-                ("disabled", "autostart"), ("availability", "restart, and restart_limits"), ("shutdown", "shutdown"),
-                ("log_configuration", "logging"), ("launch_timeout_seconds", "start_timeout"), ("is_elevated", "user"),
+                ("disabled", "autostart"), ("availability", "restart, and restart_limits"),
+                ("log_configuration shutdown", "logging, and how it stops"), ("launch_timeout_seconds", "start_timeout"),
+                ("is_elevated", "user"),
             ],
             notes: [
                 ("name original_config replica_num replica_name executable args", "not for files, by its own description"),

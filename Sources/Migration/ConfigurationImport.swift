@@ -103,7 +103,9 @@ extension ConfigurationImport.Format {
             source.text.split(separator: "\n").filter { $0.hasPrefix("[") }.map { $0.prefix { $0 != ":" && $0 != "]" }.dropFirst() }
         )
         if !sections.isDisjoint(with: ["watcher", "circus"]) { return .circus }
-        if !sections.isDisjoint(with: ["supervisord", "program", "fcgi-program", "supervisorctl", "group", "include"]) { return .supervisord }
+        if !sections.isDisjoint(with: ["supervisord", "program", "fcgi-program", "supervisorctl", "group", "include"]) {
+            return .supervisord
+        }
         if !sections.isDisjoint(with: ["Service", "Timer"]) { return .systemd }
         return nil
     }

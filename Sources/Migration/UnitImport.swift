@@ -263,13 +263,13 @@ struct UnitImport {
 
     private mutating func addLimits(_ unit: Unit, to child: inout ImportedChildren.Child) {
         let names = [
-            "NOFILE": "open_files", "NPROC": "processes", "CORE": "core", "AS": "address_space", "DATA": "data", "STACK": "stack",
-            "FSIZE": "file_size", "MEMLOCK": "locked_memory", "CPU": "cpu_time",
+            "nofile": "open_files", "nproc": "processes", "core": "core", "as": "address_space", "data": "data", "stack": "stack",
+            "fsize": "file_size", "memlock": "locked_memory", "cpu": "cpu_time",
         ]
         var limits: [(String, ImportedValue)] = []
         for (key, name) in names.sorted(by: { $0.key < $1.key }) {
-            guard let entry = unit.last("Limit\(key)") else { continue }
-            let bounds = entry.value.split(separator: ":").map { Self.bound(String($0), isTime: key == "CPU") }
+            guard let entry = unit.last("Limit\(key.uppercased())") else { continue }
+            let bounds = entry.value.split(separator: ":").map { Self.bound(String($0), isTime: key == "cpu") }
             guard let soft = bounds.first.flatMap(\.self), let hard = bounds.last.flatMap(\.self) else {
                 note(unit, entry, "can't be read; not carried over"); continue
             }

@@ -16,7 +16,8 @@ enum { link_limit = 32, attempt_limit = 16 };
 
 struct walk {
     struct coordinator_place *place;
-    int makes_directories;
+    // The permissions of directories that are made on the way; 0: none are.
+    mode_t directory_mode;
     int links;
     // What is left of the path.
     char rest[PATH_MAX];
@@ -177,10 +178,10 @@ int coordinator_place_begin_as_owner(const struct coordinator_place *place) {
     return begin_as_owner(place);
 }
 
-IN_CHILD static int make_directory(const struct coordinator_place *place, const char *name) {
+IN_CHILD static int make_directory(const struct coordinator_place *place, const char *name, mode_t mode) {
     int result = begin_as_owner(place);
     if (result < 0) return result;
-    result = (int)CALL(SYS_mkdirat, place->directory, name, 0700);
+    result = (int)CALL(SYS_mkdirat, place->directory, name, mode);
     coordinator_place_end_as_owner();
     if (result < 0 && result != -EEXIST) return result;
     return (int)CALL(SYS_openat, place->directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -208,7 +209,7 @@ IN_CHILD static int walk_to_last(struct walk *walk) {
         }
         if (name[0] == '.' && name[1] == 0) continue;
         int descriptor = (int)CALL(SYS_openat, place->directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-        if (descriptor == -ENOENT && walk->makes_directories) descriptor = make_directory(place, name);
+        if (descriptor == -ENOENT && walk->directory_mode != 0) descriptor = make_directory(place, name, walk->directory_mode);
         if (descriptor < 0) return descriptor;
         struct statx entry;
         int result = look(descriptor, &entry);
@@ -224,7 +225,7 @@ IN_CHILD static int walk_to_last(struct walk *walk) {
     return 0;
 }
 
-IN_CHILD int coordinator_place_find(const char *path, int makes_directories, struct coordinator_place *place) {
+IN_CHILD int coordinator_place_find(const char *path, mode_t directory_mode, struct coordinator_place *place) {
     place->directory = -1;
     place->owner = 0;
     place->group = 0;
@@ -232,7 +233,7 @@ IN_CHILD int coordinator_place_find(const char *path, int makes_directories, str
     place->name[0] = place->entry[0] = 0;
     struct walk walk;
     walk.place = place;
-    walk.makes_directories = makes_directories;
+    walk.directory_mode = directory_mode;
     walk.links = 0;
     long length = copy(walk.rest, sizeof walk.rest, path, PATH_MAX);
     if (length == 0) return -ENOENT;
@@ -265,7 +266,8 @@ IN_CHILD int coordinator_place_open(const struct coordinator_place *from, int fl
     if (place->directory < 0) return place->directory;
     struct walk walk;
     walk.place = place;
-    walk.makes_directories = walk.links = 0;
+    walk.directory_mode = 0;
+    walk.links = 0;
     flags |= O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
     int result = 0;
     for (int attempt = 0; attempt < attempt_limit + link_limit; attempt++) {

@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -991,4 +993,10 @@ void coordinator_process_unblock_signals(void) {
     sigset_t none;
     sigemptyset(&none);
     pthread_sigmask(SIG_SETMASK, &none, NULL);
+}
+
+int coordinator_process_is_in_memory(const char *path) {
+    struct statfs status;
+    if (statfs(path, &status) < 0) return -errno;
+    return status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC;
 }

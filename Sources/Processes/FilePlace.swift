@@ -27,7 +27,7 @@ package struct FilePlace: ~Copyable {
         /// The file of epochs of a store in a directory.
         case epochs
 
-        /// Whether directories that are missing on the way are made, with the mode 0700.
+        /// Whether directories that are missing on the way are made.
         fileprivate var makesDirectories: Bool { self == .log || self == .epochs }
 
         /// The flags of open(2), and the permissions of a file that is made; nil: the file is only looked at.
@@ -77,10 +77,12 @@ package struct FilePlace: ~Copyable {
     private let use: Use
 
     /// Finds the place of a path; a relative one begins at the working directory.
-    package init(_ path: String, for use: Use) throws(Failure) {
+    ///
+    /// - Parameter directoryMode: The permissions of directories that are made on the way, less the umask.
+    package init(_ path: String, for use: Use, directoryMode: mode_t = 0o700) throws(Failure) {
         self.use = use
         guard !path.utf8.contains(0) else { throw Failure(errno: EINVAL) }
-        let result = coordinator_place_find(path, use.makesDirectories ? 1 : 0, &place)
+        let result = coordinator_place_find(path, use.makesDirectories ? directoryMode : 0, &place)
         guard result < 0 else { return }
         coordinator_place_close(&place)
         throw Self.failure(result, place)

@@ -30,3 +30,11 @@ package enum MemoryFile {
         return bytes
     }
 }
+
+extension MemoryFile {
+    /// Whether a path is on a file system in memory, which a boot empties; nil when there is nothing at the path.
+    package static func isFileSystem(at path: String) -> Bool? {
+        let result = coordinator_process_is_in_memory(path)
+        return result < 0 ? nil : result == 1
+    }
+}

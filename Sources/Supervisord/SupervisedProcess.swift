@@ -86,8 +86,7 @@ package struct SupervisedProcess: Sendable {
 
     /// The exit code of the life before; a signal is minus its number.
     private var exitStatus: Int {
-        guard let words = node.lastExit?.split(separator: " "), words.count > 3, let number = Int(words[3]) else { return 0 }
-        return words[..<3] == ["ended", "by", "signal"] ? -number : words[..<3] == ["exited", "with", "code"] ? number : 0
+        Int(node.lastExitCode ?? node.lastExitSignal.map { -$0 } ?? 0)
     }
 
     private func description(stop: Int, _ problem: String) -> String {

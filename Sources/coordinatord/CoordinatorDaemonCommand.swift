@@ -172,16 +172,16 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
     @concurrent
     private func serve(_ file: String) async throws {
         do {
-            let heritage = isRehearsal ? try DaemonHeritage.take() : Self.heritage()
+            let heritage = isRehearsal ? try DaemonHeritage.take() : heritage()
             // The configuration that was in effect stays so.
             let text = try heritage?.configuration ?? DaemonConfiguration.text(path: file, allowsPipes: true)
             var configuration = try DaemonConfiguration.parse(text: text, file: file)
             heritage?.adjust(&configuration)
-            if let problem = configuration.missingPrivilege { throw Self.failure("coordinatord: \(file): \(problem)", code: 77) }
+            if let problem = configuration.missingPrivilege { throw failure("coordinatord: \(file): \(problem)", code: 77) }
             let directory = try RuntimeDirectory.resolve(option: runtimeDir).resolvingWorkingDirectory()
             let node = try cluster.map { file throws(ConfigurationError) in try DaemonConfiguration.cluster(path: file) }
-            let output = DaemonOutput()
-            var logger = output.logger(label: "coordinatord", format: logFormat)
+            let output = DaemonOutput(format: logFormat)
+            var logger = output.logger(label: "coordinatord")
             logger.logLevel = logLevel
             let daemon: Daemon
             do throws(ProcessError) {
@@ -197,19 +197,19 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
                     isRehearsal: isRehearsal
                 )
             } catch {
-                throw Self.failure("coordinatord: \(file): \(error.message)", code: 78)
+                throw failure("coordinatord: \(file): \(error.message)", code: 78)
             }
             if isRehearsal { return try daemon.rehearse(heritage) }
             try await Self.run(daemon, logger)
         } catch let error as ConfigurationError {
-            throw Self.failure(error.description, code: 78)
+            throw failure(error.description, code: 78)
         } catch let error as ControlError {
-            throw Self.failure("coordinatord: \(error.message)", code: error.code.exitCode)
+            throw failure("coordinatord: \(error.message)", code: error.code.exitCode)
         }
     }
 
     /// Returns what the former daemon in this process has left; one that can't be read is as if the daemon had been killed.
-    private static func heritage() -> DaemonHeritage? {
+    private func heritage() -> DaemonHeritage? {
         do throws(ControlError) {
             return try DaemonHeritage.take()
         } catch {
@@ -232,8 +232,10 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
         if daemon.exitCode != 0 { throw ExitCode(daemon.exitCode) }
     }
 
-    private static func failure(_ message: String, code: Int32) -> ExitCode {
-        let text = Array("\(message)\n".utf8)
+    private func failure(_ message: String, code: Int32) -> ExitCode { Self.failure(message, code: code, logFormat) }
+
+    private static func failure(_ message: String, code: Int32, _ format: LogFormat = .human) -> ExitCode {
+        let text = Array(format.lines(of: message).utf8)
         _ = write(STDERR_FILENO, text, text.count)
         return ExitCode(code)
     }

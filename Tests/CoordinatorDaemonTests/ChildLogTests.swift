@@ -23,7 +23,7 @@ struct ChildLogTests {
     }
 
     private func settings(_ format: LoggingConfiguration.Format = .lines, maximumSize: Int64 = 0, keep: Int = 5) -> ChildLog.Settings {
-        ChildLog.Settings(file: file, format: format, maximumSize: maximumSize, keep: keep, goesToDaemon: false)
+        ChildLog.Settings(file: file, format: format, maximumSize: maximumSize, keep: keep, daemonCopy: .none)
     }
 
     private func origin(_ life: UInt32 = 1, pid: Int32 = 7, isError: Bool = false) -> OutputOrigin {
@@ -42,7 +42,7 @@ struct ChildLogTests {
 
     @Test(
         "Lines of any division come whole, with their life and process; a long one is broken and marked",
-        arguments: LoggingConfiguration.Format.allCases
+        arguments: LoggingConfiguration.Format.allCases.filter { $0 != .raw }
     )
     func framing(_ format: LoggingConfiguration.Format) async throws {
         let log = log(settings(format))

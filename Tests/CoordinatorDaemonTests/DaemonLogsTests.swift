@@ -218,20 +218,42 @@ struct DaemonLogsTests {
         }
     }
 
-    @Test("--log-format json: each entry is an object on a line of its own, and the audit is among them")
+    @Test("--log-format json: each line is an object, a child's too; an end is told in words and in numbers, here and in answers")
     func json() async throws {
         let log = Transcript()
-        let tree = "children: [{ key: a, program: { command: [sleep, '1000'] } }]"
+        let tree = """
+            children:
+              - { key: a, program: { command: [sleep, "1000"] } }
+              - { key: b, restart: temporary, program: { command: [sh, -c, "echo begins; exit 3"] } }
+              - { key: c, restart: temporary, program: { command: [sh, -c, "kill -9 $$"] } }
+            """
         try await RunningDaemon.with(tree, standardError: log.destination, options: "--log-format json") { daemon in
             try await daemon.eventually("it's up") { try await daemon.node("/a").state == "active" }
             #expect(try await daemon.control("restart", "/a").exitCode == 0)
             try await daemon.eventually("the audit") { log.text.contains("request has ended") }
+            try await daemon.eventually("the ends") { log.text.contains("/b crashed") && log.text.contains("/c crashed") }
             // The last line may not be whole yet.
             let whole = log.text.prefix(through: try #require(log.text.lastIndex(of: "\n")))
             let entries = try Self.lines(String(whole)).map { try ControlJSON.parse(Array($0.utf8)) }
             let entry = try #require(entries.first { $0["message"] == "an operator's request has ended" })
             #expect(entry["level"] == "notice" && entry["metadata"]?["operation"] == "restart" && entry["metadata"]?["outcome"] == "ok")
             #expect(entry["metadata"]?["operator.uid"] == .string("\(geteuid())"))
+            let line = try #require(entries.first { $0["text"] == "begins" })
+            let end = try #require(entries.first { $0["message"] == "/b crashed: exited with code 3" })
+            #expect(line["path"] == "/b" && line["stream"] == "stdout" && line["pid"] == end["metadata"]?["pid"])
+            #expect(end["metadata"]?["change"] == "crashed" && end["metadata"]?["code"] == 3 && end["level"] == "warning")
+            let killed = try #require(entries.first { $0["message"] == "/c crashed: ended by signal 9" })
+            #expect(killed["metadata"]?["signal"] == 9)
+            let (b, c) = (try await daemon.node("/b"), try await daemon.node("/c"))
+            #expect(b.lastExitCode == 3 && b.lastExitSignal == nil && c.lastExitSignal == 9 && c.lastExitCode == nil)
+            for (path, key, number) in [("/b", "exit_code", 3 as JSONValue), ("/c", "signal", 9)] {
+                let events = try Self.lines(try await daemon.control("--json", "events").output).map {
+                    try ControlJSON.parse(Array($0.utf8))
+                }
+                #expect(events.contains { $0["kind"] == "crashed" && $0["path"] == .string(path) && $0[key] == number })
+                let history = try ControlJSON.parse(Array(try await daemon.control("--json", "history", path).output.utf8))
+                #expect(history["lives"]?.arrayValue?.first?[key] == number, "\(history)")
+            }
         }
     }
 }

@@ -30,11 +30,13 @@ struct StructuredLogHandlerTests {
 
     @Test("JSON has one line whatever the message contains")
     func json() throws {
-        let lines = logged(.json) { $0.warning("two\nlines \"quoted\"", metadata: ["a": "b\u{1B}", "list": ["x", "y"]]) }
+        let lines = logged(.json) {
+            $0.warning("two\nlines \"quoted\"", metadata: ["a": "b\u{1B}", "list": ["x", "y"], "n": .stringConvertible(3)])
+        }
         #expect(lines.count == 1 && lines[0].count { $0 == "\n" } == 1)
         let entry = try ControlJSON.parse(Array(lines[0].utf8))
         #expect(entry["message"] == "two\nlines \"quoted\"" && entry["level"] == "warning" && entry["label"] == "test")
-        #expect(entry["metadata"] == ["a": "b\u{1B}", "list": ["x", "y"]])
+        #expect(entry["metadata"] == ["a": "b\u{1B}", "list": ["x", "y"], "n": 3])
     }
 
     @Test("The journal gets priorities, and one entry for a message of several lines")
@@ -44,6 +46,19 @@ struct StructuredLogHandlerTests {
             $0.notice("fine")
         }
         #expect(lines == ["<3>test: bad thing a=1 b=2\n", "<5>test: fine\n"])
+    }
+
+    @Test("For people the message comes first, on one line")
+    func human() {
+        let lines = logged(.human) { $0.warning("/a crashed:\nbadly", metadata: ["b": "2", "a": "1"]) }
+        #expect(lines.count == 1 && lines[0].dropFirst(Timestamp.length) == " warning test: /a crashed: badly a=1 b=2\n")
+    }
+
+    @Test("What ends the daemon before it has a log is in the format of its log")
+    func problems() throws {
+        #expect(LogFormat.human.lines(of: "f:1:2: bad") == "f:1:2: bad\n")
+        let lines = LogFormat.json.lines(of: "f:1:2: bad\nf:3:4: worse").split(separator: "\n")
+        #expect(try lines.map { try ControlJSON.parse(Array($0.utf8))["message"] } == ["f:1:2: bad", "f:3:4: worse"])
     }
 
     @Test("A stream is the journal's when JOURNAL_STREAM names it")
@@ -62,8 +77,7 @@ struct StructuredLogHandlerTests {
     func child() {
         let output = DaemonOutput(descriptor: -1, isJournal: true)
         var bytes: [UInt8] = []
-        output.append(Array("<4>careful".utf8)[...], from: "/a", to: &bytes)
-        output.append(Array("plain".utf8)[...], from: "/a", to: &bytes)
+        for text in ["<4>careful", "plain"] { output.append(Array(text.utf8)[...], LogEntry.Header(time: []), path: "/a", to: &bytes) }
         #expect(String(decoding: bytes, as: UTF8.self) == "<4>[/a] careful\n<6>[/a] plain\n")
     }
 }

@@ -40,8 +40,8 @@ struct coordinator_place {
 };
 
 // Finds the place of a path step by step, following the links that root or this process's user has made. Behind an entry of another user only
-// that user's are followed, so that nobody can lead this process to a file of somebody else. With `makes_directories` those that are missing
-// are made, with the mode 0700.
+// that user's are followed, so that nobody can lead this process to a file of somebody else. Unless `directory_mode` is 0, those that are
+// missing are made, with that mode less the umask.
 //
 // Opens the file at a place, by `flags`, never waiting; a file that is made in another user's place is that user's. `opened` gets the place at
 // which it was found, behind links, of which it keeps nothing open.
@@ -49,7 +49,7 @@ struct coordinator_place {
 // Looking is as opening, but not even a device notices it; the descriptor is good for fstat(2) alone.
 //
 // They return a value below zero after a failure: the negated errno, or -COORDINATOR_PLACE_REFUSED with the reason in the place.
-int coordinator_place_find(const char *path, int makes_directories, struct coordinator_place *place);
+int coordinator_place_find(const char *path, mode_t directory_mode, struct coordinator_place *place);
 int coordinator_place_open(const struct coordinator_place *place, int flags, mode_t mode, struct coordinator_place *opened);
 int coordinator_place_look(const struct coordinator_place *place, struct coordinator_place *opened);
 void coordinator_place_close(struct coordinator_place *place);

@@ -166,6 +166,9 @@ int coordinator_process_start_thread(void (*body)(void *), void *context);
 // Up to `count` bytes of a small file such as /proc/PID/stat.
 ssize_t coordinator_process_read_file(const char *path, void *buffer, size_t count);
 
+// statfs(2): 1 for a file system in memory, 0 for another one, or the negated errno.
+int coordinator_process_is_in_memory(const char *path);
+
 // getxattr(2).
 ssize_t coordinator_process_attribute(const char *path, const char *name, void *buffer, size_t count);
 

@@ -10,6 +10,10 @@ public struct LifecycleResult: Codable, Hashable, Sendable {
     public var incarnation: UInt32
     /// The end of the life that was started, when that life has ended already and normally.
     public var lastExit: String?
+    /// The exit code with which the life ended; nil as for ``TreeNode/lastExitCode``.
+    public var lastExitCode: Int32?
+    /// The number of the signal that ended the life; nil as for ``TreeNode/lastExitSignal``.
+    public var lastExitSignal: Int32?
 
     /// Creates a result.
     public init(path: String, state: String, pid: Int32? = nil, incarnation: UInt32, lastExit: String? = nil) {
@@ -23,5 +27,7 @@ public struct LifecycleResult: Codable, Hashable, Sendable {
     private enum CodingKeys: String, CodingKey {
         case path, state, pid, incarnation
         case lastExit = "last_exit"
+        case lastExitCode = "last_exit_code"
+        case lastExitSignal = "last_exit_signal"
     }
 }

@@ -63,6 +63,9 @@ public struct TreeMetrics: Codable, Hashable, Sendable {
     /// The files of a node's certificates and secrets; nil: the daemon is no node of a cluster.
     public var clusterFiles: [ClusterFile]?
 
+    /// The directory of the children's logs, if it's in memory, so that they are gone with the next boot; nil: it isn't.
+    public var logsInMemory: String?
+
     /// Creates the description of a tree's asks.
     public init(
         isCounting: Bool,
@@ -81,5 +84,6 @@ public struct TreeMetrics: Codable, Hashable, Sendable {
         case boundsSeconds = "bounds_seconds"
         case unreadableEntries = "unreadable_entries"
         case clusterFiles = "cluster_files"
+        case logsInMemory = "logs_in_memory"
     }
 }

@@ -106,6 +106,10 @@ public struct TreeNode: Codable, Hashable, Sendable {
     public var executorSilenceMilliseconds: Int64?
     /// The end of the node's previous life, such as `exited with code 1` or `ended by signal 15`.
     public var lastExit: String?
+    /// The exit code with which the previous life ended; nil when it ended otherwise, or that isn't known.
+    public var lastExitCode: Int32?
+    /// The number of the signal that ended the previous life; nil when none did, or that isn't known.
+    public var lastExitSignal: Int32?
     /// The node's messages; nil when they aren't known, and of a program.
     public var mailbox: Mailbox?
     /// The state that a program has sent as `STATUS=` by sd_notify(3).
@@ -177,6 +181,8 @@ public struct TreeNode: Codable, Hashable, Sendable {
         case uptimeMilliseconds = "uptime_ms"
         case executorSilenceMilliseconds = "executor_silence_ms"
         case lastExit = "last_exit"
+        case lastExitCode = "last_exit_code"
+        case lastExitSignal = "last_exit_signal"
         case statusText = "status_text"
         case clusterNode = "cluster_node"
         case isElsewhere = "elsewhere"

@@ -125,6 +125,10 @@ public struct ControlEvent: Codable, Hashable, Sendable {
     public var pid: Int32?
     /// The end's reason, the error, or what else there is to say.
     public var reason: String?
+    /// The exit code of an end; nil when there is none.
+    public var exitCode: Int32?
+    /// The number of the signal that has ended the process; nil when none has.
+    public var signal: Int32?
     /// The number of restarts in a row, of `restarting` and `failing`.
     public var attempt: Int?
     /// The milliseconds until the next start, of `restarting` and `failing`.
@@ -164,7 +168,8 @@ public struct ControlEvent: Codable, Hashable, Sendable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case number, boot, time, kind, path, incarnation, pid, reason, attempt, count, request
+        case number, boot, time, kind, path, incarnation, pid, reason, signal, attempt, count, request
+        case exitCode = "exit_code"
         case delayMilliseconds = "delay_ms"
     }
 }

@@ -14,6 +14,10 @@ public struct LifeHistory: Codable, Hashable, Sendable {
         public var durationMilliseconds: Int64?
         /// The reason of its end; nil while it lives.
         public var reason: String?
+        /// The exit code of its end; nil when there is none.
+        public var exitCode: Int32?
+        /// The number of the signal that has ended it; nil when none has.
+        public var signal: Int32?
 
         /// Creates a life.
         public init(
@@ -33,7 +37,8 @@ public struct LifeHistory: Codable, Hashable, Sendable {
         }
 
         private enum CodingKeys: String, CodingKey {
-            case incarnation, pid, started, ended, reason
+            case incarnation, pid, started, ended, reason, signal
+            case exitCode = "exit_code"
             case durationMilliseconds = "duration_ms"
         }
     }

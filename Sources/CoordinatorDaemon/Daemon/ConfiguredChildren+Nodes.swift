@@ -21,7 +21,7 @@ extension ConfiguredChildren {
 
     /// Returns the node of a child that supervision doesn't know.
     func node(of child: ConfiguredChild, under parent: String) -> TreeNode {
-        let lastExit = state.withLock { $0.records[child.key]?.lastExit }
+        let (lastExit, numbers) = state.withLock { ($0.records[child.key]?.lastExit, $0.records[child.key]?.exitNumbers) }
         let (type, kind, placement): (String, TreeNode.Kind, TreeNode.Placement) =
             switch child.content {
             case .worker(let worker): (worker.coordinator, .coordinator, .worker)
@@ -30,7 +30,7 @@ extension ConfiguredChildren {
             }
         let path = parent == "/" ? "/\(child.key)" : "\(parent)/\(child.key)"
         let group = group(child.key)
-        return TreeNode(
+        var node = TreeNode(
             key: child.key,
             path: path,
             type: type,
@@ -40,5 +40,7 @@ extension ConfiguredChildren {
             lastExit: lastExit,
             children: group.map { group in group.children.map { group.node(of: $0, under: path) } } ?? []
         )
+        (node.lastExitCode, node.lastExitSignal) = (numbers?.code, numbers?.signal)
+        return node
     }
 }

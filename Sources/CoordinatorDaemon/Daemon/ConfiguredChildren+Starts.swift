@@ -21,6 +21,7 @@ extension ConfiguredChildren {
                 state.records[key, default: Record()].isHeld = rest.isHeld
                 state.records[key]?.lastExit = rest.lastExit
                 state.records[key]?.hasCompleted = rest.hasCompleted ?? false
+                state.records[key]?.exitNumbers = rest.exitNumbers ?? ExitNumbers()
             }
             let order = state.dependencies.startOrder
             let children = Dictionary(state.children.map { ($0.key, $0) }) { first, _ in first }

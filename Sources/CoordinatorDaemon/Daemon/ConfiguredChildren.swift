@@ -15,6 +15,8 @@ final class ConfiguredChildren: Codable, Sendable {
     struct Record {
         /// The end of the child's last life.
         var lastExit: String?
+        /// The numbers of that end.
+        var exitNumbers = ExitNumbers()
         /// The child's first start in the present life of its supervisor.
         var start: FirstStart?
         /// Whether the child was stopped, or not started, because one that it requires doesn't run.
@@ -169,7 +171,9 @@ final class ConfiguredChildren: Codable, Sendable {
     func lastExit(of key: String) -> String? { state.withLock { $0.records[key]?.lastExit } }
 
     /// Records the end of a child's life; nil means that the child lives.
-    func note(_ exit: String?, of key: String) { change(key) { $0.lastExit = exit } }
+    func note(_ exit: String?, _ numbers: ExitNumbers = ExitNumbers(), of key: String) {
+        change(key) { ($0.lastExit, $0.exitNumbers) = (exit, numbers) }
+    }
 
     /// Changes what is recorded of a child that the file lists.
     @discardableResult

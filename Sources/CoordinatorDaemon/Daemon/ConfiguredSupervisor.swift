@@ -199,12 +199,12 @@ extension ConfiguredSupervisor {
             children.change(key) { $0.isStopWanted = false }
             if let child = children.child(key) { hasBegun(child) }
         case .stopped(let reason), .crashed(let reason), .startFailed(let reason):
-            children.note("\(reason)", of: key)
+            children.note("\(reason)", ExitNumbers(reason), of: key)
             children.renewHealth(of: key)
             if case .startFailed = change { children.change(key) { $0.hasCompleted = false } }
             if !children.isRunning(key) { hasEnded(key, reason, isFailure: !reason.isNormal) }
         case .gaveUp(let reason):
-            children.note("\(reason)", of: key)
+            children.note("\(reason)", ExitNumbers(reason), of: key)
             children.change(key) { $0.hasCompleted = false }
             hasEnded(key, reason, isFailure: true, isGivenUp: true)
             await stopRequiring(key)

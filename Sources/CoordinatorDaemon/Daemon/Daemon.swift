@@ -67,7 +67,7 @@ public final class Daemon: Service {
         heritage: DaemonHeritage? = nil,
         isRehearsal: Bool = false
     ) throws(ProcessError) {
-        let logs = ChildLogs(configuration, directory: directory.file("logs"), daemon: output, logger: logger)
+        let logs = ChildLogs(configuration, directory: LogDirectory(directory).path, daemon: output, logger: logger)
         let events = heritage.map { EventLog(continuing: $0.events) } ?? EventLog()
         var options = CoordinatorRuntime.Options()
         options.runtimeDirectory = directory.path
@@ -209,6 +209,13 @@ public final class Daemon: Service {
                 try await runtime.start()
                 events.append(ControlEvent(kind: .daemonStarted, pid: getpid(), reason: succession?.reason ?? Release.version))
                 logger.notice("ready", metadata: ["runtime.directory": "\(directory.path)"])
+                if let memory = logs.directoryInMemory {
+                    let advice: Logger.Metadata = ["logs.directory": "\(memory)"]
+                    logger.notice(
+                        "the children's logs are in memory, and gone with the next boot; `logging: { directory: … }` keeps them",
+                        metadata: advice
+                    )
+                }
                 if let cluster { group.addTask { await cluster.run() } }
                 group.addTask { await self.settleOrphans() }
                 group.addTask { await self.succession?.conclude() }

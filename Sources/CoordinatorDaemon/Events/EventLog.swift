@@ -190,7 +190,9 @@ extension ControlEvent {
             pid: change.processID
         )
         switch change.kind {
-        case .lifecycle(let change): (kind, reason) = Self.kind(of: change)
+        case .lifecycle(let change):
+            (kind, reason) = Self.kind(of: change)
+            (exitCode, signal) = (change.exitReason?.exitCode, change.exitReason?.signal)
         case .restarting(let attempt, let delay):
             kind = attempt >= Self.failing ? .failing : .restarting
             self.attempt = attempt

@@ -25,7 +25,7 @@ struct LifeTable {
                 // A life that has ended may be given up afterwards.
                 guard life.ended == nil else { return }
                 life.ended = event.time
-                life.reason = event.reason
+                (life.reason, life.exitCode, life.signal) = (event.reason, event.exitCode, event.signal)
             }
         default: break
         }

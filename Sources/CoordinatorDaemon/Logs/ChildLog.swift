@@ -18,7 +18,10 @@ final class ChildLog: Sendable {
         var format = LoggingConfiguration.Format.lines
         var maximumSize: Int64 = 10 << 20
         var keep = 5
-        var goesToDaemon = true
+        var daemonCopy = LoggingConfiguration.DaemonCopy.labelled
+        var access = LogAccess()
+        /// Whether other children write to the same file, so that each line tells its child.
+        var isShared = false
     }
 
     fileprivate enum Piece {
@@ -67,6 +70,10 @@ final class ChildLog: Sendable {
         /// The time at which a file that couldn't be written is tried again.
         var retry = MonotonicTime.now
         var hasComplained = false
+        /// The turn of the file.
+        var turn: LogTurn?
+        /// The problem with the file's owner or permissions that was logged.
+        var problem: String?
     }
 
     /// The number of bytes above which the child's pipe isn't read.
@@ -81,14 +88,23 @@ final class ChildLog: Sendable {
     private let path: String
     private let daemon: DaemonOutput
     private let logger: Logger
+    private let turns: LogTurns
     /// Called after something was written to the file.
     private let written: @Sendable () -> Void
     private let state: Lock<State>
     /// Locked by the writing thread alone, which may be blocked in it.
     private let writer = Lock(Writer())
 
-    init(path: String, _ settings: Settings, daemon: DaemonOutput, logger: Logger, written: @escaping @Sendable () -> Void) {
+    init(
+        path: String,
+        _ settings: Settings,
+        daemon: DaemonOutput,
+        logger: Logger,
+        turns: LogTurns = LogTurns(),
+        written: @escaping @Sendable () -> Void
+    ) {
         self.path = path
+        self.turns = turns
         self.daemon = daemon
         self.logger = logger
         self.written = written
@@ -189,10 +205,14 @@ final class ChildLog: Sendable {
     }
 
     private func adopt(_ settings: Settings, _ writer: inout Writer) {
+        let isSame = writer.file?.path == settings.file && writer.settings.access == settings.access
         writer.settings = settings
-        if writer.file?.path != settings.file {
+        if !isSame {
             writer.file?.close()
-            writer.file = settings.file.map { LogFile(path: $0, maximumSize: settings.maximumSize, keep: settings.keep) }
+            writer.file = settings.file.map {
+                LogFile(path: $0, maximumSize: settings.maximumSize, keep: settings.keep, access: settings.access)
+            }
+            writer.turn = settings.file.map(turns.turn)
             writer.retry = .now
         }
         writer.file?.maximumSize = settings.maximumSize
@@ -214,7 +234,9 @@ final class ChildLog: Sendable {
         let time = Timestamp.nowMicroseconds
         for origin in [writer.outputOrigin, writer.errorOrigin].compactMap(\.self) {
             var lines = origin.isError ? writer.errors : writer.output
-            lines.end { line, _ in add(line, isPartial: true, origin, time, &writer, &block) }
+            // A raw line tells by its end alone that it has one.
+            let isPartial = writer.settings.format != .raw
+            lines.end { line, _ in add(line, isPartial: isPartial, origin, time, &writer, &block) }
             if origin.isError { writer.errors = lines } else { writer.output = lines }
         }
     }
@@ -234,6 +256,8 @@ final class ChildLog: Sendable {
         var lines = 0
         /// The lines for the daemon's standard error.
         var daemon: [UInt8] = []
+        /// The lines for the daemon's standard output.
+        var standardOutput: [UInt8] = []
     }
 
     private func add(
@@ -244,11 +268,16 @@ final class ChildLog: Sendable {
         _ writer: inout Writer,
         _ block: inout Block
     ) {
-        if writer.settings.goesToDaemon { daemon.append(line, from: path, to: &block.daemon) }
+        var header = LogEntry.Header(time: Timestamp.bytes(microseconds: time))
+        (header.processID, header.incarnation) = (origin.processID, origin.incarnation)
+        (header.isError, header.isPartial, header.isShared) = (origin.isError, isPartial, writer.settings.isShared)
+        switch writer.settings.daemonCopy {
+        case .none: break
+        case .labelled: daemon.append(line, header, path: path, to: &block.daemon)
+        case .raw where origin.isError: LogEntry.appendRaw(line, isPartial: isPartial, to: &block.daemon)
+        case .raw: LogEntry.appendRaw(line, isPartial: isPartial, to: &block.standardOutput)
+        }
         if writer.file != nil {
-            var header = LogEntry.Header(time: Timestamp.bytes(microseconds: time))
-            (header.processID, header.incarnation) = (origin.processID, origin.incarnation)
-            (header.isError, header.isPartial) = (origin.isError, isPartial)
             let former = block.file.count
             LogEntry.append(line, header, path: path, writer.settings.format, to: &block.file)
             // A line isn't divided between two files, and the lines of a burst aren't all in one.
@@ -260,12 +289,13 @@ final class ChildLog: Sendable {
             }
             block.lines += 1
         }
-        if block.file.count >= Self.blockSize || block.daemon.count >= Self.blockSize { flush(&block, &writer) }
+        if max(block.file.count, block.daemon.count, block.standardOutput.count) >= Self.blockSize { flush(&block, &writer) }
     }
 
     private func flush(_ block: inout Block, _ writer: inout Writer) {
         defer { block = Block() }
         if !block.daemon.isEmpty { daemon.write(block.daemon, from: .children) }
+        if !block.standardOutput.isEmpty { daemon.writeToStandardOutput(block.standardOutput) }
         guard !block.file.isEmpty else { return }
         // The gap comes before the lines that are behind it.
         if writer.dropped.bytes > 0 { writeGap(&writer) }
@@ -286,7 +316,9 @@ final class ChildLog: Sendable {
         guard MonotonicTime.now >= writer.retry else { return }
         var bytes: [UInt8] = []
         let gap = LogLine.Gap(bytes: writer.dropped.bytes, lines: writer.dropped.lines, reason: writer.dropped.reason)
-        LogEntry.append(gap, Timestamp.bytes(microseconds: Timestamp.nowMicroseconds), path: path, writer.settings.format, to: &bytes)
+        var header = LogEntry.Header(time: Timestamp.bytes(microseconds: Timestamp.nowMicroseconds))
+        header.isShared = writer.settings.isShared
+        LogEntry.append(gap, header, path: path, writer.settings.format, to: &bytes)
         do throws(FilePlace.Failure) { try append(bytes, &writer) } catch { return failed(error, &writer) }
         if writer.hasComplained {
             logger.notice("a child's log can be written again", metadata: metadata(writer, ["dropped.bytes": "\(writer.dropped.bytes)"]))
@@ -297,14 +329,23 @@ final class ChildLog: Sendable {
     }
 
     private func append(_ bytes: [UInt8], _ writer: inout Writer) throws(FilePlace.Failure) {
-        guard var file = writer.file else { return }
+        guard var file = writer.file, let turn = writer.turn else { return }
         defer { writer.file = file }
-        try file.prepare()
-        if file.mustRotate(for: bytes.count) {
-            // A file that can't be rotated goes on.
-            do throws(FilePlace.Failure) { try file.rotate() } catch { try file.prepare() }
+        try turn.take { () throws(FilePlace.Failure) in
+            try file.prepare()
+            if file.mustRotate(for: bytes.count) {
+                // A file that can't be rotated goes on.
+                do throws(FilePlace.Failure) { try file.rotate() } catch { try file.prepare() }
+            }
+            try file.append(bytes)
         }
-        try file.append(bytes)
+        guard file.problem != writer.problem else { return }
+        writer.problem = file.problem
+        guard let problem = file.problem else { return }
+        logger.warning(
+            "a child's log hasn't the owner or the permissions that it should have",
+            metadata: metadata(writer, ["error": "\(problem)"])
+        )
     }
 
     private func failed(_ error: FilePlace.Failure, _ writer: inout Writer) {

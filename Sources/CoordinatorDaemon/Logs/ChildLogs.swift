@@ -7,7 +7,11 @@ import Logging
 /// The logs of all children.
 final class ChildLogs: OutputReceiver {
     private struct State {
-        var configuration: DaemonConfiguration
+        var configuration: DaemonConfiguration {
+            didSet { sharedFiles = configuration.sharedLogFiles }
+        }
+        /// The files of several children.
+        var sharedFiles: Set<String>
         var logs: [String: ChildLog] = [:]
         /// The signal that something was written to a file.
         var written = OneShot<Void>()
@@ -17,25 +21,31 @@ final class ChildLogs: OutputReceiver {
     private static let nameLimit = 240
 
     private let directory: String
+    /// The directory of the files whose place isn't configured, if it's in memory and they are there; nil otherwise.
+    var directoryInMemory: String? {
+        let isUsed = state.withLock { $0.configuration.usesLogDirectory }
+        return isUsed && LogDirectory(path: directory).isInMemory ? directory : nil
+    }
     private let daemon: DaemonOutput
     private let logger: Logger
     private let state: Lock<State>
+    private let turns = LogTurns()
 
     /// - Parameter directory: the directory of the files whose place isn't configured.
     init(_ configuration: DaemonConfiguration, directory: String, daemon: DaemonOutput, logger: Logger) {
         self.directory = directory
         self.daemon = daemon
         self.logger = logger
-        state = Lock(State(configuration: configuration))
+        state = Lock(State(configuration: configuration, sharedFiles: configuration.sharedLogFiles))
     }
 
     /// Takes over the settings of another configuration; what is written from now on goes where it says.
     func apply(_ configuration: DaemonConfiguration) {
-        let logs = state.withLock { state in
+        let (logs, shared) = state.withLock { state in
             state.configuration = configuration
-            return Array(state.logs)
+            return (Array(state.logs), state.sharedFiles)
         }
-        for (path, log) in logs { log.settings = settings(of: path, configuration) }
+        for (path, log) in logs { log.settings = settings(of: path, configuration, shared) }
     }
 
     // MARK: Receiving
@@ -62,7 +72,8 @@ final class ChildLogs: OutputReceiver {
     private func log(of path: String) -> ChildLog {
         state.withLock { state in
             if let log = state.logs[path] { return log }
-            let log = ChildLog(path: path, settings(of: path, state.configuration), daemon: daemon, logger: logger) { [weak self] in
+            let settings = settings(of: path, state.configuration, state.sharedFiles)
+            let log = ChildLog(path: path, settings, daemon: daemon, logger: logger, turns: turns) { [weak self] in
                 self?.somethingWasWritten()
             }
             state.logs[path] = log
@@ -78,7 +89,7 @@ final class ChildLogs: OutputReceiver {
         written.settle()
     }
 
-    private func settings(of path: String, _ configuration: DaemonConfiguration) -> ChildLog.Settings {
+    private func settings(of path: String, _ configuration: DaemonConfiguration, _ shared: Set<String>) -> ChildLog.Settings {
         let logging = configuration.logging(of: path)
         let file: String? =
             switch logging.destination {
@@ -92,7 +103,9 @@ final class ChildLogs: OutputReceiver {
             format: logging.format,
             maximumSize: logging.maximumSize,
             keep: logging.keep,
-            goesToDaemon: logging.goesToDaemon
+            daemonCopy: logging.daemonCopy,
+            access: LogAccess(mode: logging.mode, owner: logging.owner),
+            isShared: file.map(shared.contains) ?? false
         )
     }
 
@@ -115,21 +128,26 @@ final class ChildLogs: OutputReceiver {
         /// The path of the file; nil means that the child's output isn't kept.
         let file: String?
         let keep: Int
+        /// Whether the lines have nothing before them that tells their time and their child.
+        var isRaw = false
+        /// Whether other children write to the file.
+        var isShared = false
     }
 
     /// Returns the children with a log at or below the paths, each once.
     ///
     /// - Throws: `.noSuchPath` when there is none at or below a path.
     func places(below paths: [CoordinatorPath]) throws(ControlError) -> [Place] {
-        let (configuration, known) = state.withLock { ($0.configuration, Array($0.logs.keys)) }
+        let (configuration, shared, known) = state.withLock { ($0.configuration, $0.sharedFiles, Array($0.logs.keys)) }
         let all = Set(configuration.children.map { "/\($0.key)" } + known).sorted()
         var found: [Place] = []
         for path in paths {
             let within = all.filter { CoordinatorPath($0)?.isWithin(path) ?? false }
             if within.isEmpty, !path.isRoot { throw Self.error(path, all) }
             for path in within {
-                let settings = settings(of: path, configuration)
-                let place = Place(path: path, file: settings.file, keep: settings.keep)
+                let settings = settings(of: path, configuration, shared)
+                var place = Place(path: path, file: settings.file, keep: settings.keep)
+                (place.isRaw, place.isShared) = (settings.format == .raw, settings.isShared)
                 if !found.contains(place) { found.append(place) }
             }
         }

@@ -25,9 +25,23 @@ struct LogCursor {
     /// The length of the longest entry; what has no line ends for longer is taken as one.
     private static let entryLimit = 256 << 10
 
-    let path: String
+    /// What is known of the entries of a file, whatever they say.
+    struct Origin {
+        let path: String
+        /// Whether the entries are lines as the child has written them.
+        var isRaw = false
+        /// Whether other children have entries in the file.
+        var isShared = false
+    }
+
+    let origin: Origin
+    var path: String { origin.path }
     let file: String
     let keep: Int
+    /// The time at which the reading began, after which no raw line is that it finds at first.
+    private let beginning = Timestamp.now
+    /// Whether everything has been read that was there at first.
+    private var isFollowing = false
     private var source: Source?
     /// The bytes that were read; those from `position` on aren't used yet.
     private var buffer: [UInt8] = []
@@ -37,8 +51,10 @@ struct LogCursor {
     /// The time of the latest entry with one.
     private(set) var time = ""
 
-    init(path: String, file: String, keep: Int) {
-        self.path = path
+    init(path: String, file: String, keep: Int) { self.init(Origin(path: path), file: file, keep: keep) }
+
+    init(_ origin: Origin, file: String, keep: Int) {
+        self.origin = origin
         self.file = file
         self.keep = keep
     }
@@ -60,7 +76,7 @@ struct LogCursor {
         while true {
             if !untold.isEmpty { return .gap(untold.removeFirst()) }
             if let entry = takeEntry() {
-                if let time = LogEntry.time(of: entry) { self.time = String(decoding: time, as: UTF8.self) }
+                if !origin.isRaw, let time = LogEntry.time(of: entry) { self.time = String(decoding: time, as: UTF8.self) }
                 return .entry(entry, time: time)
             }
             if source == nil {
@@ -70,7 +86,9 @@ struct LogCursor {
             }
             if fill() { continue }
             switch proceed() {
-            case .sameFile where untold.isEmpty: return nil
+            case .sameFile where untold.isEmpty:
+                isFollowing = true
+                return nil
             case .sameFile: continue
             case .nextFile: continue
             case .lost: return .gap("the file that was read has been removed, perhaps with others")
@@ -81,7 +99,7 @@ struct LogCursor {
     /// Goes back to the beginning of the oldest file.
     mutating func rewind() {
         close()
-        (buffer, position, time) = ([], 0, "")
+        (buffer, position, time, isFollowing) = ([], 0, "", false)
         (refused, untold) = ([], [])
     }
 
@@ -118,6 +136,7 @@ struct LogCursor {
         }
         buffer.removeLast(Self.blockSize - max(0, count))
         source.offset += max(0, count)
+        if count > 0, isFollowing { noteTime(of: source.descriptor) }
         self.source = source
         return count > 0
     }
@@ -189,6 +208,16 @@ struct LogCursor {
             return false
         }
         source = Source(descriptor: descriptor, identity: Identity(status))
+        noteTime(of: descriptor)
         return true
+    }
+
+    /// Notes the time at which a raw file was last written: its lines have none, and aren't later than that.
+    private mutating func noteTime(of descriptor: Int32) {
+        var status = stat()
+        guard origin.isRaw, fstat(descriptor, &status) == 0 else { return }
+        let written = Timestamp.text(microseconds: Int64(status.st_mtim.tv_sec) * 1_000_000 + Int64(status.st_mtim.tv_nsec) / 1000)
+        // What is written during the reading isn't later than its beginning for the reader that doesn't follow.
+        time = isFollowing ? written : min(written, beginning)
     }
 }

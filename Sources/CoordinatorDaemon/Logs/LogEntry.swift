@@ -14,6 +14,8 @@ enum LogEntry {
         var incarnation: UInt32 = 0
         var isError = false
         var isPartial = false
+        /// Whether the file has lines of other children too.
+        var isShared = false
     }
 
     // MARK: Writing
@@ -21,7 +23,8 @@ enum LogEntry {
     /// Appends a line in a format.
     ///
     /// The format `lines` is that of Kubernetes' container runtimes, `TIME STREAM TAGS TEXT`, in which `F` stands for a full line and `P` for
-    /// one that goes on in the next entry; further tags are the process, the number of the life, and the priority if the line has one. See
+    /// one that goes on in the next entry; further tags are the process, the number of the life, the priority if the line has one, and, in a
+    /// file of several children, `@` and the child's path, with what a tag can't have as `%` and two digits. See
     /// https://github.com/kubernetes/design-proposals-archive/blob/main/node/kubelet-cri-logging.md
     static func append(
         _ text: ArraySlice<UInt8>,
@@ -30,40 +33,83 @@ enum LogEntry {
         _ format: LoggingConfiguration.Format,
         to bytes: inout [UInt8]
     ) {
-        let (priority, text) = priority(of: text)
-        switch format {
-        case .lines:
+        if format == .raw { return appendRaw(text, isPartial: header.isPartial, to: &bytes) }
+        if format == .json {
+            appendObject(text, header, path: path, key: "line", to: &bytes)
+        } else {
+            let (priority, text) = priority(of: text)
             bytes += header.time
             bytes += Array(header.isError ? " stderr ".utf8 : " stdout ".utf8)
             bytes += Array("\(header.isPartial ? "P" : "F"):\(header.processID):\(header.incarnation)".utf8)
             if let priority { bytes += [UInt8(ascii: ":"), UInt8(ascii: "0") + UInt8(priority)] }
+            if header.isShared { bytes += tag(of: path) }
             bytes.append(UInt8(ascii: " "))
             bytes += text
-        case .json:
-            begin(header.time, path, to: &bytes)
-            bytes += Array(",\"pid\":\(header.processID),\"incarnation\":\(header.incarnation),".utf8)
-            bytes += Array(header.isError ? "\"stream\":\"stderr\"".utf8 : "\"stream\":\"stdout\"".utf8)
-            if header.isPartial { bytes += Array(",\"partial\":true".utf8) }
-            if let priority { bytes += Array(",\"priority\":\(priority)".utf8) }
-            bytes += Array(",\"line\":".utf8)
-            appendJSON(text, to: &bytes)
-            bytes.append(UInt8(ascii: "}"))
         }
         bytes.append(UInt8(ascii: "\n"))
     }
 
+    /// Appends a line as the child has written it; a part of a line has no end.
+    static func appendRaw(_ text: ArraySlice<UInt8>, isPartial: Bool, to bytes: inout [UInt8]) {
+        bytes += text
+        if !isPartial { bytes.append(UInt8(ascii: "\n")) }
+    }
+
+    /// Appends a line as a JSON object, in which the text has a key.
+    static func appendObject(_ text: ArraySlice<UInt8>, _ header: Header, path: String, key: String, to bytes: inout [UInt8]) {
+        let (priority, text) = priority(of: text)
+        begin(header.time, path, to: &bytes)
+        bytes += Array(",\"pid\":\(header.processID),\"incarnation\":\(header.incarnation),".utf8)
+        bytes += Array(header.isError ? "\"stream\":\"stderr\"".utf8 : "\"stream\":\"stdout\"".utf8)
+        if header.isPartial { bytes += Array(",\"partial\":true".utf8) }
+        if let priority { bytes += Array(",\"priority\":\(priority)".utf8) }
+        bytes += Array(",\"\(key)\":".utf8)
+        appendJSON(text, to: &bytes)
+        bytes.append(UInt8(ascii: "}"))
+    }
+
     /// Appends the note that lines are missing.
-    static func append(_ gap: LogLine.Gap, _ time: [UInt8], path: String, _ format: LoggingConfiguration.Format, to bytes: inout [UInt8]) {
+    static func append(_ gap: LogLine.Gap, _ header: Header, path: String, _ format: LoggingConfiguration.Format, to bytes: inout [UInt8]) {
         let (count, lines) = (gap.bytes ?? 0, gap.lines ?? 0)
         switch format {
-        case .lines: bytes += time + Array(" stdout G:\(count):\(lines) \(gap.reason)".utf8)
+        case .raw: bytes += Array("[coordinatord] (\(count) bytes, \(lines) lines are missing: \(gap.reason))".utf8)
+        case .lines:
+            bytes += header.time + Array(" stdout G:\(count):\(lines)".utf8)
+            if header.isShared { bytes += tag(of: path) }
+            bytes += Array(" \(gap.reason)".utf8)
         case .json:
-            begin(time, path, to: &bytes)
+            begin(header.time, path, to: &bytes)
             bytes += Array(",\"stream\":\"stdout\",\"line\":\"\",\"gap\":{\"bytes\":\(count),\"lines\":\(lines),\"reason\":".utf8)
             appendJSON(Array(gap.reason.utf8)[...], to: &bytes)
             bytes += Array("}}".utf8)
         }
         bytes.append(UInt8(ascii: "\n"))
+    }
+
+    /// The bytes that a tag can't have as they are.
+    private static func isSpecial(_ byte: UInt8) -> Bool { byte <= 0x20 || byte == 0x7F || byte == 0x25 || byte == 0x3A }
+
+    /// Returns the tag with a child's path.
+    private static func tag(of path: String) -> [UInt8] {
+        let hexadecimal = Array("0123456789ABCDEF".utf8)
+        return Array(":@".utf8)
+            + path.utf8.flatMap { byte in
+                isSpecial(byte) ? [UInt8(ascii: "%"), hexadecimal[Int(byte >> 4)], hexadecimal[Int(byte & 15)]] : [byte]
+            }
+    }
+
+    /// Returns the path that a tag has.
+    private static func path(ofTag tag: Substring) -> String {
+        var (bytes, rest): ([UInt8], Substring.UTF8View) = ([], tag.dropFirst().utf8)
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16) {
+                bytes.append(value)
+                rest = rest.dropFirst(2)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     private static let jsonPrefix = Array("{\"time\":\"".utf8)
@@ -123,8 +169,12 @@ enum LogEntry {
         guard words.count == 4, let time = time(of: entry) else {
             return LogLine(time: formerTime, path: path, line: String(decoding: entry, as: UTF8.self))
         }
-        let tags = String(decoding: words[2], as: UTF8.self).split(separator: ":")
+        var tags = String(decoding: words[2], as: UTF8.self).split(separator: ":")
         var line = LogLine(time: String(decoding: time, as: UTF8.self), path: path, line: String(decoding: words[3], as: UTF8.self))
+        if let tag = tags.last, tag.hasPrefix("@/") {
+            line.path = Self.path(ofTag: tag)
+            tags.removeLast()
+        }
         if tags.first == "G" {
             let numbers = tags.dropFirst().map { Int64($0) ?? 0 }
             line.gap = LogLine.Gap(bytes: numbers.first, lines: numbers.dropFirst().first, reason: line.line)

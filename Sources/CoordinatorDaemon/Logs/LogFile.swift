@@ -14,8 +14,13 @@ struct LogFile {
     private var descriptor: Int32 = -1
     private(set) var size = 0
     private var isRegular = true
+    /// Who may read the file.
+    private let access: LogAccess
+    /// Why the file doesn't have the owner and the permissions that it should have; nil: it has.
+    private(set) var problem: String?
 
-    init(path: String, maximumSize: Int64, keep: Int) {
+    init(path: String, maximumSize: Int64, keep: Int, access: LogAccess = LogAccess()) {
+        self.access = access
         self.path = path
         self.maximumSize = maximumSize
         self.keep = keep
@@ -39,7 +44,7 @@ struct LogFile {
     }
 
     private mutating func openAnew() throws(FilePlace.Failure) {
-        let opened = try FilePlace(path, for: .log).open()
+        let opened = try FilePlace(path, for: .log, directoryMode: access.directoryMode).open()
         var status = stat()
         guard fstat(opened, &status) == 0 else {
             defer { Glibc.close(opened) }
@@ -48,6 +53,7 @@ struct LogFile {
         descriptor = opened
         size = status.st_size
         isRegular = status.st_mode & S_IFMT == S_IFREG
+        if isRegular { problem = access.apply(to: opened, status) }
         endLastLine()
     }
 

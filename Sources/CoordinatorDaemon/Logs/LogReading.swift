@@ -40,7 +40,10 @@ struct LogReading {
             guard let file = place.file, !heads.contains(where: { $0.cursor.file == file && $0.cursor.path == place.path }) else {
                 continue
             }
-            heads.append(Head(cursor: LogCursor(path: place.path, file: file, keep: place.keep)))
+            // Nothing tells which child has written a line.
+            if place.isRaw, heads.contains(where: { $0.cursor.file == file }) { continue }
+            let origin = LogCursor.Origin(path: place.path, isRaw: place.isRaw, isShared: place.isShared)
+            heads.append(Head(cursor: LogCursor(origin, file: file, keep: place.keep)))
         }
     }
 
@@ -54,7 +57,7 @@ struct LogReading {
             var total = 0
             let filter = try Filter(since: since, pattern: pattern)
             while let next = heads[index].cursor.next(), isWithin(next) {
-                if filter.wants(next, heads[index].cursor.path) { total += 1 }
+                if filter.wants(next, heads[index].cursor.origin) { total += 1 }
             }
             heads[index].cursor.rewind()
             skipped += total
@@ -66,13 +69,13 @@ struct LogReading {
     mutating func page() throws(ControlError) -> [JSONValue] {
         let filter = try Filter(since: since, pattern: pattern)
         var (lines, bytes): ([JSONValue], Int) = ([], 0)
-        while lines.count < Self.pageLines, bytes < Self.pageBytes, let (next, path) = earliest() {
-            guard filter.wants(next, path) else { continue }
+        while lines.count < Self.pageLines, bytes < Self.pageBytes, let (next, origin) = earliest() {
+            guard filter.wants(next, origin) else { continue }
             if skipped > 0 {
                 skipped -= 1
                 continue
             }
-            let line = next.line(path)
+            let line = next.line(origin)
             bytes += line.line.utf8.count + 100
             lines.append(line.json)
         }
@@ -82,7 +85,7 @@ struct LogReading {
     private func isWithin(_ next: LogCursor.Next) -> Bool { end.map { next.time <= $0 } ?? true }
 
     /// Returns the earliest of the next entries of all logs.
-    private mutating func earliest() -> (LogCursor.Next, path: String)? {
+    private mutating func earliest() -> (LogCursor.Next, LogCursor.Origin)? {
         var best: (index: Int, time: String)?
         for index in heads.indices {
             if heads[index].next == nil { heads[index].next = heads[index].cursor.next() }
@@ -93,7 +96,7 @@ struct LogReading {
         }
         guard let best, let next = heads[best.index].next else { return nil }
         heads[best.index].next = nil
-        return (next, heads[best.index].cursor.path)
+        return (next, heads[best.index].cursor.origin)
     }
 }
 
@@ -111,11 +114,13 @@ private struct Filter {
         }
     }
 
-    func wants(_ next: LogCursor.Next, _ path: String) -> Bool {
+    func wants(_ next: LogCursor.Next, _ origin: LogCursor.Origin) -> Bool {
         guard case .entry(_, let time) = next else { return true }
         if let since, time < since { return false }
+        guard pattern != nil || origin.isShared else { return true }
+        let line = next.line(origin)
+        if origin.isShared, line.path != origin.path { return false }
         guard let pattern else { return true }
-        let line = next.line(path)
         return line.gap != nil || pattern.matches(line.line)
     }
 }
@@ -128,10 +133,12 @@ extension LogCursor.Next {
         }
     }
 
-    fileprivate func line(_ path: String) -> LogLine {
+    fileprivate func line(_ origin: LogCursor.Origin) -> LogLine {
         switch self {
-        case .gap(let reason): LogLine(time: Timestamp.now, path: path, line: "", gap: .init(reason: reason))
-        case .entry(let entry, let time): LogEntry.line(entry, path: path, formerTime: time)
+        case .gap(let reason): LogLine(time: Timestamp.now, path: origin.path, line: "", gap: .init(reason: reason))
+        case .entry(let entry, let time) where origin.isRaw:
+            LogLine(time: time, path: origin.path, line: String(decoding: entry, as: UTF8.self))
+        case .entry(let entry, let time): LogEntry.line(entry, path: origin.path, formerTime: time)
         }
     }
 }

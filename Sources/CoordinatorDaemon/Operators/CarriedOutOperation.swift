@@ -109,7 +109,9 @@ extension ControlOperation.Metrics: CarriedOutOperation {
         let cluster = call.daemon.cluster
         let unreadable = await cluster?.unreadableCount
         let durations = call.daemon.runtime.askDurations
-        return try Encoded(TreeMetrics(durations, unreadableEntries: unreadable, clusterFiles: cluster?.files.description))
+        var metrics = TreeMetrics(durations, unreadableEntries: unreadable, clusterFiles: cluster?.files.description)
+        metrics.logsInMemory = call.daemon.logs.directoryInMemory
+        return try Encoded(metrics)
     }
 }
 

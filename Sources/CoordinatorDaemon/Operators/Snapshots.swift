@@ -34,6 +34,7 @@ extension TreeNode {
             children: snapshot.children.map { TreeNode($0) }
         )
     }
+        (lastExitCode, lastExitSignal) = (snapshot.lastExit?.exitCode, snapshot.lastExit?.signal)
 }
 
 extension TreeNode.Mailbox {
@@ -88,6 +89,7 @@ extension LifecycleResult {
             state: snapshot.shownState.rawValue,
             pid: snapshot.processID,
             incarnation: snapshot.incarnation
+        if exit != nil { (lastExitCode, lastExitSignal) = (node.lastExitCode, node.lastExitSignal) }
         )
     }
 }

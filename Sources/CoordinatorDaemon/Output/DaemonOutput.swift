@@ -3,7 +3,8 @@ import Coordinators
 import Glibc
 public import Logging
 
-/// The only writer to the daemon's standard error: it writes the daemon's log and the children's output.
+/// The only writer to the daemon's standard error: it writes the daemon's log and the children's output, and to its standard output what
+/// children write there as it is.
 ///
 /// No caller waits. The log and the output each have a lane of bounded size, and the lanes take turns. Bytes that a full lane can't take
 /// are dropped; the lane reports their number when it has room again.
@@ -41,39 +42,56 @@ public final class DaemonOutput: Sendable {
     private let descriptor: Int32
     /// Whether systemd's journal reads what is written, and understands priorities.
     let isJournal: Bool
+    private let format: LogFormat
     private let state: Lock<State>
+    /// The writer to standard output; nil: nothing is written there.
+    private let standardOutput: DaemonOutput?
 
-    /// Creates a writer to standard error.
-    public convenience init() {
+    /// Creates a writer to standard error in a format, and to standard output.
+    public convenience init(format: LogFormat = .human) {
         let stream = getenv("JOURNAL_STREAM").map { String(cString: $0) }
-        self.init(descriptor: STDERR_FILENO, isJournal: Journal.isBehind(STDERR_FILENO, stream))
+        self.init(
+            descriptor: STDERR_FILENO,
+            isJournal: Journal.isBehind(STDERR_FILENO, stream),
+            format: format,
+            standardOutput: DaemonOutput(descriptor: STDOUT_FILENO, format: format)
+        )
     }
 
-    init(descriptor: Int32, isJournal: Bool = false, logLimit: Int = 256 << 10, childrenLimit: Int = 1 << 20) {
+    init(
+        descriptor: Int32,
+        isJournal: Bool = false,
+        format: LogFormat = .human,
+        logLimit: Int = 256 << 10,
+        childrenLimit: Int = 1 << 20,
+        standardOutput: DaemonOutput? = nil
+    ) {
         self.descriptor = descriptor
         self.isJournal = isJournal
+        self.format = format
+        self.standardOutput = standardOutput
         state = Lock(
             State(lanes: [
-                Lane(limit: logLimit) { "[coordinatord] (\($0) bytes of the log were dropped)\n" },
-                Lane(limit: childrenLimit) { "[coordinatord] (\($0) bytes of output were dropped)\n" },
+                Lane(limit: logLimit) { format.gap("\($0) bytes of the log were dropped") },
+                Lane(limit: childrenLimit) { format.gap("\($0) bytes of output were dropped") },
             ])
         )
     }
 
     /// Returns a logger that writes here.
-    public func logger(label: String, format: LogFormat = .human) -> Logger {
-        Logger(label: label) { label -> any LogHandler in
-            switch format {
-            case .json: StructuredLogHandler(label: label, format: .json) { self.write($0, from: .log) }
-            case .human where isJournal: StructuredLogHandler(label: label, format: .journal) { self.write($0, from: .log) }
-            case .human: StreamLogHandler(label: label, stream: LogStream(output: self))
+    public func logger(label: String) -> Logger {
+        Logger(label: label) { label in
+            StructuredLogHandler(label: label, format: format == .json ? .json : isJournal ? .journal : .human) {
+                self.write($0, from: .log)
             }
         }
     }
 
-    /// Appends a child's line as it is written here: after the child's path, and for the journal after its priority.
-    func append(_ line: ArraySlice<UInt8>, from path: String, to bytes: inout [UInt8]) {
-        if isJournal {
+    /// Appends a child's line as it is written here: as an object, or after the child's path, and for the journal after its priority.
+    func append(_ line: ArraySlice<UInt8>, _ header: LogEntry.Header, path: String, to bytes: inout [UInt8]) {
+        if format == .json {
+            LogEntry.appendObject(line, header, path: path, key: "text", to: &bytes)
+        } else if isJournal {
             let (priority, text) = LogEntry.priority(of: line)
             bytes += Array("<\(priority ?? 6)>[\(path)] ".utf8)
             bytes += text
@@ -83,6 +101,9 @@ public final class DaemonOutput: Sendable {
         }
         bytes.append(UInt8(ascii: "\n"))
     }
+
+    /// Takes bytes to be written to standard output, and returns at once.
+    func writeToStandardOutput(_ bytes: [UInt8]) { standardOutput?.write(bytes, from: .children) }
 
     /// Takes bytes to be written, and returns at once.
     func write(_ bytes: [UInt8], from source: Source) {
@@ -96,6 +117,12 @@ public final class DaemonOutput: Sendable {
 
     /// Waits until all bytes that were taken are written, up to a time limit.
     public func flush(within limit: Duration) async {
+        async let other: Void? = standardOutput?.flush(within: limit)
+        await flushItself(within: limit)
+        await other
+    }
+
+    private func flushItself(within limit: Duration) async {
         let isEmpty = OneShot<Void>()
         let mustWait = state.withLock { state -> Bool in
             if state.isWriting { state.flushes.append(isEmpty) }
@@ -156,12 +183,6 @@ public final class DaemonOutput: Sendable {
             guard count > 0 else { return }
             rest = rest.dropFirst(count)
         }
-    }
-
-    private struct LogStream: TextOutputStream, Sendable {
-        let output: DaemonOutput
-
-        func write(_ text: String) { output.write(Array(text.utf8), from: .log) }
     }
 }
 

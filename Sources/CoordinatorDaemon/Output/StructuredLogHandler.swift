@@ -8,12 +8,23 @@ public enum LogFormat: String, CaseIterable, Sendable {
     case human
     /// A JSON object for each entry, on a line of its own.
     case json
+
+    /// Returns the lines of a problem that ends the daemon before it has a log, each in this format.
+    public func lines(of problem: String) -> String {
+        guard self == .json else { return problem + "\n" }
+        let handler = StructuredLogHandler(label: "coordinatord", format: .json) { _ in }
+        return problem.split(separator: "\n").map { handler.line(.critical, "\($0)", "CoordinatorDaemon", nil, [:]) }.joined()
+    }
+
+    /// Returns the line that takes the place of dropped bytes.
+    func gap(_ text: String) -> String { self == .json ? lines(of: text) : "[coordinatord] (\(text))\n" }
 }
 
-/// A handler that writes each entry as one line: a JSON object, or text with a priority for systemd's journal.
+/// A handler that writes each entry as one line: a JSON object, or a text in which the message comes first, for people with the time before
+/// it, and for systemd's journal with a priority.
 struct StructuredLogHandler: LogHandler {
     enum Format {
-        case json, journal
+        case json, journal, human
     }
 
     private let label: String
@@ -38,20 +49,35 @@ struct StructuredLogHandler: LogHandler {
         var all = metadata
         if let provided = metadataProvider?.get() { all.merge(provided) { $1 } }
         if let own = event.metadata { all.merge(own) { $1 } }
-        let line =
-            switch format {
-            case .json: json(event, all)
-            case .journal: text(event, all)
-            }
-        write(Array(line.utf8) + [UInt8(ascii: "\n")])
+        write(Array(line(event.level, event.message, event.source, event.error, all).utf8))
     }
 
-    private func json(_ event: LogEvent, _ metadata: Logger.Metadata) -> String {
+    fileprivate func line(
+        _ level: Logger.Level,
+        _ message: Logger.Message,
+        _ source: String,
+        _ error: (any Error)?,
+        _ metadata: Logger.Metadata
+    ) -> String {
+        switch format {
+        case .json: json(level, message, source, error, metadata) + "\n"
+        case .journal: "<\(level.priority)>\(text(message, error, metadata))\n"
+        case .human: "\(Timestamp.now) \(level) \(text(message, error, metadata))\n"
+        }
+    }
+
+    private func json(
+        _ level: Logger.Level,
+        _ message: Logger.Message,
+        _ source: String,
+        _ error: (any Error)?,
+        _ metadata: Logger.Metadata
+    ) -> String {
         var fields: [String: JSONValue] = [
-            "time": .string(Timestamp.now), "level": .string(event.level.rawValue), "label": .string(label),
-            "message": .string("\(event.message)"), "source": .string(event.source),
+            "time": .string(Timestamp.now), "level": .string(level.rawValue), "label": .string(label),
+            "message": .string("\(message)"), "source": .string(source),
         ]
-        if let error = event.error { fields["error"] = .string("\(error)") }
+        if let error { fields["error"] = .string("\(error)") }
         if !metadata.isEmpty { fields["metadata"] = Self.json(.dictionary(metadata)) }
         return (try? ControlJSON.bytes(of: JSONValue.object(fields))).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
     }
@@ -59,18 +85,18 @@ struct StructuredLogHandler: LogHandler {
     private static func json(_ value: Logger.MetadataValue) -> JSONValue {
         switch value {
         case .string(let text): .string(text)
-        case .stringConvertible(let value): .string("\(value)")
+        case .stringConvertible(let value): (value as? any FixedWidthInteger).map { .integer(Int64(clamping: $0)) } ?? .string("\(value)")
         case .dictionary(let values): .object(values.mapValues { json($0) })
         case .array(let values): .array(values.map { json($0) })
         }
     }
 
-    private func text(_ event: LogEvent, _ metadata: Logger.Metadata) -> String {
+    private func text(_ message: Logger.Message, _ error: (any Error)?, _ metadata: Logger.Metadata) -> String {
         let fields = metadata.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
-        let error = event.error.map { " error=\($0)" } ?? ""
+        let error = error.map { " error=\($0)" } ?? ""
         // The journal takes each line for an entry of its own.
-        let text = "\(event.message)\(fields)\(error)".map { $0.isNewline ? " " : String($0) }.joined()
-        return "<\(event.level.priority)>\(label): \(text)"
+        let text = "\(message)\(fields)\(error)".map { $0.isNewline ? " " : String($0) }.joined()
+        return "\(label): \(text)"
     }
 }
 

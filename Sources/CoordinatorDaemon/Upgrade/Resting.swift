@@ -1,11 +1,24 @@
 import ConcurrencySupport
 import Coordinators
 import DaemonConfiguration
+import Supervision
+
+/// The exit code or the signal of an end, if it has one.
+struct ExitNumbers: Codable {
+    var code: Int32?
+    var signal: Int32?
+
+    init() {}
+
+    init(_ reason: ExitReason) { (code, signal) = (reason.exitCode, reason.signal) }
+}
 
 /// A child that doesn't run, and isn't started by the next daemon in this process either.
 struct Resting: Codable {
     /// The end of its last life.
     var lastExit: String?
+    /// The numbers of that end; nil: a former version has left none.
+    var exitNumbers: ExitNumbers?
     /// Whether it doesn't run because one that it requires doesn't.
     var isHeld = false
     /// Whether it's a program that runs once, and has ended as it should.
@@ -24,6 +37,7 @@ extension ConfiguredChildren {
             } else {
                 resting[path.description] = Resting(
                     lastExit: lastExit(of: child.key),
+                    exitNumbers: state.withLock { $0.records[child.key]?.exitNumbers },
                     isHeld: isHeld(child.key),
                     hasCompleted: hasCompleted(child.key)
                 )

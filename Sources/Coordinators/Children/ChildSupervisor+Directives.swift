@@ -284,7 +284,7 @@ extension ChildSupervisor {
         for outcome in transition.outcomes { outcome.tell() }
         if transition.isEndOfLife { passTurn(of: key) }
         if transition.removed != nil || !transition.hopeless.isEmpty { wakeIfNoneIsParked() }
-        node.runtime.childChanged(transition.path, transition.change)
+        node.runtime.childChanged(transition.path, transition.change, transition.processID)
     }
 
     private func tellEndOfLife(_ transition: ChildTransition) {

@@ -219,7 +219,7 @@ final class RuntimeCore: Sendable {
     }
 
     /// Logs a change of a child and reports it to the instruments.
-    func childChanged(_ path: @autoclosure () -> CoordinatorPath, _ change: Supervisor.Change) {
+    func childChanged(_ path: @autoclosure () -> CoordinatorPath, _ change: Supervisor.Change, _ processID: Int32?) {
         let level: Logger.Level =
             switch change {
             // The notice is for a process that has ended by itself without a failure, which no other entry reports.
@@ -229,22 +229,26 @@ final class RuntimeCore: Sendable {
             case .crashed, .startFailed: .warning
             case .gaveUp: .error
             }
-        announce(path(), change, change.event, level)
+        announce(path(), ChangeWords(change, at: time.now), processID, change.event, level)
     }
 
     /// Logs and reports a change that supervision has no part in.
     func announce(_ path: CoordinatorPath, _ incarnation: UInt32, _ change: LifecycleChange) {
         if lives.areWanted { lives.add(LifeChange(.lifecycle(change), of: path, incarnation, nil)) }
-        announce(path, change, change, .debug)
+        announce(path, ChangeWords(change), nil, change, .debug)
     }
 
     private func announce(
         _ path: @autoclosure () -> CoordinatorPath,
-        _ change: some Sendable,
+        _ words: @autoclosure () -> ChangeWords,
+        _ processID: Int32?,
         _ event: LifecycleChange?,
         _ level: Logger.Level
     ) {
-        logger.log(level: level, "a child has changed", metadata: ["coordinator.path": "\(path())", "change": "\(change)"])
+        if logger.logLevel <= level {
+            let (path, words) = (path(), words())
+            logger.log(level: level, "\(path) \(words.predicate)", metadata: words.metadata(path, processID))
+        }
         if let event, instruments.areActive { instruments.changed(path(), event) }
     }
 

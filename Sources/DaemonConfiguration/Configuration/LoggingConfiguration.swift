@@ -16,6 +16,18 @@ public struct LoggingConfiguration: Codable, Hashable, Sendable {
         case lines
         /// A JSON object for each line.
         case json
+        /// The lines as the child has written them, and nothing else.
+        case raw
+    }
+
+    /// What the daemon's own output has of a child's lines.
+    public enum DaemonCopy: String, Codable, Hashable, Sendable, CaseIterable {
+        /// Nothing.
+        case none
+        /// Each line, on standard error, with the child's path: before it, or in an object when the daemon's log is JSON.
+        case labelled
+        /// The lines as the child has written them, on the stream to which it has written them.
+        case raw
     }
 
     /// The ways to capture standard error.
@@ -36,8 +48,12 @@ public struct LoggingConfiguration: Codable, Hashable, Sendable {
     public var keep = 5
     /// The way to capture standard error.
     public var standardError = StandardError.together
-    /// Whether the lines also go to the daemon's standard error, after the child's path.
-    public var goesToDaemon = true
+    /// What the daemon's own output has of the lines.
+    public var daemonCopy = DaemonCopy.labelled
+    /// The permissions of the files; nil means 0600.
+    public var mode: UInt32?
+    /// The user or the group of the files, as `user`, `user:group` or `:group`; nil means the daemon's.
+    public var owner: String?
 
     /// Creates a configuration with its defaults.
     public init() {}
@@ -59,6 +75,35 @@ extension DaemonConfiguration {
         }
         if case .file(let file) = logging.destination { logging.destination = .file(Self.inserting(number, into: file)) }
         return logging
+    }
+
+    /// Whether there are children whose log files have no place of their own.
+    public var usesLogDirectory: Bool { logging.destination == nil && !children.isEmpty }
+
+    /// The log files that several children have.
+    public var sharedLogFiles: Set<String> {
+        var counts: [String: Int] = [:]
+        count(logFiles: &counts, of: children, logging, number: "")
+        return Set(counts.filter { $0.value > 1 }.keys)
+    }
+
+    private func count(
+        logFiles counts: inout [String: Int],
+        of children: [ConfiguredChild],
+        _ logging: LoggingConfiguration,
+        number: String
+    ) {
+        for child in children {
+            let logging = child.logging ?? logging
+            for key in child.instanceKeys {
+                let number = child.instances == nil ? number : number + key.dropFirst(child.key.utf8.count)
+                if case .group(let group) = child.content {
+                    count(logFiles: &counts, of: group.children, logging, number: number)
+                } else if case .file(let file) = logging.destination {
+                    counts[Self.inserting(number, into: file), default: 0] += 1
+                }
+            }
+        }
     }
 
     /// Returns the path of a file with a number at the end of its name, before the extension.

@@ -178,7 +178,7 @@ enum Keys {
     // MARK: Logging
 
     static let logging = Table("logging", LoggingConfiguration(), .oneAtMost(["directory", "file"])) {
-        Key("directory", .logDirectory, \.destination.directory, default: "`logs` in the runtime directory")
+        Key("directory", .logDirectory, \.destination.directory, default: "systemd's, or `logs` in the runtime directory: see below")
             .says(
                 """
                 The directory of the files, which is made when it is missing. A file is named after its child's path: `shop.log`, \
@@ -195,7 +195,8 @@ enum Keys {
         Key("format", .choice, \.format)
             .says(
                 """
-                `lines`: `TIME STREAM TAGS TEXT`, as Kubernetes' container runtimes write it; `json`: an object for each line.
+                `lines`: `TIME STREAM TAGS TEXT`, as Kubernetes' container runtimes write it; `json`: an object for each line; `raw`: what \
+                the child has written, and nothing else.
                 """
             )
         Key("maximum_size", .logSize, \.maximumSize).or("max_size", "stdout_logfile_maxbytes")
@@ -214,8 +215,28 @@ enum Keys {
                 stream. It counts from a child's next life on.
                 """
             )
-        Key("to_daemon", .truth, \.goesToDaemon)
-            .says("Whether lines also go to the daemon's standard error, with the child's path before them: `true` or `false`.")
+        Key("to_daemon", .daemonCopy, \.daemonCopy)
+            .says(
+                """
+                What the daemon's own output has of the lines. `true`: each one, on standard error, with the child's path before it, or as \
+                an object with `--log-format json`; `raw`: as they were written, those of standard output on standard output; `false`: \
+                nothing.
+                """
+            )
+        Key("mode", .permissions(3...4, "octal permissions, such as 0640"), \.mode, default: "`0600` for a new file").or("permissions")
+            .says(
+                """
+                The permissions of the files, in octal, such as `0640`. If others than the owner may read them, the directories that the \
+                daemon makes for them have `0755`, less its umask.
+                """
+            )
+        Key("owner", .fileOwner, \.owner, default: "the daemon's").or("user")
+            .says(
+                """
+                The owner of the files: `user`, `user:group` or `:group`, names or numbers. Only a daemon of root can give a file to another \
+                user; a group has to be one of the daemon's.
+                """
+            )
     }
 }
 

@@ -28,7 +28,7 @@ struct Doctor {
     var findings: [Finding] {
         [
             daemon, children, clusterFiles, runtimeDirectory, staleFiles, descriptors, threads, memory, disk, library, kernel, processFiles,
-            controlGroups, clock,
+            controlGroups, clock, logs,
         ]
         .compactMap { $0 }
     }
@@ -127,6 +127,16 @@ struct Doctor {
         if stale.isEmpty { return .ok("stale files", "none of \(names.count) sockets") }
         let list = stale.prefix(5).joined(separator: ", ") + (stale.count > 5 ? ", …" : "")
         return .warning("stale files", "no process listens at \(list)", do: "nothing: the next daemon in the directory removes them")
+    }
+
+    private var logs: Finding? {
+        guard let metrics else { return nil }
+        guard let directory = metrics.logsInMemory else { return .ok("logs", "the children's logs are on a disk, or where the file says") }
+        return .warning(
+            "logs",
+            "the children's logs, in \(directory), are in memory, and gone with the next boot",
+            do: "name a directory in the daemon's file: logging: { directory: /var/log/coordinator }"
+        )
     }
 
     // MARK: Limits

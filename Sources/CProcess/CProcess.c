@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <linux/magic.h>
 #include <linux/sched.h>
 #include <sched.h>
@@ -183,9 +184,59 @@ IN_CHILD static long change_user(struct spawn *spawn, const struct coordinator_p
     return CALL(SYS_setresuid, attributes->user, attributes->user, attributes->user);
 }
 
+// See oom_score_adj in proc_pid_oom_score_adj(5).
+IN_CHILD static long set_oom_score(int score) {
+    char digits[8];
+    int start = sizeof digits, rest = score < 0 ? -score : score;
+    do {
+        digits[--start] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (score < 0) digits[--start] = '-';
+    int file = (int)CALL(SYS_openat, AT_FDCWD, "/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (file < 0) return file;
+    long result = CALL(SYS_write, file, digits + start, (int)sizeof digits - start);
+    CALL(SYS_close, file);
+    return result < 0 ? result : 0;
+}
+
+// Takes all other capabilities out of the bounding set; see capabilities(7). A number that the kernel doesn't know ends the set.
+IN_CHILD static long bound_capabilities(uint64_t capabilities) {
+    for (int number = 0; number < 64; number++) {
+        long result = CALL(SYS_prctl, PR_CAPBSET_READ, number);
+        if (result < 0) break;
+        if (result == 0 || (capabilities >> number & 1)) continue;
+        if ((result = CALL(SYS_prctl, PR_CAPBSET_DROP, number)) < 0) return result;
+    }
+    return 0;
+}
+
+// Has the capabilities, and hands them on to the program, whoever its user is.
+IN_CHILD static long take_capabilities(uint64_t capabilities) {
+    struct __user_cap_header_struct header;
+    header.version = _LINUX_CAPABILITY_VERSION_3;
+    header.pid = 0;
+    struct __user_cap_data_struct data[2];
+    for (int half = 0; half < 2; half++) {
+        uint32_t bits = (uint32_t)(capabilities >> (32 * half));
+        data[half].effective = data[half].permitted = data[half].inheritable = bits;
+    }
+    long result = CALL(SYS_capset, &header, data);
+    if (result < 0) return result;
+    if ((result = CALL(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)) < 0) return result;
+    for (int number = 0; number < 64; number++) {
+        if ((capabilities >> number & 1) == 0) continue;
+        if ((result = CALL(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, number)) < 0) return result;
+    }
+    return 0;
+}
+
 // The user comes last, since another one may not raise limits and priority.
 IN_CHILD static long apply(struct spawn *spawn, const struct coordinator_process_attributes *attributes) {
     long result;
+    // Before the limits, one of which may be a number of descriptors.
+    spawn->step = COORDINATOR_PROCESS_OOM_SCORE;
+    if (attributes->has_oom_score && (result = set_oom_score(attributes->oom_score)) < 0) return result;
     for (int index = 0; index < attributes->limit_count; index++) {
         const struct coordinator_process_limit *given = &attributes->limits[index];
         uint64_t limit[2] = {given->soft, given->hard};
@@ -195,7 +246,16 @@ IN_CHILD static long apply(struct spawn *spawn, const struct coordinator_process
     spawn->step = COORDINATOR_PROCESS_PRIORITY;
     if (attributes->has_nice && (result = CALL(SYS_setpriority, PRIO_PROCESS, 0, attributes->nice)) < 0) return result;
     if (attributes->umask >= 0) CALL(SYS_umask, attributes->umask);
+    if (attributes->has_capabilities) {
+        spawn->step = COORDINATOR_PROCESS_CAPABILITIES;
+        if ((result = bound_capabilities(attributes->capabilities)) < 0) return result;
+        if ((result = CALL(SYS_prctl, PR_SET_KEEPCAPS, 1)) < 0) return result;
+    }
     if (attributes->changes_user && (result = change_user(spawn, attributes)) < 0) return result;
+    if (attributes->has_capabilities) {
+        spawn->step = COORDINATOR_PROCESS_CAPABILITIES;
+        if ((result = take_capabilities(attributes->capabilities)) < 0) return result;
+    }
     spawn->step = 0;
     return 0;
 }
@@ -320,7 +380,10 @@ static pid_t clone_apart(struct spawn *spawn, int group) {
 }
 
 static pid_t clone_into(struct spawn *spawn, int group) {
-    int is_apart = !RUNS_IN_MEMORY || (spawn->attributes != NULL && spawn->attributes->changes_user);
+    const struct coordinator_process_attributes *attributes = spawn->attributes;
+    // The score for times without memory is that of all processes that share the memory.
+    int is_apart = !RUNS_IN_MEMORY
+        || (attributes != NULL && (attributes->changes_user || attributes->has_oom_score || attributes->has_capabilities));
     return is_apart ? clone_apart(spawn, group) : clone_in_memory(spawn, group);
 }
 
@@ -993,6 +1056,18 @@ void coordinator_process_unblock_signals(void) {
     sigset_t none;
     sigemptyset(&none);
     pthread_sigmask(SIG_SETMASK, &none, NULL);
+}
+
+int coordinator_process_endless_input(void) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0) return -errno;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+    int both = open(path, O_RDWR | O_CLOEXEC);
+    int result = both < 0 ? -errno : both;
+    close(ends[0]);
+    close(ends[1]);
+    return result;
 }
 
 int coordinator_process_is_in_memory(const char *path) {

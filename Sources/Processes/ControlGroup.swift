@@ -56,17 +56,6 @@ package struct ControlGroup: Sendable, Hashable {
     /// Kills all processes of the group and of the groups below it; those that fork at this moment are included.
     func kill() { _ = Self.write("1", to: "\(directory)/cgroup.kill") }
 
-    /// Whether the kernel has killed a process of the group, or of one below it, for want of memory; see `memory.events` of cgroups(7).
-    var hasRunOutOfMemory: Bool { Self.countsKills(Self.text(of: "\(directory)/memory.events")) }
-
-    /// Returns whether the text of `memory.events` has a kill.
-    static func countsKills(_ text: String) -> Bool {
-        text.split(separator: "\n").contains { line in
-            let fields = line.split(separator: " ")
-            return fields.count == 2 && fields[0] == "oom_kill" && fields[1] != "0"
-        }
-    }
-
     /// The processes of the group and of the groups below it.
     var processes: [Int32] {
         let numbers = Self.text(of: "\(directory)/cgroup.procs").split(separator: "\n").compactMap { Int32($0) }
@@ -104,8 +93,12 @@ package struct ControlGroup: Sendable, Hashable {
         else {
             return nil
         }
-        guard isLeftToUs(mount.directory, isTopmost: path == mount.root) else { return nil }
-        return canKill(in: mount.directory) ? mount.directory : nil
+        // A former program in this process, or systemd, has put it into the group below.
+        let isBelow = path.hasSuffix("/\(supervisorName)")
+        let directory = isBelow ? String(mount.directory.dropLast(supervisorName.count + 1)) : mount.directory
+        let outer = isBelow ? max("/", path.dropLast(supervisorName.count + 1)) : path
+        guard isLeftToUs(directory, isTopmost: outer == mount.root) else { return nil }
+        return canKill(in: directory) ? directory : nil
     }
 
     /// Returns the directory of a group, and the path of the group that is visible as the topmost one.
@@ -144,14 +137,14 @@ package struct ControlGroup: Sendable, Hashable {
         return access("\(probe)/cgroup.kill", W_OK) == 0
     }
 
-    private static func write(_ text: String, to path: String) -> Bool {
+    static func write(_ text: String, to path: String) -> Bool {
         let descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
         return Glibc.write(descriptor, text, text.utf8.count) == text.utf8.count
     }
 
-    private static func text(of path: String) -> String {
+    static func text(of path: String) -> String {
         var bytes = [UInt8](repeating: 0, count: 1 << 16)
         while true {
             let count = coordinator_process_read_file(path, &bytes, bytes.count)

@@ -18,6 +18,8 @@ package struct FilePlace: ~Copyable {
         case formerLog
         /// The output of a child, which is shown.
         case shownLog
+        /// The standard input of a program, which is read.
+        case input
         /// Spans and metrics, which are written.
         case telemetry
         /// The socket of a program, which is bound, given its permissions and removed.
@@ -34,7 +36,7 @@ package struct FilePlace: ~Copyable {
         fileprivate var flags: (flags: Int32, mode: mode_t)? {
             switch self {
             case .log: (O_RDWR | O_CREAT | O_APPEND, 0o600)
-            case .shownLog: (O_RDONLY, 0)
+            case .shownLog, .input: (O_RDONLY, 0)
             case .telemetry: (O_WRONLY | O_CREAT | O_APPEND, 0o640)
             case .formerLog, .socket, .runtimeDirectory, .epochs: nil
             }

@@ -93,10 +93,6 @@ package struct ProcessFamily: Sendable, Hashable {
         return try Self.withoutThoseAbove(Set(found))
     }
 
-    /// Whether the kernel has killed a process of the family because its control group, or the machine, had no memory left; false where there
-    /// is no group to ask.
-    package var hasRunOutOfMemory: Bool { ControlGroup.existing(for: entry)?.hasRunOutOfMemory ?? false }
-
     /// Kills the processes that are found until none is found any more.
     static func end(
         by deadline: ContinuousClock.Instant?,

@@ -49,6 +49,10 @@ public struct ProcessSpecification: Sendable {
     package var channels: [ProcessChannel] = []
     /// The control group in which the child begins; nil: that of this process.
     package var controlGroup: ControlGroup?
+    /// What is open for the child alone until it's started.
+    package var input: InputDescriptor? {
+        didSet { standardInput = input.map { .descriptor($0.number) } ?? .null }
+    }
 
     /// The directories in which the program is looked up when it has no slash; nil: those of this process's PATH.
     package var searchPath: String?

@@ -80,7 +80,7 @@ extension ExitReason: CustomStringConvertible {
         case .memoryExceeded(let bytes, let limit): "occupied \(bytes) bytes of memory, more than its limit of \(limit)"
         case .killed(after: .zero): "killed at once"
         case .killed(let time): "not stopped within \(time.inWords), killed"
-        case .outOfMemory: "killed by the kernel, out of memory"
+        case .outOfMemory: "killed: out of memory"
         case .escalated(let text): "escalated: \(text)"
         case .unknown: "ended for an unknown reason"
         }

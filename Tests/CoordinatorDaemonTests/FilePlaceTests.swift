@@ -56,7 +56,7 @@ struct FilePlaceTests {
             try #require(mkdir(theirs.file("in"), 0o755) == 0)
             path = theirs.file(trap == .linkedAbove ? "above/in/app" : "in/app")
             try makeSecret()
-            if use == .formerLog || (use == .shownLog && trap == .becameLink) {
+            if use == .formerLog || ([.shownLog, .input].contains(use) && trap == .becameLink) {
                 try Files.write("own\n", to: theirs.file("in/app"))
                 give(theirs.file("in/app"))
             }
@@ -146,6 +146,18 @@ struct FilePlaceTests {
                 show()
                 try spring()
                 show()
+            case .input:
+                func read() {
+                    do throws(ProcessError) {
+                        let input = try InputDescriptor.open(.file(path))
+                        outcome.shown += input.map { Files.text(of: "/proc/self/fd/\($0.number)") ?? "" } ?? ""
+                    } catch {
+                        if error.errno != ENOENT { outcome.isRefused = true }
+                    }
+                }
+                read()
+                try spring()
+                read()
             case .telemetry:
                 attempt { try TelemetryDestination.file(path).send([0x7B, 0x7D], defaultPath: "") }
                 try spring()
@@ -215,6 +227,9 @@ struct FilePlaceTests {
             defer { cursor.close() }
             guard case .entry(let line, _)? = cursor.next() else { throw CancellationError() }
             #expect(String(decoding: line, as: UTF8.self) == "first")
+        case .input:
+            let input = try #require(try InputDescriptor.open(.file(path)))
+            #expect(Files.text(of: "/proc/self/fd/\(input.number)") == "first\n")
         case .telemetry:
             try TelemetryDestination.file(path).send(Array("{}".utf8), defaultPath: "")
             #expect(Files.text(of: directory.file("target")) == "first\n{}\n")

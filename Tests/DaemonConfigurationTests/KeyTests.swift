@@ -40,7 +40,12 @@ struct KeyTests {
     private static let former = parse(base)
     private static let security: JSONValue = ["authority": "/a", "certificate": "/b", "key": "/k"]
     private static let limits: JSONValue = .object(
-        Dictionary(uniqueKeysWithValues: Keys.limits.keys.map { ($0.description.name, ["soft": 7, "hard": 9]) })
+        Dictionary(
+            uniqueKeysWithValues: Keys.limits.keys.map { key in
+                let isOfGroup = ["memory", "cpus", "pids"].contains(key.description.name)
+                return (key.description.name, isOfGroup ? 9 : ["soft": 7, "hard": 9])
+            }
+        )
     )
 
     /// Values of all forms, of which each key takes one.
@@ -50,6 +55,7 @@ struct KeyTests {
         [["name": "b", "listen": "/b"]], ["tcp": 7], ["weight": 3], ["file": "/seven"], ["executable": "v", "coordinator": "V"],
         ["metrics": [:]], ["intensity": 8], ["minimum": "1ms"], ["keep": 8], ["name": "d", "directory": "/d"], ["authority": "/seven"],
         ["authority": "/seven", "certificate": "/b", "key": "/k"], ["command": ["seven"]], ["core": 7], ["after": "7s"],
+        ["chown"], "open",
     ]
 
     /// Returns the samples that may have the form of a JSON schema.

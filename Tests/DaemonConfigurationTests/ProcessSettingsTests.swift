@@ -19,9 +19,10 @@ struct ProcessSettingsTests {
         let program = try Self.program(
             """
             user: www-data, group: 33, umask: 027, nice: -5, environment_files: [/etc/a, -b], inherit_environment: false,
-            limits: { open_files: { soft: 1024, hard: unlimited }, core: 0, address_space: 2GiB, cpu_time: 2m, stack: unlimited },
+            limits: { open_files: { soft: 1024, hard: unlimited }, core: 0, address_space: 2GiB, cpu_time: 2m, stack: unlimited,
+              memory: 512MiB, cpus: 1.5, pids: 64 },
             recycle: { after: 24h, memory: 512MiB }, stop_signal: QUIT, exit_codes: [2, 3], start_seconds: 5s, start_timeout: 1m,
-            ready: notify, watchdog: 10s, stop_group: true, final_exit_codes: [78, 125],
+            ready: notify, watchdog: 10s, stop_group: true, final_exit_codes: [78, 125], stdin: /dev/zero, memory_max: 1GiB, oom_score_adj: -5, capabilities: [chown, CAP_NET_BIND_SERVICE],
             health: { http: 'http://localhost:8080/up?x', interval: 2s, timeout: 1s, retries: 5, start_period: 30s, on_failure: report }
             """
         )
@@ -47,6 +48,8 @@ struct ProcessSettingsTests {
             startPeriod: .seconds(30),
             onFailure: .report
         )
+        #expect(attributes.groupLimits == GroupLimits(memory: 512 << 20, cpus: 1.5, pids: 64))
+        #expect(attributes.oomScoreAdjustment == -5 && attributes.capabilities == [.chown, .netBindService])
         var settings = ProgramSettings(
             stopSignal: .quit,
             exitCodes: [2, 3],
@@ -57,7 +60,11 @@ struct ProcessSettingsTests {
             health: health
         )
         (settings.stopsGroup, settings.finalExitCodes) = (true, [78, 125])
+        (settings.standardInput, settings.memoryLimit) = (.file("/dev/zero"), 1 << 30)
         #expect(program.settings == settings)
+        for (text, input) in [("null", ProgramInput.null), ("'null'", .null), ("open", .open)] {
+            #expect(try Self.program("stdin: \(text)").settings.standardInput == input)
+        }
     }
 
     @Test(
@@ -105,6 +112,10 @@ struct ProcessSettingsTests {
             ("limits: { open_files: 1KiB }", "`open_files` is `1KiB`; expected a whole number from 0 to 2147483647, or unlimited"),
             ("limits: { core: { soft: 2, hard: 1 } }", "the limit `soft` of `core` is above `hard`"),
             ("limits: { core: { soft: 2 } }", "`core` has no `hard`"),
+            ("limits: { cpus: 0 }", "`cpus` is the number 0; expected a number from 0.01"),
+            ("oom_score_adj: 1001", "`oom_score_adj` is the number 1001; expected a whole number from -1000 to 1000"),
+            ("capabilities: [net_bind]", "a capability is `net_bind`; expected one of"),
+            ("stdin: ~/a", "`stdin` is `~/a`, and no shell replaces `~` here"),
             ("environment_files: a", "`environment_files` is `a`; expected a list of paths"),
             ("environment_files: [-~/a]", "an environment file is `~/a`, and no shell replaces `~` here"),
             ("inherit_environment: maybe", "`inherit_environment` is `maybe`; expected true or false"),

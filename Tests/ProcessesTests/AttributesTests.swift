@@ -21,6 +21,50 @@ extension ProcessesTests {
             #expect(try await run(Self.with(attributes, script)).1 == "0027\n7\n50\n60\n0\nunlimited\n")
         }
 
+        @Test func theScoreForTimesWithoutMemoryIsTheChildsAlone() async throws {
+            let own = Files.text(of: "/proc/self/oom_score_adj")
+            var attributes = ProcessAttributes()
+            for score in [1_000, 7] {
+                attributes.oomScoreAdjustment = score
+                #expect(try await run(Self.with(attributes, "cat /proc/self/oom_score_adj")).1 == "\(score)\n")
+            }
+            #expect(Files.text(of: "/proc/self/oom_score_adj") == own)
+        }
+
+        @Test(.enabled(if: geteuid() == 0, "only root can give some of its powers"))
+        func aChildHasTheGivenCapabilitiesAndCanGetNoOthers() async throws {
+            let script = "grep -E '^Cap(Prm|Eff|Bnd|Amb)' /proc/self/status | cut -f 2"
+            for user in ["nobody", nil] {
+                for capabilities in [[], [.netBindService, .checkpointRestore]] as [Set<Capability>] {
+                    var attributes = ProcessAttributes(user: user)
+                    attributes.capabilities = capabilities
+                    let bits = String(capabilities.reduce(0 as UInt64) { $0 | 1 << UInt64($1.number) }, radix: 16)
+                    let mask = String(repeating: "0", count: 16 - bits.count) + bits
+                    let (status, output) = try await run(Self.with(attributes, script))
+                    #expect(
+                        status == .exited(code: 0) && output == String(repeating: mask + "\n", count: 4),
+                        "\(user ?? "root"), \(capabilities)"
+                    )
+                }
+            }
+            #expect(Capability.netBindService.number == 10 && Capability.checkpointRestore.number == 40 && Capability.mknod.number == 27)
+            #expect(Capability(name: "CAP_SYS_PTRACE") == .sysPtrace && Capability(name: "cap_none") == nil)
+        }
+
+        @Test func anOpenInputHasNoEndAndWritesNothing() async throws {
+            var specification = shell("read -t 0.2 line; test $? -gt 128 && echo waits; readlink /proc/self/fd/0")
+            specification.executable = "/bin/bash"
+            specification.input = try InputDescriptor.open(.open)
+            let (_, output) = try await run(specification)
+            #expect(output.hasPrefix("waits\npipe:"))
+            let directory = try TemporaryDirectory()
+            try Files.write("text\n", to: directory.file("input"))
+            specification = shell("cat; test -p /dev/stdin || echo file")
+            specification.input = try InputDescriptor.open(.file(directory.file("input")))
+            #expect(try await run(specification).1 == "text\nfile\n")
+            #expect(throws: ProcessError.self) { try InputDescriptor.open(.file(directory.file("none"))) }
+        }
+
         @Test(.enabled(if: geteuid() == 0, "only root can become another user"), arguments: [false, true])
         func theUserBringsItsGroupsAndVariables(inGroup: Bool) async throws {
             let script = "id -u; id -G; echo $HOME $USER $LOGNAME; cat /proc/self/status"

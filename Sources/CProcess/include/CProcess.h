@@ -45,6 +45,11 @@ struct coordinator_process_attributes {
     int nice;
     const struct coordinator_process_limit *limits;
     int limit_count;
+    int has_oom_score;
+    int oom_score;
+    // The only capabilities that the child, and what descends from it, can have, by their numbers; 0 for `has_capabilities`: inherited.
+    int has_capabilities;
+    uint64_t capabilities;
 };
 
 // The steps of a spawn whose failure is reported with the error number. COORDINATOR_PROCESS_LIMIT is the first limit's, and so on.
@@ -56,6 +61,8 @@ enum coordinator_process_step {
     COORDINATOR_PROCESS_USER = 4,
     COORDINATOR_PROCESS_DIRECTORY = 5,
     COORDINATOR_PROCESS_INTERPRETER = 6,
+    COORDINATOR_PROCESS_OOM_SCORE = 7,
+    COORDINATOR_PROCESS_CAPABILITIES = 8,
     COORDINATOR_PROCESS_LIMIT = 16,
 };
 
@@ -165,6 +172,9 @@ int coordinator_process_start_thread(void (*body)(void *), void *context);
 
 // Up to `count` bytes of a small file such as /proc/PID/stat.
 ssize_t coordinator_process_read_file(const char *path, void *buffer, size_t count);
+
+// Opens a pipe at whose end its reader never is, since it's the writer too; close-on-exec.
+int coordinator_process_endless_input(void);
 
 // statfs(2): 1 for a file system in memory, 0 for another one, or the negated errno.
 int coordinator_process_is_in_memory(const char *path);

@@ -20,6 +20,10 @@ public struct ProcessList: Codable, Hashable, Sendable {
         public var incarnation: UInt32
         /// The milliseconds since the node was told to stop; nil unless it is stopping.
         public var stoppingMilliseconds: Int64?
+        /// The number of processes: this one and its descendants that aren't the tree's own; nil when that isn't known.
+        public var processCount: Int?
+        /// The memory (resident set) of these processes, in bytes; pages that they share are counted for each of them.
+        public var memoryBytes: UInt64?
         /// The node of the cluster on which the process runs; nil without a cluster.
         public var node: String?
         /// Whether that node is another one than the daemon's own, so that the process is on another machine.
@@ -53,6 +57,8 @@ public struct ProcessList: Codable, Hashable, Sendable {
             case pid, path, state, restarts, incarnation, node
             case isElsewhere = "elsewhere"
             case startTime = "start_time"
+            case processCount = "process_count"
+            case memoryBytes = "memory_bytes"
             case uptimeMilliseconds = "uptime_ms"
             case stoppingMilliseconds = "stopping_ms"
         }

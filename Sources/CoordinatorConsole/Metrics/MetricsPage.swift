@@ -103,10 +103,13 @@ extension PrometheusText {
 
     /// Adds what the processes use: what the kernel tells of those that this user may look at.
     fileprivate mutating func add(_ list: ProcessList) {
+        let here = list.processes.filter { $0.isElsewhere != true }
+        let root = Set(here.filter { $0.path == "/" }.map(\.pid))
+        let families = FamilyUsage(of: Set(here.map(\.pid)), alone: root).sums
         let usages = list.processes.compactMap { entry -> (path: String, usage: ProcessUsage, descriptors: Int?)? in
             // The number may be another process's by now, and certainly is when the process is on another machine.
             guard entry.isElsewhere != true else { return nil }
-            guard let usage = ProcessUsage(of: entry.pid), usage.startTime == entry.startTime else { return nil }
+            guard let usage = families[entry.pid]?.usage, usage.startTime == entry.startTime else { return nil }
             return (entry.path, usage, ProcessUsage.openDescriptors(of: entry.pid))
         }
         begin(.processorTime)

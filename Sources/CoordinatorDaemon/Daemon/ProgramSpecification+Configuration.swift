@@ -22,6 +22,8 @@ extension ProgramSpecification {
         startTimeout = program.settings.startTimeout
         readiness = program.settings.readiness
         watchdog = program.settings.watchdog
+        standardInput = program.settings.standardInput
+        memoryLimit = program.settings.memoryLimit
         health = program.settings.health
         sockets = GivenSockets(program.settings.sockets)
         isOneshot = program.isOneshot

@@ -1,6 +1,7 @@
 import ConcurrencySupport
 import Control
 import Coordinators
+import Processes
 import WireProtocol
 
 extension TreeNode {
@@ -33,8 +34,8 @@ extension TreeNode {
             health: snapshot.health.map { Health(healthy: $0.isHealthy, failures: $0.failures, problem: $0.problem) },
             children: snapshot.children.map { TreeNode($0) }
         )
-    }
         (lastExitCode, lastExitSignal) = (snapshot.lastExit?.exitCode, snapshot.lastExit?.signal)
+    }
 }
 
 extension TreeNode.Mailbox {
@@ -54,7 +55,14 @@ extension ProcessList {
     ///
     /// A coordinator in its parent's process has no entry.
     init(_ snapshot: CoordinatorSnapshot) {
-        self.init(processes: Self.entries(snapshot, parent: nil))
+        var entries = Self.entries(snapshot, parent: nil)
+        let root = Set([snapshot.processID].compactMap(\.self))
+        let families = FamilyUsage(of: Set(entries.map(\.pid)), alone: root).sums
+        for index in entries.indices {
+            guard let sum = families[entries[index].pid], sum.usage.startTime == entries[index].startTime else { continue }
+            (entries[index].processCount, entries[index].memoryBytes) = (sum.count, sum.usage.residentBytes)
+        }
+        self.init(processes: entries)
     }
 
     private static func entries(_ snapshot: CoordinatorSnapshot, parent: Int32?) -> [Entry] {
@@ -81,6 +89,7 @@ extension LifecycleResult {
     init(_ node: TreeNode) {
         let exit = node.state == "inactive" ? node.lastExit : nil
         self.init(path: node.path, state: node.state, pid: node.pid, incarnation: node.incarnation, lastExit: exit)
+        if exit != nil { (lastExitCode, lastExitSignal) = (node.lastExitCode, node.lastExitSignal) }
     }
 
     init(_ snapshot: CoordinatorSnapshot) {
@@ -89,7 +98,6 @@ extension LifecycleResult {
             state: snapshot.shownState.rawValue,
             pid: snapshot.processID,
             incarnation: snapshot.incarnation
-        if exit != nil { (lastExitCode, lastExitSignal) = (node.lastExitCode, node.lastExitSignal) }
         )
     }
 }

@@ -24,6 +24,12 @@ struct ProcessSurroundings: Sendable, Hashable {
         // Most processes have this one's.
         let accounts = [attributes.user, attributes.group]
         if accounts != [nil, nil] { fields.append(.array(accounts.map { $0.map { .string($0) } ?? .null })) }
+        // Few processes have these.
+        if let score = attributes.oomScoreAdjustment { fields.append(.string("oom \(score)")) }
+        if let capabilities = attributes.capabilities {
+            fields.append(.string("capabilities \(capabilities.map(\.rawValue).sorted().joined(separator: " "))"))
+        }
+        if let limits = attributes.groupLimits { fields.append(.string("group \(limits)")) }
         return .array(fields)
     }
 

@@ -26,7 +26,7 @@ extension ProgramHost {
                 ends.append(state.healthWatchEnd)
                 (state.healthWatchEnd, state.condition.health) = (OneShot(), nil)
             }
-            if former.recycling != next.recycling {
+            if former.recycling != next.recycling || former.memoryLimit != next.memoryLimit {
                 ends.append(state.ageWatchEnd)
                 state.ageWatchEnd = OneShot()
             }
@@ -36,7 +36,7 @@ extension ProgramHost {
         for end in ends { end.settle() }
         if isReady, exited.outcome == nil {
             if former.health != next.health { beginHealthWatch() }
-            if former.recycling != next.recycling { beginAgeWatch() }
+            if former.recycling != next.recycling || former.memoryLimit != next.memoryLimit { beginAgeWatch() }
         }
         // The process may have ended before the new ends were there.
         if exited.outcome != nil { for end in state.withLock({ [$0.healthWatchEnd, $0.ageWatchEnd] }) { end.settle() } }

@@ -25,8 +25,8 @@ extension ProgramHost {
     }
 
     func beginAgeWatch() {
-        let (recycling, end) = state.withLock { ($0.specification.recycling, $0.ageWatchEnd) }
-        if recycling.age != nil || recycling.memory != nil { tasks.add { await self.watchAge(recycling, until: end) } }
+        let (recycling, limit, end) = state.withLock { ($0.specification.recycling, $0.specification.memoryLimit, $0.ageWatchEnd) }
+        if recycling.age != nil || recycling.memory != nil || limit != nil { tasks.add { await self.watchAge(recycling, until: end) } }
     }
 
     // MARK: Health
@@ -165,13 +165,18 @@ extension ProgramHost {
     /// Has the program replaced when it's old enough or too large.
     private func watchAge(_ recycling: Recycling, until over: OneShot<Void>) async {
         let end = recycling.nextAge.map { MonotonicTime.now + $0 }
+        let (wished, limit) = (recycling.memory, specification.memoryLimit)
         while true {
-            let next = recycling.memory == nil ? end ?? .now : min(end ?? .now + Self.measuring, .now + Self.measuring)
+            let next = wished == nil && limit == nil ? end ?? .now : min(end ?? .now + Self.measuring, .now + Self.measuring)
             // After its time the program is still there until its parent has taken its turn.
             if await over.value(before: max(next, .now + .milliseconds(100))) != nil { return }
             if isStopping { return }
             let isOld = end.map { $0 <= .now } ?? false
-            let isLarge = recycling.memory.map { process?.residentBytes ?? 0 > $0 } ?? false
+            var isLarge = false
+            if wished != nil || limit != nil, let bytes = process.flatMap(FamilyUsage.residentBytes) {
+                isLarge = bytes > wished ?? .max
+                if let limit, bytes > limit { return await self.end(because: .memoryExceeded(bytes: bytes, limit: limit)) }
+            }
             if isOld || isLarge { events.send(.recyclingDue) }
         }
     }

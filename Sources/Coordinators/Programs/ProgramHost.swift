@@ -190,7 +190,8 @@ final class ProgramHost: ChildHost {
         start?.giveUp(CoordinatorError.hasStopped(path))
         if let check { _ = await check.terminate(grace: .zero) }
         await checks.waitForAll()
-        if status.isKill, family.hasRunOutOfMemory { state.withLock { $0.hasRunOutOfMemory = true } }
+        // Before the group goes, which alone tells who has killed the program.
+        if status.isKill, ControlGroup.outOfMemoryKills(in: family.entry) > 0 { state.withLock { $0.hasRunOutOfMemory = true } }
         await endRest(of: family)
         gone.settle(status)
     }

@@ -46,6 +46,11 @@ public struct ProgramSpecification: Sendable, Hashable {
     ///
     /// ``readiness`` has no meaning then, and without a ``startTimeout`` the program may run for any time.
     public var isOneshot = false
+    /// What the program reads on its standard input.
+    public var standardInput = ProgramInput.null
+    /// The bytes of memory (resident sets of the program and its descendants, measured each second) above which the program is ended and started
+    /// again, which counts against no limit of restarts; `nil`: any number.
+    public var memoryLimit: Int?
 
     /// Creates a specification.
     public init(command: [String], environment: [String: String] = [:], directory: String? = nil) {

@@ -79,6 +79,9 @@ struct WorkerSpawner: Sendable {
         return try await spawner.adopt(process, output: destination, killsGroupAtExit: true, userID: user)
     }
 
+    /// The purpose of a process that is the path's life.
+    private static let startPurpose = "start"
+
     /// Spawns a plain program, which dies with this process.
     ///
     /// - Parameters:
@@ -90,7 +93,7 @@ struct WorkerSpawner: Sendable {
         path: CoordinatorPath,
         incarnation: UInt32,
         channels: ProgramChannels,
-        for purpose: String = "start",
+        for purpose: String = startPurpose,
         within limit: Duration? = nil
     ) async throws(CoordinatorError) -> SpawnedProcess {
         guard let name = program.command.first else {
@@ -111,6 +114,7 @@ struct WorkerSpawner: Sendable {
                 var found = self.specification(name, Array(program.command.dropFirst()), given, variables, path)
                 found.resolve(account)
                 try program.sockets.add(to: &found)
+                if purpose == Self.startPurpose { found.input = try InputDescriptor.open(program.standardInput) }
                 return found
             }
         }
@@ -197,6 +201,14 @@ struct WorkerSpawner: Sendable {
         var specification = specification
         specification.environment?[ProcessMark.variable] = mark.appending(entry).text
         if usesControlGroups { specification.controlGroup = ControlGroup.make(for: entry) }
+        if let limits = specification.attributes.groupLimits {
+            do throws(ProcessError) {
+                try ControlGroup.hold(limits, in: specification.controlGroup)
+            } catch {
+                specification.controlGroup?.remove()
+                throw CoordinatorError(.spawnFailed, "\(path): \(error.message)")
+            }
+        }
         do throws(ProcessError) {
             let process = try await spawner.spawn(specification)
             return SpawnedProcess(process: process, family: ProcessFamily(leader: process.identity, entry: entry))

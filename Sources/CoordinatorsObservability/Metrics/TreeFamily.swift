@@ -7,7 +7,7 @@ import WireProtocol
 struct TreeNumbers: Sendable {
     /// The coordinators and programs, parents before their children; empty while the tree can't be described.
     var nodes: [CoordinatorSnapshot] = []
-    /// What the kernel tells of the processes at the paths, those of other users left out.
+    /// What the kernel tells of the processes at the paths, each with its descendants; those of other users are left out.
     var processes: [(path: String, usage: ProcessUsage, descriptors: Int?)] = []
     /// The number of messages and events that were dropped.
     var deadLetters: UInt64 = 0
@@ -21,9 +21,12 @@ struct TreeNumbers: Sendable {
         let nodes = snapshot?.withDescendants ?? []
         self.nodes = nodes
         leftOut = max(nodes.count - TreeFamily.limit, 0)
-        processes = nodes.prefix(TreeFamily.limit).compactMap { node in
+        let shown = nodes.prefix(TreeFamily.limit).filter { $0.host != .inProcess || $0.path.isRoot }
+        let root = Set(nodes.filter(\.path.isRoot).compactMap(\.processID))
+        let families = FamilyUsage(of: Set(nodes.compactMap(\.processID)), alone: root).sums
+        processes = shown.compactMap { node in
             // In a process of its own; the number may be another process's by now.
-            guard node.host != .inProcess || node.path.isRoot, let number = node.processID, let usage = ProcessUsage(of: number),
+            guard let number = node.processID, let usage = families[number]?.usage,
                 usage.startTime == node.processStartTime
             else { return nil }
             return (node.path.description, usage, ProcessUsage.openDescriptors(of: number))

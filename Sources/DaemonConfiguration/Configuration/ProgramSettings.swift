@@ -34,6 +34,12 @@ public struct ProgramSettings: Codable, Hashable, Sendable {
     /// The exit codes after which the program isn't started again.
     public var finalExitCodes: Set<Int32> = []
 
+    /// What the program reads on its standard input.
+    public var standardInput = ProgramInput.null
+
+    /// The bytes of memory of the program and its descendants above which the program is ended and started again; nil means any number.
+    public var memoryLimit: Int?
+
     /// Creates settings; by default a program is ready once it runs, isn't checked, and is stopped by SIGTERM.
     public init(
         stopSignal: Signal = .terminate,

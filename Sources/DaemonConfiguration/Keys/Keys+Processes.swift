@@ -3,7 +3,7 @@ import Processes
 import WireProtocol
 
 /// What has a process: a worker, or a program.
-private protocol ConfiguredProcess: Hashable, Sendable {
+protocol ConfiguredProcess: Hashable, Sendable {
     var environment: [String: String] { get set }
     var directory: String? { get set }
     var process: ProcessSettings { get set }
@@ -74,6 +74,13 @@ extension Keys {
             .says("The check that is made again and again: see below.")
         Key("sockets", .sockets, \.settings.sockets, default: "none").or("listen")
             .says("The listening sockets that the program gets, a list: see below.")
+        Key("memory_max", .positiveSize, \.settings.memoryLimit, default: "any", effect: .live).or("memory_limit", "max_memory", "max_memory_restart")
+            .says(
+                """
+                The memory (resident sets of the program and its descendants, measured each second) above which the program is stopped and \
+                started again, a size; the restart counts against no limit. Pages that processes share are counted for each.
+                """
+            )
     } check: { reader, fields, program in
         reader.check(fields, program)
     }
@@ -111,6 +118,13 @@ extension Keys {
             )
         Key("exit_codes", .exitCodes, \.settings.exitCodes, effect: .live).or("exitcodes", "success_exit_status")
             .says("The exit codes, besides 0, with which the program ends as it should, a list.")
+        Key("stdin", .input, \.settings.standardInput).or("input", "standard_input")
+            .says(
+                """
+                What the program reads on its standard input: `null`: its end; `open`: nothing, without an end, for a program that ends with its \
+                input; or the path of a file.
+                """
+            )
         Key("stop_group", .truth, \.settings.stopsGroup, effect: .live).or("stopasgroup", "kill_mode", "treekill")
             .says(
                 """
@@ -146,7 +160,7 @@ extension Keys {
             .says("The permissions that new files don't get, in octal, such as `027`.")
         Key("nice", .integer(-20...19), \.process.attributes.nice, default: "the daemon's", effect: effect).or("priority")
             .says("The niceness, from `-20`, the highest priority, to `19`.")
-        Key("limits", .table(limits), \.process.attributes.limits, default: "the daemon's", effect: effect).or("rlimits", "ulimits")
+        Key("limits", .table(limits), \.process.attributes.allLimits, default: "the daemon's", effect: effect).or("rlimits", "ulimits")
             .says("The limits of resources: see below.")
         Key("environment_files", .environmentFiles, \.process.environmentFiles, default: "none").or("env_file", "environment_file")
             .says("Files of variables, a list of paths: see below.")
@@ -154,23 +168,27 @@ extension Keys {
             .says("Whether the process gets the daemon's variables too.")
         Key("recycle", .table(recycling), \.process.recycling, default: "never", effect: effect).or("max_age")
             .says("The rules for when the process is replaced without a failure: see below.")
+        powers()
     }
 
-    static let limits = Table("limits", [ProcessAttributes.Resource: ProcessAttributes.Limit]()) {
-        Key("open_files", .limit(.openFiles), \.[.openFiles], default: "the daemon's").or("nofile", "fds")
+    static let limits = Table("limits", LimitKeys()) {
+        Key("open_files", .limit(.openFiles), \.resources[.openFiles], default: "the daemon's").or("nofile", "fds")
             .says("The number of descriptors.")
-        Key("processes", .limit(.processes), \.[.processes], default: "the daemon's").or("nproc", "tasks")
+        Key("processes", .limit(.processes), \.resources[.processes], default: "the daemon's").or("nproc", "tasks")
             .says("The number of processes and threads of the user, all of them together; root has no such limit.")
-        Key("core", .limit(.core), \.[.core], default: "the daemon's").says("The bytes of a core dump; `0` for none.")
-        Key("address_space", .limit(.addressSpace), \.[.addressSpace], default: "the daemon's").or("as", "virtual_memory")
+        Key("core", .limit(.core), \.resources[.core], default: "the daemon's").says("The bytes of a core dump; `0` for none.")
+        Key("address_space", .limit(.addressSpace), \.resources[.addressSpace], default: "the daemon's").or("as", "virtual_memory")
             .says("The bytes of address space.")
-        Key("data", .limit(.data), \.[.data], default: "the daemon's").says("The bytes of data.")
-        Key("stack", .limit(.stack), \.[.stack], default: "the daemon's").says("The bytes of the first thread's stack.")
-        Key("file_size", .limit(.fileSize), \.[.fileSize], default: "the daemon's").or("fsize").says("The bytes of a file that is written.")
-        Key("locked_memory", .limit(.lockedMemory), \.[.lockedMemory], default: "the daemon's").or("memlock")
+        Key("data", .limit(.data), \.resources[.data], default: "the daemon's").says("The bytes of data.")
+        Key("stack", .limit(.stack), \.resources[.stack], default: "the daemon's").says("The bytes of the first thread's stack.")
+        Key("file_size", .limit(.fileSize), \.resources[.fileSize], default: "the daemon's").or("fsize").says(
+            "The bytes of a file that is written."
+        )
+        Key("locked_memory", .limit(.lockedMemory), \.resources[.lockedMemory], default: "the daemon's").or("memlock")
             .says("The bytes of memory that is locked into RAM.")
-        Key("cpu_time", .limit(.cpuTime), \.[.cpuTime], default: "the daemon's").or("cpu")
+        Key("cpu_time", .limit(.cpuTime), \.resources[.cpuTime], default: "the daemon's").or("cpu")
             .says("The processor time, as a duration or a number of seconds.")
+        groupLimits()
     }
 
     static func limit(_ resource: ProcessAttributes.Resource) -> Table<ProcessAttributes.Limit> {
@@ -191,7 +209,8 @@ extension Keys {
         Key("memory", .positiveSize, \.memory, default: "any").or("max_memory")
             .says(
                 """
-                The memory (resident set of the first process, measured each second) beyond which the process is replaced, a size.
+                The memory (resident set of a worker, of a program with its descendants, measured each second) beyond which the process is replaced, \
+                a size.
                 """
             )
         Key("messages", .integer(1...Int.max), \.messages, default: "any").or("max_requests")

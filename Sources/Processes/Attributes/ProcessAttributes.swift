@@ -17,6 +17,19 @@ public struct ProcessAttributes: Sendable, Hashable, Codable {
     public var nice: Int?
     /// The limits of what the process and its descendants may use.
     public var limits: [Resource: Limit]
+    /// How much the process is one to be killed when the machine, or its control group, has no memory left, from -1000 (never) to 1000; see
+    /// proc_pid_oom_score_adj(5).
+    ///
+    /// Only root may go below that of this process.
+    public var oomScoreAdjustment: Int?
+    /// The only parts of root's powers that the process has, whoever its user is, and that it and its descendants can get.
+    ///
+    /// Only root may choose them; nil: a process of root has those of this process, and any other has none.
+    public var capabilities: Set<Capability>?
+    /// The limits of the process together with its descendants; nil: those of this process.
+    ///
+    /// They need a control group that is left to this process.
+    public var groupLimits: GroupLimits?
 
     /// Creates attributes; what isn't given is inherited.
     public init(

@@ -6,6 +6,9 @@ package struct SpawnAttributes: Sendable {
     var account: Account?
     var umask: UInt32?
     var nice: Int?
+    var oomScore: Int?
+    /// The capabilities as bits of their numbers.
+    var capabilities: UInt64?
     /// The limits in the order in which they are set.
     var limits: [(resource: ProcessAttributes.Resource, limit: ProcessAttributes.Limit)]
 
@@ -15,6 +18,8 @@ package struct SpawnAttributes: Sendable {
         self.account = account
         umask = attributes.umask
         nice = attributes.nice
+        oomScore = attributes.oomScoreAdjustment
+        capabilities = attributes.capabilities?.reduce(0) { $0 | 1 << UInt64($1.number) }
         limits = attributes.limits.sorted { $0.key.number < $1.key.number }.map { ($0.key, $0.value) }
     }
 
@@ -40,7 +45,11 @@ package struct SpawnAttributes: Sendable {
                     has_nice: nice == nil ? 0 : 1,
                     nice: Int32(clamping: nice ?? 0),
                     limits: limits.baseAddress,
-                    limit_count: Int32(limits.count)
+                    limit_count: Int32(limits.count),
+                    has_oom_score: oomScore == nil ? 0 : 1,
+                    oom_score: Int32(clamping: oomScore ?? 0),
+                    has_capabilities: capabilities == nil ? 0 : 1,
+                    capabilities: capabilities ?? 0
                 )
                 return body(&attributes)
             }
@@ -74,6 +83,10 @@ extension ProcessError {
         switch step {
         case Int32(COORDINATOR_PROCESS_PRIORITY.rawValue):
             what = "the niceness \(attributes?.nice ?? 0) can't be set"
+        case Int32(COORDINATOR_PROCESS_OOM_SCORE.rawValue):
+            what = "its `oom_score_adj` \(attributes?.oomScore ?? 0) can't be set"
+        case Int32(COORDINATOR_PROCESS_CAPABILITIES.rawValue):
+            what = "its capabilities can't be set"
         case Int32(COORDINATOR_PROCESS_GROUPS.rawValue), Int32(COORDINATOR_PROCESS_GROUP.rawValue),
             Int32(COORDINATOR_PROCESS_USER.rawValue):
             what = "it can't become a process of user \(attributes?.account?.user ?? 0), group \(attributes?.account?.group ?? 0)"

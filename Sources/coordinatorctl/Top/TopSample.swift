@@ -3,7 +3,7 @@ import Control
 import Processes
 import WireProtocol
 
-/// The tree at one moment, and what its processes have used until then.
+/// The tree at one moment, and what its processes have used until then, each with its descendants.
 struct TopSample {
     var tree: TreeNode
     var usage: [Int32: ProcessUsage]
@@ -13,8 +13,8 @@ struct TopSample {
     init(_ tree: TreeNode, at moment: MonotonicTime = .now) {
         self.tree = tree
         at = moment
-        usage = [:]
-        for pid in Set(tree.subtree.compactMap(\.pid)) { usage[pid] = ProcessUsage(of: pid) }
+        // The daemon's other children are the tree's.
+        usage = FamilyUsage(of: Set(tree.subtree.compactMap(\.pid)), alone: Set([tree.pid].compactMap(\.self))).sums.mapValues(\.usage)
     }
 }
 
@@ -37,9 +37,9 @@ struct TopRow: Encodable, Hashable {
     var oldestWaitingMilliseconds: Int64?
     /// The messages that were handled each second; nil in the first sample.
     var handledPerSecond: Double?
-    /// The processor time of the process in percent of one processor; nil in the first sample, and for what shares its parent's process.
+    /// The processor time of the process and its descendants in percent of one processor; nil in the first sample, and for what shares its parent's process.
     var cpuPercent: Double?
-    /// The memory of the process; nil for what shares its parent's process.
+    /// The memory of the process and its descendants; nil for what shares its parent's process.
     var memoryBytes: UInt64?
     var depth: Int
     var key: String

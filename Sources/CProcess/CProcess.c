@@ -727,6 +727,32 @@ static int wait_for(idtype_t type, id_t identifier, int options, siginfo_t *info
     return information->si_pid != 0;
 }
 
+// pidfd_info of linux/pidfd.h, version 0, and what is asked for, which the C library's headers may be too old for.
+struct process_information {
+    uint64_t mask;
+    uint64_t control_group;
+    uint32_t process, group, parent;
+    uint32_t users[8];
+    int32_t exit_code;
+};
+#define PROCESS_INFORMATION_EXIT (UINT64_C(1) << 3)
+_Static_assert(sizeof(struct process_information) == 64, "the size of version 0, which is part of the request's number");
+
+int coordinator_process_foreign_exit(int descriptor, struct coordinator_process_exit *exit) {
+    struct process_information information = {.mask = PROCESS_INFORMATION_EXIT};
+    if (ioctl(descriptor, _IOWR(0xFF, 11, struct process_information), &information) < 0) return -errno;
+    if (!(information.mask & PROCESS_INFORMATION_EXIT)) return 0;
+    int status = information.exit_code;
+    exit->code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    exit->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    exit->core_dumped = WIFSIGNALED(status) && WCOREDUMP(status);
+    return 1;
+}
+
+int coordinator_process_foreign_descriptor(int descriptor, int number) {
+    return result_of(syscall(SYS_pidfd_getfd, descriptor, number, 0));
+}
+
 int coordinator_process_reap(int descriptor, struct coordinator_process_exit *exit) {
     siginfo_t information;
     // P_PIDFD is 3; glibc has the name since 2.36.

@@ -94,11 +94,24 @@ extension ChildProcess {
         state.withLock { state in
             guard case .running(let descriptor) = state.life else { return .stillRunning }
             if state.killsGroupAtExit { _ = signalGroup(descriptor, .kill) }
-            switch systemCalls.reap(descriptor) {
+            var reaped = systemCalls.reap(descriptor)
+            // Another process's child: that one reaps it, after which the kernel tells of the end.
+            if isAdopted, case .failed(errno: ECHILD) = reaped {
+                reaped = systemCalls.foreignExit(descriptor)
+                if case .failed = reaped { reaped = .failed(errno: ECHILD) }
+            }
+            switch reaped {
             case .stillRunning: return .stillRunning
             case .failed(let errno): return .failed(errno: errno)
             case .ended(let status): return end(&state, status, descriptor, poll)
             }
+        }
+    }
+
+    /// Keeps the end, which is known, from waking the process thread again and again; on that thread only.
+    func stopWatching(in poll: Int32) {
+        state.withLock { state in
+            if case .running(let descriptor) = state.life { systemCalls.pollRemove(poll, descriptor) }
         }
     }
 

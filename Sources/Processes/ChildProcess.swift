@@ -4,7 +4,8 @@ import Glibc
 /// A process that this one has started, or adopted.
 ///
 /// The process thread reaps the process whether or not there is a reference to this handle or a waiting task; releasing the handle doesn't
-/// end the process. The exit of an adopted process is known, but not its status: the kernel tells that to the process's parent alone.
+/// end the process. The exit status of an adopted process is known since Linux 6.15, once its parent has reaped it; before that the kernel
+/// tells it to the parent alone, and it's ``ExitStatus/unknown``.
 public final class ChildProcess: Sendable {
     enum Life {
         /// The pidfd is open, and the process number can't be used again. Can transition to: ended.
@@ -44,7 +45,9 @@ public final class ChildProcess: Sendable {
     /// The user as whom the process was started; of an adopted one, the one that the adopter has named.
     package let userID: UInt32
     /// Whether another process has started this one, and so is told its exit status.
-    let isAdopted: Bool
+    package let isAdopted: Bool
+    /// Whether it's worth a wait to learn the status of an adopted process.
+    let isStatusWanted: Bool
     /// The token under which the process thread knows this child.
     let token: UInt64
     let thread: ProcessThread
@@ -59,10 +62,11 @@ public final class ChildProcess: Sendable {
         userID: UInt32,
         killsGroupAtExit: Bool,
         isAdopted: Bool = false,
+        isStatusWanted: Bool = true,
         thread: ProcessThread
     ) {
         (self.identity, self.userID) = (identity, userID)
-        self.isAdopted = isAdopted
+        (self.isAdopted, self.isStatusWanted) = (isAdopted, isStatusWanted)
         self.token = token
         self.thread = thread
         self.systemCalls = thread.systemCalls

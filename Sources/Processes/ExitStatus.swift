@@ -7,7 +7,8 @@ public enum ExitStatus: Sendable, Hashable {
 
     /// An unknown end: the process is gone, but other code in this program took its exit status.
     ///
-    /// That happens when a program ignores SIGCHLD, or calls `wait` for any child. No real exit has the code -1.
+    /// That happens when a program ignores SIGCHLD, or calls `wait` for any child; and to an adopted process, which has another parent, before
+    /// Linux 6.15. No real exit has the code -1.
     public static let unknown = ExitStatus.exited(code: -1)
 
     /// Whether the process exited by itself with code 0.

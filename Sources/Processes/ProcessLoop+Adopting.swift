@@ -8,7 +8,7 @@ struct Adoption: Sendable {
     let killsGroupAtExit: Bool
     /// The user as whom the process was started; `nil`: this process's.
     var userID: UInt32?
-    /// What is read of a child that the former program in this process has spawned.
+    /// What is read of a process that another program has left, in this process or in one that was killed.
     var ends: [ReadingEnd]?
 
     /// What is being done, for errors: it continues "could not".
@@ -42,7 +42,8 @@ extension ProcessLoop {
                 let registered = try register(ends, of: token, action: "\(adoption.action): watch its output")
                 captures.merge(registered) { $1 }
             }
-            if isChild { claim(adoption.identity.processID) }
+            // One that isn't was expected as a child, and is another process's to reap.
+            if isChild { claim(adoption.identity.processID) } else if adoption.ends != nil { forget(adoption.identity.processID) }
             let child = ChildProcess(
                 identity: adoption.identity,
                 descriptor: descriptor,
@@ -50,6 +51,8 @@ extension ProcessLoop {
                 userID: adoption.userID ?? geteuid(),
                 killsGroupAtExit: adoption.killsGroupAtExit,
                 isAdopted: !isChild,
+                // A worker tells its end itself.
+                isStatusWanted: adoption.ends != nil,
                 thread: thread
             )
             children[token] = child

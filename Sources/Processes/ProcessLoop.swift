@@ -55,8 +55,12 @@ final class ProcessLoop {
     var launches: [UInt64: Launch] = [:]
     /// The times at which the groups of children get SIGKILL.
     var deadlines: [UInt64: SuspendingClock.Instant] = [:]
+    /// The children that were asked to end.
+    var beingStopped: Set<UInt64> = []
     /// The number of failed attempts to get a child's exit status.
     var failedReaps: [UInt64: Int] = [:]
+    /// Adopted processes that have ended and weren't reaped by their parents when this looked last, and when they were found so.
+    var unreaped: [UInt64: SuspendingClock.Instant] = [:]
     /// Children that could neither be kept nor killed, to be reaped whenever they end.
     var abandoned: [Int32] = []
     // Unsafe pointers, because the kernel fills them; used by this thread only, freed in deinit.
@@ -101,6 +105,7 @@ final class ProcessLoop {
             }
             resumeCaptures()
             reapAbandoned()
+            lookAtUnreaped()
             let isIdle = children.isEmpty && captures.isEmpty && watched.isEmpty && launches.isEmpty
             if isEnding, isIdle, thread.endIfEmpty() { return }
 
@@ -138,6 +143,7 @@ final class ProcessLoop {
             // A later call may shorten the time that a child has left, never lengthen it.
             guard children[child] != nil else { return }
             deadlines[child] = min(instant, deadlines[child] ?? instant)
+            beingStopped.insert(child)
         case .endCapture(let child): endCaptures(of: child)
         case .readPending(let continuation): readers.append(continuation)
         case .end: isEnding = true
@@ -179,6 +185,7 @@ final class ProcessLoop {
 
     private func millisecondsToNextDeadline() -> Int32 {
         if !readers.isEmpty { return 0 }
+        if !unreaped.isEmpty { return Self.foreignReapInterval }
         if !waitingCaptures.isEmpty { return Self.waitingInterval }
         guard let next = [deadlines.values.min(), nextGivingUp].compactMap(\.self).min() else { return -1 }
         // Rounded up: waking early would mean another sleep of zero.

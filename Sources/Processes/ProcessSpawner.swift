@@ -52,8 +52,8 @@ public final class ProcessSpawner: Sendable {
 
     /// Takes over a process that another one has started as a leader of its own session, such as this program in a former life.
     ///
-    /// The handle serves as if the process had been spawned here, but its exit status is ``ExitStatus/unknown``. A failure changes nothing:
-    /// the process lives on. Cancellation has no effect.
+    /// The handle serves as if the process had been spawned here, but before Linux 6.15 its exit status is ``ExitStatus/unknown``, and later
+    /// only if its parent doesn't reap it. A failure changes nothing: the process lives on. Cancellation has no effect.
     ///
     /// - Parameters:
     ///   - output: The FIFO that the process writes to, and the function that gets its content from now on; any other destination leaves

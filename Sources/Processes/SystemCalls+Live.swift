@@ -16,12 +16,12 @@ extension SystemCalls {
         reap: { descriptor in
             var exit = coordinator_process_exit()
             let result = coordinator_process_reap(descriptor, &exit)
-            guard result >= 0 else { return .failed(errno: -result) }
-            guard result == 1 else { return .stillRunning }
-            guard exit.signal == 0 else {
-                return .ended(.signaled(Signal(rawValue: exit.signal), coreDumped: exit.core_dumped != 0))
-            }
-            return .ended(.exited(code: exit.code))
+            return Reaped(result, exit)
+        },
+        foreignExit: { descriptor in
+            var exit = coordinator_process_exit()
+            let result = coordinator_process_foreign_exit(descriptor, &exit)
+            return Reaped(result, exit)
         },
         reapNumber: { coordinator_process_reap_number($0, $1 ? 1 : 0) },
         statistics: { processID in
@@ -89,5 +89,18 @@ extension SystemCalls {
         case .absent, .hidden: return nil
         case .failed(let errno): throw ProcessError(errno, action: "look at process \(processID)")
         }
+    }
+}
+
+extension SystemCalls.Reaped {
+    /// - Parameter result: 1 when the process has ended, 0 when it hasn't, or a negated errno.
+    fileprivate init(_ result: Int32, _ exit: coordinator_process_exit) {
+        self =
+            switch result {
+            case 1 where exit.signal == 0: .ended(.exited(code: exit.code))
+            case 1: .ended(.signaled(Signal(rawValue: exit.signal), coreDumped: exit.core_dumped != 0))
+            case 0: .stillRunning
+            default: .failed(errno: -result)
+            }
     }
 }

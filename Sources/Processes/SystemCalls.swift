@@ -44,6 +44,8 @@ package struct SystemCalls: Sendable {
     package var signalGroup: @Sendable (_ groupID: Int32, _ signal: Int32) -> Int32
     /// waitid(2) through a pidfd, without blocking.
     package var reap: @Sendable (_ descriptor: Int32) -> Reaped
+    /// PIDFD_GET_INFO: the exit status of a process that another one has reaped; still running until then, and a failure before Linux 6.15.
+    package var foreignExit: @Sendable (_ descriptor: Int32) -> Reaped
     /// waitid(2) by number, for a child that never got a pidfd: 1 when reaped, 0 when it still runs.
     package var reapNumber: @Sendable (_ processID: Int32, _ block: Bool) -> Int32
     /// /proc/PID/stat.

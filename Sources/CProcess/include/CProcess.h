@@ -136,6 +136,13 @@ int coordinator_process_open(pid_t process);
 int coordinator_process_signal(int descriptor, int signal);
 int coordinator_process_signal_group(int descriptor, int signal);
 
+// Tells how a process has ended that is another one's child, through its pidfd: PIDFD_GET_INFO, since Linux 6.15. 1: the parent has reaped it;
+// 0: it hasn't yet. An older kernel says ENOTTY or EINVAL.
+int coordinator_process_foreign_exit(int descriptor, struct coordinator_process_exit *exit);
+
+// pidfd_getfd(2): a copy of another process's descriptor, which closes when this process runs another program.
+int coordinator_process_foreign_descriptor(int descriptor, int number);
+
 // waitid(2). 1: reaped; 0: still running. The first never blocks; the second does if `block` isn't 0.
 int coordinator_process_reap(int descriptor, struct coordinator_process_exit *result);
 int coordinator_process_reap_number(pid_t process, int block);

@@ -41,6 +41,15 @@ public struct ProcessIdentity: Sendable, Hashable, Codable {
         }
     }
 
+    /// The name of the first process of this one's namespace, cut to 15 bytes; nil when it can't be read.
+    package static var nameOfFirstProcess: String? {
+        guard let file = fopen("/proc/1/comm", "re") else { return nil }
+        defer { fclose(file) }
+        var buffer = [UInt8](repeating: 0, count: 16)
+        let count = fread(&buffer, 1, buffer.count, file)
+        return String(decoding: buffer[..<count].prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+    }
+
     /// The identity of the current process.
     public static let current = ProcessIdentity(processID: getpid()) ?? ProcessIdentity(processID: getpid(), startTime: 0)
 

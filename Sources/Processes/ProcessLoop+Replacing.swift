@@ -14,7 +14,7 @@ extension ProcessLoop {
 
     /// Holds the loop: nothing is spawned, reaped or read any more, and stays in the kernel for the next program.
     ///
-    /// - Returns: The children that live, with what is read of them; a FIFO has a path by which the next program opens it.
+    /// - Returns: The children that live, with what is read of them: what a child writes last isn't lost with its end, in a FIFO either.
     func hold() -> [KeptProcess] {
         finishLaunches(within: Self.launchingTime)
         heldCommands = []
@@ -24,7 +24,7 @@ extension ProcessLoop {
     /// The children that live, with what is read of them.
     var living: [KeptProcess] {
         children.map { token, child in
-            let ends = captures.values.filter { $0.child == token && !$0.end.isFIFO }
+            let ends = captures.values.filter { $0.child == token }
             return KeptProcess(
                 identity: child.identity,
                 ends: ends.map { KeptProcess.End(role: $0.end.role, descriptor: $0.descriptor, path: $0.end.path) }
@@ -122,7 +122,8 @@ extension ProcessSpawner {
         thread.spawned.withLock { $0.formUnion(kept.map(\.identity.processID)) }
     }
 
-    /// Takes over a child that the former program in this process has spawned, with its pipes; it may have ended meanwhile.
+    /// Takes over a child that the former program in this process has spawned, or a process that has ended, with its pipes; it may have ended
+    /// meanwhile.
     ///
     /// - Throws: An error when the process is gone: what it has written last is delivered all the same.
     package func adopt(
@@ -134,7 +135,7 @@ extension ProcessSpawner {
             identity: kept.identity,
             output: .inherit,
             killsGroupAtExit: killsGroupAtExit,
-            ends: kept.readingEnds(receivers)
+            ends: try kept.readingEnds(receivers, thread.systemCalls)
         )
         return try await adopt(adoption)
     }

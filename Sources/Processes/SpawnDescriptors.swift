@@ -84,7 +84,8 @@ struct SpawnDescriptors: ~Copyable {
 
     private mutating func add(_ channel: ProcessChannel, of account: Account?) throws(ProcessError) {
         switch channel {
-        case .pipe(let target, let receive): try add(.captured(receive), target: target)
+        case .pipe(let target, nil, let receive): try add(.captured(receive), target: target)
+        case .pipe(let target, let path?, let receive): try add(.fifo(at: path, receive), target: target)
         case .datagrams(let path, let receive):
             let socket = systemCalls.datagramSocket(path, account?.user ?? geteuid())
             guard socket >= 0 else { throw ProcessError(-socket, action: "make the socket \(path) for \"\(executable)\"") }

@@ -105,7 +105,9 @@ struct DaemonTests {
 
     @Test("kill -9 of the daemon without a grace: all die with it, and the next daemon, started at once, starts over; nothing lives twice")
     func killedDaemon() async throws {
-        try await RunningDaemon.with(Self.tree.replacing("orphan_grace: 1s", with: "orphan_grace: 0s")) { daemon in
+        let tree = Self.tree.replacing("orphan_grace: 1s", with: "orphan_grace: 0s")
+            .replacing("\"1000\"]", with: "\"1000\"], on_daemon_loss: end")
+        try await RunningDaemon.with(tree) { daemon in
             try await daemon.everythingActive()
             var processes = try await daemon.processes()
             try await daemon.kill(daemon.process)

@@ -14,11 +14,12 @@ struct DaemonDescendantsTests {
         return "  - key: \(key)\n    program: { command: [\(arguments)] }\n"
     }
 
-    @Test("kill -9 of the daemon, and the next one at once: no orphan, and no path that lives twice", arguments: 1...3)
+    @Test("kill -9 of a daemon that keeps no programs, and the next one at once: no orphan, and no path that lives twice", arguments: 1...3)
     func killed(_ round: Int) async throws {
         let sleepers = Sleepers.Kind.allCases.map { (kind: $0, sleepers: Sleepers()) }
         defer { for (_, sleepers) in sleepers { sleepers.end() } }
         let children = sleepers.map { Self.program($0.kind.rawValue, $0.sleepers.command($0.kind)) }.joined()
+            .replacing("program: {", with: "program: { on_daemon_loss: end,")
         try await RunningDaemon.with("children:\n\(children)\(Self.supervision)\n") { daemon in
             var process = daemon.process
             for _ in 0..<3 {

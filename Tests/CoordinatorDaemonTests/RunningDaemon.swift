@@ -197,5 +197,13 @@ final class RunningDaemon: Sendable {
 
     private func end() async {
         for process in [process] + next.withLock({ $0 }) { _ = await process.terminate(grace: .patient(.seconds(10))) }
+        // Programs go on when a test kills the last daemon.
+        for name in Files.names(in: run) where name.hasSuffix(".processes") {
+            for line in (Files.text(of: "\(run)/\(name)") ?? "").split(separator: "\n") where line.hasPrefix("+") {
+                let fields = line.split(separator: " ")
+                guard fields.count > 2, let number = Int32(fields[1]), let time = UInt64(fields[2]) else { continue }
+                try? ProcessIdentity(processID: number, startTime: time).send(.kill)
+            }
+        }
     }
 }

@@ -26,7 +26,8 @@ extension ConfiguredChildren {
             let order = state.dependencies.startOrder
             let children = Dictionary(state.children.map { ($0.key, $0) }) { first, _ in first }
             defer { hasBegun.settle() }
-            return order.filter(starting.contains).compactMap { key in
+            // One that an operator has started goes on.
+            return order.filter { starting.contains($0) || supervisor.goesOn($0) }.compactMap { key in
                 guard let child = children[key], resting[key] == nil else { return nil }
                 let start = FirstStart()
                 state.records[key, default: Record()].start = start

@@ -20,6 +20,9 @@ extension ConfiguredSupervisor {
     /// Returns the state of a child; nil when supervision doesn't know it.
     nonisolated func state(of key: String) -> CoordinatorState? { context.child(key)?.state }
 
+    /// Whether a former daemon has left the program of a child.
+    nonisolated func goesOn(_ key: String) -> Bool { context.hasProgramOfFormer(key) }
+
     /// Begins the life: from the time when the supervisor is ready, the first starts of its children can be waited for.
     func beginChildren() { starts = children.begin(self) }
 

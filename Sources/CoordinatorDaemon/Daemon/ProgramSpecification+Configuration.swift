@@ -1,5 +1,6 @@
 import Coordinators
 import DaemonConfiguration
+import Glibc
 import Processes
 import Supervision
 
@@ -27,6 +28,8 @@ extension ProgramSpecification {
         health = program.settings.health
         sockets = GivenSockets(program.settings.sockets)
         isOneshot = program.isOneshot
+        // A subtree of a cluster ends with its node, because another one starts it; what runs once is run again by the next daemon.
+        outlivesRuntime = fence == nil && !isOneshot && program.settings.outlives(getpid())
     }
 }
 

@@ -295,6 +295,11 @@ extension CoordinatorContext {
     /// false: the root calls it once it has requested all starts that it makes by itself. In a worker it does nothing.
     public func endOrphans() async { await node.runtime.endOrphans() }
 
+    /// Whether a former process has left a plain program at a key that goes on when it's started.
+    package func hasProgramOfFormer(_ key: String) -> Bool {
+        node.runtime.inheritance?.hasProgram(at: path.appending(key)) ?? false
+    }
+
     /// The children in start order, those that are being restarted included.
     public var children: [AnyChild] { node.existingChildren?.handles ?? [] }
 

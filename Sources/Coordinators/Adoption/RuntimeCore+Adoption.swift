@@ -24,18 +24,24 @@ extension RuntimeCore {
     /// Whether something is known of paths that haven't been started.
     var hasOrphans: Bool { orphansAreLeft.load(ordering: .acquiring) }
 
-    /// Returns the last living workers of former roots, and begins a new epoch.
+    /// Returns the last living workers of former roots, takes note of their plain programs, and begins a new epoch.
     ///
     /// From here on the journal names them as this root's: should it be killed, the next one finds them there.
     ///
     /// - Returns: Also whether the former journals aren't needed any more.
     func inherit(_ former: [ProcessJournal.Content]) -> (orphans: OrphanedWorkers?, isComplete: Bool) {
-        guard isAdoptable else { return (nil, true) }
-        let orphans = OrphanedWorkers(former.flatMap(\.entries))
-        let epoch = (former.map(\.header.epoch).max() ?? 0) + 1
+        let entries = former.flatMap(\.entries)
+        let programs = entries.filter { $0.program != nil }
+        let orphans = isAdoptable ? OrphanedWorkers(entries) : nil
+        guard isAdoptable || !programs.isEmpty else { return (nil, true) }
+        let known = inheritance?.leaders ?? []
+        inherit(programs.compactMap(\.program))
+        takeSockets(of: programs.filter { !known.contains($0.family.leader) }.compactMap(\.program))
+        let epoch = isAdoptable ? (former.map(\.header.epoch).max() ?? 0) + 1 : 0
         epochNumber.store(epoch, ordering: .relaxed)
-        let isComplete = journal?.succeed(epoch, carrying: orphans.carried) ?? false
-        return (orphans, isComplete || orphans.carried.isEmpty)
+        let carried = (orphans?.carried ?? []) + programs
+        let isComplete = journal?.succeed(epoch, carrying: carried) ?? false
+        return (orphans, isComplete || carried.isEmpty)
     }
 
     /// Waits until each orphan has dialled; one that doesn't is ended.

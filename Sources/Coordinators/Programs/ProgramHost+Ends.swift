@@ -63,7 +63,7 @@ extension ProgramHost {
             let isAsked = state.isAsked
             // By itself, or killed by an operator: the path is to live again soon.
             if !isAsked { state.endsAt = state.isKilled ? .now : .now + grace }
-            return (state.endsAt, isAsked && specification.stopsGroup)
+            return (state.endsAt, isAsked && state.specification.stopsGroup)
         }
         let left = deadline.map { $0 - .now }
         if left.map({ $0 > .zero }) ?? true {

@@ -86,10 +86,12 @@ extension ProgramHost {
     // MARK: What the program says
 
     /// Returns the ways by which the program can say something, and the variables that name them.
-    func makeChannels() throws -> ProgramChannels {
+    ///
+    /// - Parameter files: The files of a program that may outlive this process.
+    func makeChannels(_ files: ProgramFiles?) throws -> ProgramChannels {
         var channels = ProgramChannels()
         if case .descriptor(let target) = specification.readiness {
-            channels.list.append(.pipe(target: target) { [weak self] bytes in self?.wrote(bytes) })
+            channels.list.append(.pipe(target: target, at: files?.channel) { [weak self] bytes in self?.wrote(bytes) })
         }
         if let search = try lineSearch() { channels.sees = { search.take($0, isError: $1) } }
         guard specification.readiness == .notify || specification.watchdog != nil else { return channels }
@@ -144,7 +146,9 @@ extension ProgramHost {
         case .hung:
             guard specification.watchdog != nil else { return }
             tasks.add { await self.end(because: .hung, by: .abort) }
-        case .watchdogChanged(let time): state.withLock { if $0.watchdog != nil { $0.watchdog = time } }
+        case .watchdogChanged(let time):
+            state.withLock { if $0.watchdog != nil { $0.watchdog = time } }
+            keep()
         case .timeoutExtended(let time): state.withLock { $0.startDeadline = max($0.startDeadline, .now + time) }
         }
     }

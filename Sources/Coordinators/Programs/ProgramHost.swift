@@ -15,6 +15,10 @@ final class ProgramHost: ChildHost {
         var child: ChildProcess?
         /// The program with its descendants, once it runs.
         var family: ProcessFamily?
+        /// The files of a program that may outlive this process.
+        var files: ProgramFiles?
+        /// What the next daemon needs to adopt the program, if it may.
+        var record: RuntimeHeritage.Program?
         /// Whether the program has become ready.
         var isReady = false
         var stopGrace: Duration??
@@ -94,16 +98,24 @@ final class ProgramHost: ChildHost {
     var condition: CoordinatorSnapshot.Condition { state.withLock { $0.condition } }
 
     func start() async throws {
-        if isStopping { throw CoordinatorError.hasStopped(path) }
+        if isStopping {
+            if let program = runtime.inheritance?.takeProgram(at: path) { await runtime.end(program, because: "it's stopped") }
+            throw CoordinatorError.hasStopped(path)
+        }
         let began = MonotonicTime.now
-        if let (process, isReady) = await takeOver() {
+        switch await takeOver() {
+        case .goesOn(let process, let isReady):
+            keep(process)
             try? await runtime.processBegan(process.family)
             begin(process)
             // One that was ready has shown that to the former daemon.
             if isReady { readiness.settle() }
             return try await goOn(since: began, isReady: isReady)
+        case .hasEnded: return noteEndMeanwhile()
+        case .nothing: break
         }
-        let channels = try makeChannels()
+        let files = try makeFiles()
+        let channels = try makeChannels(files)
         let limit = specification.startTimeout
         let pending = pending(in: tasks) { [self] in
             try await runtime.spawner.spawn(
@@ -111,6 +123,7 @@ final class ProgramHost: ChildHost {
                 path: path,
                 incarnation: events.life.incarnation,
                 channels: channels,
+                files: files,
                 within: limit
             )
         }
@@ -118,6 +131,7 @@ final class ProgramHost: ChildHost {
         if isStopping { giveUpLaunch() }
         tasks.add { [self] in await tellWhileLaunching(pending) }
         let spawned = try await pending.value
+        keep(spawned)
         try? await runtime.processBegan(spawned.family)
         begin(spawned)
         try await goOn(since: began, isReady: false)
@@ -156,7 +170,12 @@ final class ProgramHost: ChildHost {
     private func goOn(since began: MonotonicTime, isReady: Bool) async throws {
         if !isReady { try await becomeReady(since: began) }
         state.withLock { $0.isReady = true }
+        keep()
         watch()
+        reportEnd()
+    }
+
+    func reportEnd() {
         tasks.add { [self] in
             let status = await gone.value
             events.send(.exited(reason(of: status)))
@@ -170,29 +189,35 @@ final class ProgramHost: ChildHost {
             state.family = spawned.family
             // The signal is sent under the lock, so that a resume that comes now is sent after it.
             if state.isPaused, state.stopGrace == nil { try? child.sendToGroup(.stop) }
+            // One whose former parent was killed may have been paused by that one.
+            if !state.isPaused, child.isAdopted { try? child.sendToGroup(.continue) }
             return state.stopGrace
         }
         child.onExit { [self] status in
             // This runs on the process thread, which must not wait.
             exited.settle(status)
             for end in state.withLock({ [$0.healthWatchEnd, $0.ageWatchEnd] }) { end.settle() }
-            tasks.add { await self.ended(status, spawned.family) }
+            tasks.add { await self.ended(status, spawned) }
         }
         guard let stopGrace else { return }
         ask(child, by: specification.stopSignal, within: stopGrace)
     }
 
     /// Ends what is left of the program after its own end, before its path lives again.
-    private func ended(_ status: ExitStatus, _ family: ProcessFamily) async {
+    private func ended(_ status: ExitStatus, _ spawned: SpawnedProcess) async {
         readiness.settle()
         firstHealth.settle(false)
         let (check, start) = state.withLock { ($0.check, $0.checkStart) }
         start?.giveUp(CoordinatorError.hasStopped(path))
         if let check { _ = await check.terminate(grace: .zero) }
         await checks.waitForAll()
+        let family = spawned.family
         // Before the group goes, which alone tells who has killed the program.
         if status.isKill, ControlGroup.outOfMemoryKills(in: family.entry) > 0 { state.withLock { $0.hasRunOutOfMemory = true } }
         await endRest(of: family)
+        // The orphans of an adopted program don't come here.
+        if spawned.process.isAdopted { await runtime.endStrays(of: family) }
+        removeFiles()
         gone.settle(status)
     }
 

@@ -51,6 +51,11 @@ public struct ProgramSpecification: Sendable, Hashable {
     /// The bytes of memory (resident sets of the program and its descendants, measured each second) above which the program is ended and started
     /// again, which counts against no limit of restarts; `nil`: any number.
     public var memoryLimit: Int?
+    /// Whether the program goes on when the process that has started it is killed: the next runtime in the same directory adopts it.
+    ///
+    /// This needs ``CoordinatorRuntime/Options/runtimeDirectory``, and is for programs of the root's process; all others die with their
+    /// parent. The program's output then goes through a FIFO in that directory, and waits there, up to 1 MiB, until it's read again.
+    public var outlivesRuntime = false
 
     /// Creates a specification.
     public init(command: [String], environment: [String: String] = [:], directory: String? = nil) {

@@ -61,7 +61,7 @@ extension RuntimeCore {
     func takeOver() async throws {
         inheritance?.claim(by: spawner.spawner)
         // What the former program has written is read before this one writes to a file of the same name.
-        let own = inheritance == nil ? [] : journals.map(\.content).filter { $0.header.owner == .current && $0.header.isOfThisBoot }
+        let own = options.heritage == nil ? [] : journals.map(\.content).filter { $0.header.owner == .current && $0.header.isOfThisBoot }
         journal?.carry(own.flatMap(\.entries))
         do throws(ProcessError) {
             if isSubreaper { try Subreaper.begin() }
@@ -126,14 +126,16 @@ extension RuntimeCore {
         let deadline = ContinuousClock.now + Self.formerLimit
         let journals = journals.filter { !$0.content.header.isAlive }
         let (orphans, isInherited) = inherit(journals.map(\.content) + own)
+        let leaders = inheritance?.leaders ?? []
         let spared = Set(orphans?.carried.map(\.family) ?? [])
         let remains = (journals.map(\.content) + own).flatMap(\.living).filter {
-            !spared.contains($0) && inheritance?.leaders.contains($0.leader) != true
+            !spared.contains($0) && !leaders.contains($0.leader)
         }
         var ended: Set<ProcessIdentity> = []
         func note(_ killed: Set<ProcessIdentity>) { ended.formUnion(killed) }
         var left = await ProcessFamily.end(remains, by: deadline, areRemembered: true, killed: note)
-        left += await LeftoverProcesses.end(by: deadline, where: isFormer, sparing: orphans?.marks ?? [], killed: note)
+        let marks = (orphans?.marks ?? []).union(inheritance?.marks ?? [])
+        left += await LeftoverProcesses.end(by: deadline, where: isFormer, sparing: marks, killed: note)
         logEnd(of: ended.subtracting(left), owners: journals.map(\.content.header.owner))
         guard left.isEmpty else {
             let list = Set(left.map(\.processID)).sorted().map(String.init).joined(separator: ", ")
@@ -194,6 +196,8 @@ extension RuntimeCore {
         for name in directory.names where !spared.contains(name) {
             let suffixes = [RuntimeFiles.outputSuffix, RuntimeFiles.lockSuffix, RuntimeFiles.notifySuffix]
             if suffixes.contains(where: name.hasSuffix) { directory.removeFile(name) }
+            // A journal that a killed process was writing anew.
+            if name.hasSuffix("\(RuntimeFiles.journalSuffix).new"), !name.hasPrefix("\(getpid())-") { directory.removeFile(name) }
             guard let listener = RuntimeFiles.listener(at: name) else { continue }
             if listener == RuntimeFiles.rootName { directory.removeFile(name) }
             // A zombie counts as gone, though it wasn't reaped yet; a process that can't be examined doesn't.

@@ -54,8 +54,8 @@ final class RuntimeCore: Sendable {
     /// The workers that a killed root has left in the directory.
     let orphans = Lock<OrphanedWorkers?>(nil)
     let orphansAreLeft = Atomic(false)
-    /// The remains of the former program in this process; `nil` without one.
-    let inheritance: Inheritance?
+    /// The remains of the former program in this process, or of a killed one.
+    private let remains = LazyReference<Inheritance>()
     let memoryReturn = Lock(MemoryReturn())
     /// Whether this process has ever spawned another.
     let hasSpawned = Atomic(false)
@@ -75,7 +75,7 @@ final class RuntimeCore: Sendable {
         (openAsks, tasks, spares) = (OpenAsks(options.time), OwnedTasks(options.time), OwnedTasks(options.time))
         self.counts = counts
         self.uplink = uplink
-        inheritance = uplink == nil ? options.heritage.map { Inheritance($0) } : nil
+        if uplink == nil, let heritage = options.heritage { _ = remains.storeIfNil(Inheritance(heritage)) }
         logger = options.logger.queued(by: logQueue)
         services = ProcessServices(logger: logger, options.time)
         directory = RuntimeFiles(options.runtimeDirectory)
@@ -139,6 +139,18 @@ final class RuntimeCore: Sendable {
         guard let uplink else { return BuildID.current }
         return uplink.isCompact ? BuildID.current : ""
     }
+
+    /// The remains of the former program in this process, or of a killed one; `nil` without any.
+    var inheritance: Inheritance? { remains.load() }
+
+    /// Takes note of plain programs that a killed process has left.
+    func inherit(_ programs: [RuntimeHeritage.Program]) {
+        if programs.isEmpty { return }
+        (inheritance ?? remains.storeIfNil(Inheritance(RuntimeHeritage()))).add(programs)
+    }
+
+    /// Whether plain programs may outlive this process, to be adopted by the next root in the directory.
+    var keepsPrograms: Bool { journal != nil }
 
     /// Whether orphans below this process become its children.
     var isSubreaper: Bool { uplink == nil && options.isSubreaper }
@@ -272,7 +284,7 @@ final class RuntimeCore: Sendable {
         await services.end()
         await spares.waitForAll()
         await closeOrphans()
-        await endUnclaimedPrograms()
+        await end(inheritance?.takeAll() ?? [], because: "the runtime ends")
         await endStrays()
         journal?.close()
         hub.close()

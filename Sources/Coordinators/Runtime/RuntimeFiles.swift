@@ -10,7 +10,7 @@ import Processes
 final class RuntimeFiles: Sendable {
     /// The suffix of the names of the process journals.
     static let journalSuffix = ".processes"
-    /// The suffix of the names of the FIFOs that workers write their output to.
+    /// The suffix of the names of the FIFOs that workers and programs write their output to.
     static let outputSuffix = ".out"
     /// The suffix of the names of the locks that workers hold for their lives, one for each path.
     static let lockSuffix = ".life"
@@ -27,6 +27,11 @@ final class RuntimeFiles: Sendable {
 
     /// Returns the name of the FIFO for the output of a worker.
     static func outputName(of path: String, _ incarnation: UInt32) -> String { "\(digest(of: path))-\(incarnation)\(outputSuffix)" }
+
+    /// Returns the name of another FIFO of a program: for its standard error, or for its readiness.
+    static func outputName(of path: String, _ incarnation: UInt32, part: String) -> String {
+        "\(digest(of: path))-\(incarnation)-\(part)\(outputSuffix)"
+    }
 
     /// Returns the names of the lock and the FIFO of a process that waits for a life at a path: the lock gets the path's name with the life.
     static func spareNames(of path: String) -> (lock: String, output: String) {

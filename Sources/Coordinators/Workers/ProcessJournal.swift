@@ -97,7 +97,7 @@ final class ProcessJournal: Sendable {
     func began(_ entry: Entry) {
         change { state in
             let former = state.living[entry.family.leader]
-            if former == entry || entry.record == nil && former?.record != nil { return }
+            if former == entry || !entry.isAdoptable && former?.isAdoptable == true { return }
             state.living[entry.family.leader] = entry
             append(entry.line, &state)
         }
@@ -227,9 +227,13 @@ extension ProcessJournal {
         var worker: String?
         /// The data by which a next root adopts the process; `nil`: it's ended first.
         var record: AdoptableWorker?
+        /// The data by which a next root adopts a plain program; `nil`: it's ended first.
+        var program: RuntimeHeritage.Program?
 
         var line: String {
             let begin = "\(family.leader.processID) \(family.leader.startTime) "
+            // To a former version the record is the name of a worker that there isn't: it ends the program.
+            if let program { return "+ \(begin)\(family.entry) \(program.text)\n" }
             if let record { return "a \(begin)\(family.entry) \(record.text)\n" }
             guard let worker else { return "+ \(begin)\(family.entry)\n" }
             return "+ \(begin)\(family.entry.isEmpty ? Self.none : family.entry) \(worker)\n"
@@ -240,14 +244,23 @@ extension ProcessJournal {
             family = ProcessFamily(leader: process, entry: entry)
             switch fields[0] {
             case "a": record = fields.count > 4 ? AdoptableWorker(fields[4]) : nil
+            case "+" where fields.count > 4 && fields[4].hasPrefix("{"): program = RuntimeHeritage.Program(fields[4])
             case "+": worker = fields.count > 4 ? String(fields[4]) : nil
             default: return nil
             }
         }
 
-        init(family: ProcessFamily, worker: String? = nil, record: AdoptableWorker? = nil) {
-            (self.family, self.worker, self.record) = (family, worker, record)
+        init(
+            family: ProcessFamily,
+            worker: String? = nil,
+            record: AdoptableWorker? = nil,
+            program: RuntimeHeritage.Program? = nil
+        ) {
+            (self.family, self.worker, self.record, self.program) = (family, worker, record, program)
         }
+
+        /// Whether a next root adopts the process.
+        fileprivate var isAdoptable: Bool { record != nil || program != nil }
 
         private static let none = "-"
     }
@@ -284,6 +297,7 @@ extension ProcessJournal {
         guard read(text) != nil else { return false }
         return text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().dropFirst().allSatisfy { line in
             let fields = line.split(separator: " ", maxSplits: 4)
+            if fields.first == "+", fields.count > 4, fields[4].hasPrefix("{") { return RuntimeHeritage.Program(fields[4]) != nil }
             guard fields.first == "a" else { return fields.first == "+" || fields.first == "-" }
             return fields.count > 4 && AdoptableWorker(fields[4]) != nil
         }

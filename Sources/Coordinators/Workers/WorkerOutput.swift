@@ -43,16 +43,20 @@ public struct WorkerOutput: Sendable {
 
     var isCaptured: Bool { receiver != nil }
 
+    func separatesErrors(of path: CoordinatorPath) -> Bool { receiver?.separatesErrors(of: path) ?? false }
+
     /// Sets the destinations of a child's output in its specification.
     ///
     /// - Parameters:
     ///   - fifo: The path of the FIFO for the output of a child that may outlive this process; `nil`: a pipe will do.
+    ///   - errorFIFO: The path of the FIFO for its standard error, if that may be apart.
     ///   - sees: The function that sees the output too, and whether it's standard error.
     func capture(
         _ specification: inout ProcessSpecification,
         _ path: CoordinatorPath,
         _ incarnation: UInt32,
         fifo: String?,
+        errorFIFO: String? = nil,
         seenBy sees: (@Sendable ([UInt8], Bool) -> Void)? = nil
     ) {
         guard let own = receiver else { return }
@@ -61,12 +65,12 @@ public struct WorkerOutput: Sendable {
         specification.standardOutput = Self.destination(output, receiver, fifo)
         specification.standardError = .sameAsOutput
         specification.isOutputFull = { receiver.isFull(output) }
-        guard fifo == nil, receiver.separatesErrors(of: path) else {
+        guard fifo == nil || errorFIFO != nil, receiver.separatesErrors(of: path) else {
             specification.whenSpawned = { output.began(as: $0.processID) }
             return
         }
         let errors = OutputOrigin(path, incarnation, isError: true)
-        specification.standardError = Self.destination(errors, receiver, nil)
+        specification.standardError = Self.destination(errors, receiver, errorFIFO)
         specification.whenSpawned = {
             output.began(as: $0.processID)
             errors.began(as: $0.processID)
@@ -110,7 +114,7 @@ package protocol OutputReceiver: Sendable {
     /// Whether the output should stay in its pipe for a moment.
     func isFull(_ origin: OutputOrigin) -> Bool
 
-    /// Whether the standard error of a child is received apart from its standard output; of a child that may outlive this process it's not.
+    /// Whether the standard error of a child is received apart from its standard output; of a worker that may outlive this process it's not.
     func separatesErrors(of path: CoordinatorPath) -> Bool
 }
 

@@ -82,10 +82,11 @@ struct WorkerSpawner: Sendable {
     /// The purpose of a process that is the path's life.
     private static let startPurpose = "start"
 
-    /// Spawns a plain program, which dies with this process.
+    /// Spawns a plain program, which dies with this process unless it has files by which the next one goes on with it.
     ///
     /// - Parameters:
     ///   - channels: The ways by which the program can say something.
+    ///   - files: The files of a program that outlives this process.
     ///   - purpose: What the process is for besides the path's life, such as a check.
     ///   - limit: The time that a file system has to let it begin, if that is less than usual.
     func spawn(
@@ -93,6 +94,7 @@ struct WorkerSpawner: Sendable {
         path: CoordinatorPath,
         incarnation: UInt32,
         channels: ProgramChannels,
+        files: ProgramFiles? = nil,
         for purpose: String = startPurpose,
         within limit: Duration? = nil
     ) async throws(CoordinatorError) -> SpawnedProcess {
@@ -124,10 +126,10 @@ struct WorkerSpawner: Sendable {
             specification.standardOutput = .captured(take)
             specification.standardError = .sameAsOutput
         } else {
-            output.capture(&specification, path, incarnation, fifo: nil, seenBy: channels.sees)
+            output.capture(&specification, path, incarnation, fifo: files?.output, errorFIFO: files?.errors, seenBy: channels.sees)
         }
         specification.processName = name
-        specification.diesWithParent = true
+        specification.diesWithParent = files == nil
         // The others of a program's group get their time to end, as the program had.
         specification.killsGroupAtExit = purpose != "start"
         specification.subject = subject

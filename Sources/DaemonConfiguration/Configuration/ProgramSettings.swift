@@ -40,6 +40,22 @@ public struct ProgramSettings: Codable, Hashable, Sendable {
     /// The bytes of memory of the program and its descendants above which the program is ended and started again; nil means any number.
     public var memoryLimit: Int?
 
+    /// The responses to the loss of the daemon: to its end by a signal that it can't handle, or by a crash.
+    public enum DaemonLoss: String, Codable, Hashable, Sendable, CaseIterable {
+        /// The program goes on, and the next daemon adopts it.
+        case keep
+        /// The program is killed.
+        case end
+    }
+
+    /// What becomes of the program when the daemon is lost; nil: it's kept, unless the daemon is process 1.
+    public var onDaemonLoss: DaemonLoss?
+
+    /// Whether the program is kept when a daemon is lost.
+    ///
+    /// - Parameter process: the daemon's process number: with process 1 all others of its namespace end.
+    public func outlives(_ process: Int32) -> Bool { process != 1 && onDaemonLoss != .end }
+
     /// Creates settings; by default a program is ready once it runs, isn't checked, and is stopped by SIGTERM.
     public init(
         stopSignal: Signal = .terminate,

@@ -81,8 +81,10 @@ extension Keys {
                 started again, a size; the restart counts against no limit. Pages that processes share are counted for each.
                 """
             )
+        daemonLoss()
     } check: { reader, fields, program in
         reader.check(fields, program)
+        reader.checkDaemonLoss(fields, program)
     }
 
     static let oneshot = Table("oneshot", ConfiguredProgram(command: [], isOneshot: true)) {

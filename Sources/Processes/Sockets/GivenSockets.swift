@@ -22,6 +22,14 @@ public struct GivenSockets: Sendable, Hashable {
     /// Whether there are none.
     public var isEmpty: Bool { sockets.isEmpty }
 
+    /// The sockets as a process holds them that was given them.
+    package var holdings: [ListeningSocket.Holding] {
+        sockets.enumerated().map { ListeningSocket.Holding(address: $1.address, number: Self.firstTarget + Int32($0)) }
+    }
+
+    /// The names and the addresses, for comparisons.
+    package var texts: [String] { zip(names, sockets).flatMap { [$0, "\($1.address)"] } }
+
     /// Opens the sockets that aren't open yet, and gives all to a child.
     ///
     /// - Throws: An error when an address can't be had.

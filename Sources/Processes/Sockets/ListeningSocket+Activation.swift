@@ -57,7 +57,7 @@ extension ListeningSocket {
         return getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &isListening, &length) == 0 && isListening != 0
     }
 
-    private static func address(of descriptor: Int32) -> SocketSpecification.Address? {
+    static func address(of descriptor: Int32) -> SocketSpecification.Address? {
         var (name, length) = (sockaddr_storage(), socklen_t(MemoryLayout<sockaddr_storage>.size))
         // Unsafe: the kernel fills in the address of any family, which is then read as what its family says.
         return withUnsafeMutableBytes(of: &name) { bytes -> SocketSpecification.Address? in

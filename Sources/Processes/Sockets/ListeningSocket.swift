@@ -101,6 +101,17 @@ public final class ListeningSocket: Sendable {
         }
     }
 
+    var isOpen: Bool { state.withLock { $0.descriptor >= 0 } }
+
+    /// Goes on with an open descriptor; returns false when there is one already.
+    func take(_ descriptor: Int32) -> Bool {
+        state.withLock { state in
+            guard state.descriptor < 0 else { return false }
+            state.descriptor = descriptor
+            return true
+        }
+    }
+
     private static func listen(at address: SocketSpecification.Address) throws(ProcessError) -> Int32 {
         switch address {
         case .tcp(let host, let port): try listen(host, port, address)

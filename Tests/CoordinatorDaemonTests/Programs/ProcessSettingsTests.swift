@@ -12,7 +12,7 @@ struct ProcessSettingsTests {
     func attributes() async throws {
         let tree = try ProgramTree(
             "echo me $(id -u) $(id -G) $(umask) $(nice) $(ulimit -n) $(ulimit -Sc) $HOME $USER; exec sleep 1000",
-            "user: nobody\numask: 027\nnice: 5\nlimits: { open_files: 100, core: { soft: 0, hard: 1MiB } }\ndirectory: /"
+            "user: nobody\numask: 027\nnice: 5\nlimits: { open_files: 100, core: { soft: 0, hard: 1MiB } }\ndirectory: /\non_daemon_loss: end"
         )
         let log = Transcript()
         try await tree.run(log) { daemon in

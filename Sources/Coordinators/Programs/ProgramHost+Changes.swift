@@ -40,6 +40,7 @@ extension ProgramHost {
         }
         // The process may have ended before the new ends were there.
         if exited.outcome != nil { for end in state.withLock({ [$0.healthWatchEnd, $0.ageWatchEnd] }) { end.settle() } }
+        defer { keep() }
         do throws(ProcessError) {
             try child?.change(from: former.attributes, to: next.attributes)
         } catch {

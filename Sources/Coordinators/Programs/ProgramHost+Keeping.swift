@@ -97,6 +97,8 @@ extension ProgramHost {
                 return nil
             }
             record.isReady = state.isReady
+            // What was changed from outside is part of what the process has.
+            record.fingerprint = state.specification.fingerprint
             record.watchdogMilliseconds = state.watchdog.map { Int64($0 / .milliseconds(1)) }
             state.record = record
             return (record, family)

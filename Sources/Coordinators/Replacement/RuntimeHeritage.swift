@@ -71,6 +71,7 @@ extension ProgramSpecification {
             .array([
                 .array(command.map { .string($0) }), .array(variables.map { .string($0) }), .string(directory ?? ""),
                 surroundings.condensed, readiness, .string(watchdog.map { "\($0)" } ?? ""), .array(sockets.texts.map { .string($0) }),
+                .string("\(standardInput)"),
             ])
         )
         return hash.text

@@ -16,10 +16,16 @@ struct DoctorCommand: ParsableCommand {
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
 
+    @Flag(help: "Look only for programs that no daemon has, and print nothing when there are none.")
+    var programs = false
+
     func run() throws {
         let options = options.merged(over: root.options)
         let (report, text) = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in
-            let report = DoctorReport(Doctor(try RuntimeDirectory.find(option: options.runtimeDirectory)).findings)
+            let directory = try RuntimeDirectory.find(option: options.runtimeDirectory)
+            let report = DoctorReport(
+                programs ? [LeftPrograms(in: directory).finding].compactMap(\.self) : Doctor(directory).findings
+            )
             return (report, options.isJSON ? try ControlJSON.text(of: report) + "\n" : report.text(.ofOutput))
         }
         try Terminal.print(text)

@@ -27,8 +27,8 @@ struct Doctor {
     /// All findings; those that matter most first.
     var findings: [Finding] {
         [
-            daemon, children, clusterFiles, runtimeDirectory, staleFiles, descriptors, threads, memory, disk, library, kernel, processFiles,
-            controlGroups, clock, logs,
+            daemon, leftPrograms, children, clusterFiles, runtimeDirectory, staleFiles, descriptors, threads, memory, disk, library, kernel,
+            processFiles, controlGroups, clock, logs,
         ]
         .compactMap { $0 }
     }
@@ -56,6 +56,8 @@ struct Doctor {
             )
         }
     }
+
+    private var leftPrograms: Finding? { (try? tree.get()) == nil ? LeftPrograms(in: directory).finding : nil }
 
     private var children: Finding? {
         guard let root = try? tree.get() else { return nil }

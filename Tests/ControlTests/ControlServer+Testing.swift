@@ -45,7 +45,7 @@ extension ControlOperation {
     static let samples: [ControlOperation] = [
         .tree, .ps, .deadLetters, .metrics, .ping, .shutdown(), .shutdown(now: true), .status(path: "/a"), .start(path: "/a"),
         .stop(path: "/a/b"), .restart(path: "/"),
-        .kill(path: "/ä"), .pause(path: "/a"), .resume(path: "/a"),
+        .kill(path: "/ä"), .pause(path: "/a"), .resume(path: "/a"), .reload(path: "/a"),
         .ask(path: "/a", message: "M", payload: ["k": [1, 2.5, nil, true, "x"]], timeout: .milliseconds(1500)),
         .send(path: "/a", message: "M", payload: .null), .signal(path: "/a", signal: 15),
         .trace(path: "/a", message: "M", payload: [1], timeout: .milliseconds(20)),

@@ -21,7 +21,7 @@ struct KeyTests {
                 "key": "p", "logging": ["file": "p.log"],
                 "program": [
                     "command": ["cat"], "recycle": ["after": "1h"], "limits": limits, "ready": ["command": ["true"]], "health": ["tcp": 1],
-                    "sockets": [["name": "a", "listen": "/a"]],
+                    "sockets": [["name": "a", "listen": "/a"]], "hooks": hooks,
                 ],
             ],
             ["key": "o", "oneshot": ["command": ["true"], "limits": limits]],
@@ -39,6 +39,9 @@ struct KeyTests {
     ]
     private static let former = parse(base)
     private static let security: JSONValue = ["authority": "/a", "certificate": "/b", "key": "/k"]
+    private static let hooks: JSONValue = .object(
+        Dictionary(uniqueKeysWithValues: Keys.hooks.keys.map { ($0.description.name, ["command": ["cat"]]) })
+    )
     private static let limits: JSONValue = .object(
         Dictionary(
             uniqueKeysWithValues: Keys.limits.keys.map { key in
@@ -56,6 +59,7 @@ struct KeyTests {
         ["metrics": [:]], ["intensity": 8], ["minimum": "1ms"], ["keep": 8], ["name": "d", "directory": "/d"], ["authority": "/seven"],
         ["authority": "/seven", "certificate": "/b", "key": "/k"], ["command": ["seven"]], ["core": 7], ["after": "7s"],
         ["chown"], "open",
+        ["reload": "QUIT"],
     ]
 
     /// Returns the samples that may have the form of a JSON schema.

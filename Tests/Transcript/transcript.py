@@ -35,7 +35,7 @@ children:
     worker: {{ executable: {built}/Shop, coordinator: ShopCoordinator, configuration: {{ currency: EUR }} }}
     shutdown: 10s
   - key: sleeper
-    program: {{ command: [sleep, "100000"] }}
+    program: {{ command: [sleep, "100000"], hooks: {{ reload: WINCH }} }}
   - key: once
     program: {{ command: ["true"] }}
     restart: temporary
@@ -187,6 +187,8 @@ class Transcript:
         self.both(["start", "/sleeper"], "lifecycle", shows="active")
         self.both(["signal", "/sleeper", "/shop", "CONT"], "signal-list", shows="SIGCONT")
         self.both(["signal", "/sleeper", "CONT"], "signal")
+        self.both(["reload", "/sleeper"], "lifecycle", shows="active")
+        self.both(["reload", "/talker"], "error", exit=64)
         self.both(["restart", "/sleeper"], "lifecycle", shows="active")
         self.both(["restart", "/shop/*"], "lifecycle-list", shows="/shop/cart")
         self.both(["restart", "/sleeper", "/nowhere"], "lifecycle-list", exit=4)

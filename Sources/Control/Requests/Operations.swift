@@ -8,7 +8,7 @@ extension ControlOperation {
     package static let all = OperationList<
         Tree, ProcessListing, Status, History, Events, Logs, DeadLetters, Metrics, Ping, Start, Stop, Restart, Replace, Replacements, Scale,
         Kill, Pause, Resume, Signal, Ask, Trace, Send, ConfigurationDifference, ConfigurationApplication, Shutdown, Upgrade, Nodes, Where,
-        Drain, Move, OnNode
+        Drain, Move, OnNode, Reload
     >()
 
     /// What the operations on a lifecycle do.
@@ -241,6 +241,26 @@ extension ControlOperation {
         package static let summary = "Send a signal to the processes of workers or programs."
     }
     package static func signal(path: String, signal: Int32) -> ControlOperation { ControlOperation(Signal(path: path, signal: signal)) }
+
+    /// Has a program read its configuration again, as the `hooks` of the file say.
+    package struct Reload: DescribedOperation {
+        package typealias Answer = LifecycleResult
+        package var path = ""
+        package static let about = OperationDescription(
+            Self(),
+            "reload",
+            .operate,
+            does: [.changes, .goesToOwner],
+            patience: rollingPatience,
+            .path(\.path)
+        )
+        package static let summary = "Have programs read their configurations again."
+        package static let details = """
+            The way is the program's `reload` below `hooks` in the file: a signal, or a command, which has ended with exit code 0 when this \
+            returns. For the daemon's own file see `config apply`.
+            """
+    }
+    package static func reload(path: String) -> ControlOperation { ControlOperation(Reload(path: path)) }
 
     // MARK: - Messages
 

@@ -12,7 +12,8 @@ struct Changes: Sendable {
         ControlOperation.Restart.self,
         ControlOperation.Pause.self,
         ControlOperation.Resume.self,
-        ControlOperation.Kill.self
+        ControlOperation.Kill.self,
+        ControlOperation.Reload.self
     )
 
     /// The largest body.

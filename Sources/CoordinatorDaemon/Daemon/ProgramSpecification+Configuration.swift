@@ -26,6 +26,7 @@ extension ProgramSpecification {
         standardInput = program.settings.standardInput
         memoryLimit = program.settings.memoryLimit
         health = program.settings.health
+        hooks = program.settings.hooks
         sockets = GivenSockets(program.settings.sockets)
         isOneshot = program.isOneshot
         // A subtree of a cluster ends with its node, because another one starts it; what runs once is run again by the next daemon.

@@ -173,6 +173,12 @@ extension ControlOperation.Signal: CarriedOutOperation {
     }
 }
 
+extension ControlOperation.Reload: CarriedOutOperation {
+    func carriedOut(_ call: OperatorCall) async throws -> Encoded<LifecycleResult> {
+        try Encoded(LifecycleResult(await call.daemon.runtime.reload(child(path))))
+    }
+}
+
 extension CarriedOutOperation {
     /// Returns the path of a node below the root, whose parent carries the operation out.
     fileprivate func child(_ text: String) throws(ControlError) -> CoordinatorPath {

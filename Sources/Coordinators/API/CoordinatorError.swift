@@ -8,7 +8,7 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
             case unhandled, timedOut, stopped, draining, peerLost, restarting, keyInUse, configurationDiffers, noSuchChild, noSuchPath,
                 unknownType, invalidName, failed
             case invalidSpecification, dismissed, startFailed, startTimedOut, invalidKey, notAWorker, tooManyOpenAsks, mailboxFull,
-                messageTooLarge, coding, spawnFailed,
+                messageTooLarge, coding, spawnFailed, hookFailed,
                 unsupported, poisoned, deadlock
             /// The answer of a node that doesn't own the coordinator, to the node that has sent the message; no user sees it.
             case notHere
@@ -63,6 +63,8 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
         public static let coding = Code(kind: .coding)
         /// The worker's process could not be spawned.
         public static let spawnFailed = Code(kind: .spawnFailed)
+        /// A command of a program's ``ProgramHooks`` has failed.
+        public static let hookFailed = Code(kind: .hookFailed)
         /// The operation doesn't apply to this child.
         public static let unsupported = Code(kind: .unsupported)
         /// Three members of a pool have died while they handled the idempotent message, the last while it handled nothing else; see <doc:Pools>.

@@ -2,6 +2,7 @@
 // belong to this library's API, though they are declared in lower targets.
 @_exported public import struct Processes.HealthCheck
 @_exported public import struct Processes.ProcessAttributes
+@_exported public import struct Processes.ProgramHooks
 @_exported public import enum Processes.Readiness
 @_exported public import struct Processes.Signal
 @_exported public import struct Supervision.Backoff

@@ -235,12 +235,12 @@ extension ChildSupervisor {
     func report(_ key: String, _ incarnation: Incarnation, _ change: Supervisor.Change) {
         var transition = ChildTransition(key, under: node.path, incarnation, change, at: node.runtime.time)
         var conclusion: LifecycleChange?
-        let (typeName, restart, isRun) = state.withLock { state -> (String, RestartType?, Bool) in
+        let (typeName, restart, isRun, givenUp) = state.withLock { state -> (String, RestartType?, Bool, ChildDefinition?) in
             let isAlive = transition.isEndOfLife && state.isAlive(key)
             let entered = state.slots.with(key) { slot in
                 (
                     isRun: slot.record.isRun, specification: slot.definition.specification,
-                    isEnd: transition.enter(&slot, isAlive: isAlive), typeName: slot.definition.typeName
+                    isEnd: transition.enter(&slot, isAlive: isAlive), typeName: slot.definition.typeName, definition: slot.definition
                 )
             }
             // A change that is final follows each failure; that no child is restarted after this one, is told by itself.
@@ -251,8 +251,10 @@ extension ChildSupervisor {
             }
             // The key is freed before the end is reported to any caller.
             if entered?.isEnd == true, state.machine.state(of: key) == nil { transition.removed = state.slots.remove(key) }
-            return (entered?.typeName ?? "", entered?.specification.restart, entered?.isRun == true)
+            let givenUp = if case .gaveUp = change { entered?.definition } else { nil as ChildDefinition? }
+            return (entered?.typeName ?? "", entered?.specification.restart, entered?.isRun == true, givenUp)
         }
+        if let givenUp, case .gaveUp(let reason) = change { runHook(of: givenUp, incarnation, givenUpFor: reason) }
         tell(transition, of: key)
         if !node.type.table.lifecycle.isEmpty {
             let child = AnyChild(supervisor: self, key: key, typeName: typeName)

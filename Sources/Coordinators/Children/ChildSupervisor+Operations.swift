@@ -26,7 +26,7 @@ extension ChildSupervisor {
                 return try await host.operate(operation, on: rest, budget: budget)
             } catch let error as CoordinatorError where error.code == .peerLost || error.code == .stopped || error.code == .noSuchPath {
                 // An operation that may have been carried out is requested again only where a second time does no harm.
-                let mayRepeat = !error.maybeExecuted || operation != .restart && operation != .replace && operation != .kill
+                let mayRepeat = !error.maybeExecuted || ![.restart, .replace, .kill, .reload].contains(operation)
                 guard mayRepeat, time.now < deadline, let now = try? look(at: key, deadline) else { throw error }
                 // A life that has only begun may not have started its children yet.
                 let hasNewLife = wasBetweenLives || now.incarnation != incarnation

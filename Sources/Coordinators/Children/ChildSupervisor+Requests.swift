@@ -189,6 +189,20 @@ extension ChildSupervisor {
         }
     }
 
+    /// Has a program read its configuration again, as its hook says.
+    func reload(_ key: String) async throws {
+        guard let host = try host(of: key) else {
+            throw CoordinatorError(.stopped, "\(node.path.appending(key)) isn't running")
+        }
+        guard let program = host as? ProgramHost else {
+            throw CoordinatorError(
+                .unsupported,
+                "\(node.path.appending(key)) is a coordinator: `reload` is for programs whose `hooks` say how; restart it, or reconfigure it"
+            )
+        }
+        try await program.reload()
+    }
+
     func host(of key: String) throws -> (any ChildHost)? {
         guard let host = withSlot(key, { $0.host }) else { throw noSuchChild(key) }
         return host

@@ -33,6 +33,7 @@ extension Node {
         case .restart: try await children.restart(key)
         case .replace: try await children.replace(key)
         case .kill: try children.kill(key)
+        case .reload: try await children.reload(key)
         case .pause:
             // Otherwise the child's next life would begin paused, long after the operator's request.
             guard before.state != .inactive, before.state != .failed else {

@@ -3,7 +3,7 @@ import WireProtocol
 
 /// An operation that an operator can request of a coordinator, from any process.
 enum Operation: String, Sendable {
-    case inspect, start, stop, restart, replace, kill, pause, resume, counters
+    case inspect, start, stop, restart, replace, kill, pause, resume, counters, reload
 
     /// Whether the operation only reads, and must be quick; a start or a stop may take as long as the coordinators need.
     var isDescription: Bool { self == .inspect || self == .counters }

@@ -46,6 +46,8 @@ final class ProgramHost: ChildHost {
         var check: ChildProcess?
         /// The start of that process.
         var checkStart: PendingValue<SpawnedProcess>?
+        /// Whether the hook that asks the program to stop was run.
+        var hasRunStopHook = false
     }
 
     /// A time that counts as unlimited: a year.
@@ -70,6 +72,8 @@ final class ProgramHost: ChildHost {
     let exited = OneShot<ExitStatus>()
     /// The first check of the program's health that has succeeded, or the program's end: whether it was the former.
     let firstHealth = OneShot<Bool>()
+    /// The hooks that run.
+    let hooks = HookRuns()
     /// The signal that nothing is left of the program, with its exit status.
     let gone = OneShot<ExitStatus>()
     /// The start of the program's process.
@@ -102,7 +106,7 @@ final class ProgramHost: ChildHost {
             if let program = runtime.inheritance?.takeProgram(at: path) { await runtime.end(program, because: "it's stopped") }
             throw CoordinatorError.hasStopped(path)
         }
-        let began = MonotonicTime.now
+        var began = MonotonicTime.now
         switch await takeOver() {
         case .goesOn(let process, let isReady):
             keep(process)
@@ -114,6 +118,8 @@ final class ProgramHost: ChildHost {
         case .hasEnded: return noteEndMeanwhile()
         case .nothing: break
         }
+        try await prepareByHook()
+        began = .now
         let files = try makeFiles()
         let channels = try makeChannels(files)
         let limit = specification.startTimeout
@@ -218,6 +224,10 @@ final class ProgramHost: ChildHost {
         // The orphans of an adopted program don't come here.
         if spawned.process.isAdopted { await runtime.endStrays(of: family) }
         removeFiles()
+        // None of a former life may act on the next one.
+        for run in hooks.runs(at: [.reload]) { run.cancel() }
+        for run in hooks.runs(at: [.reload, .stop]) { _ = await run.outcome.value }
+        await cleanUpByHook(after: status)
         gone.settle(status)
     }
 
@@ -252,12 +262,14 @@ final class ProgramHost: ChildHost {
         }
         let grace = min(shutdown.grace ?? Self.longestEnd, Self.longestEnd)
         guard let child else { return }
-        ask(child, by: signal ?? specification.stopSignal, within: grace)
+        let left = signal == nil ? await askByHook(within: grace) : grace
+        ask(child, by: signal ?? specification.stopSignal, within: left)
         _ = await exited.value
     }
 
     func stop(_ shutdown: Shutdown) {
         let grace = shutdown.grace
+        endHooks(within: grace)
         let child = state.withLock { state -> ChildProcess? in
             // A second stop can only shorten the time that is left.
             if let former = state.stopGrace, former ?? Self.forEver <= grace ?? Self.forEver { return nil }
@@ -265,7 +277,11 @@ final class ProgramHost: ChildHost {
             return state.child
         }
         guard let child else { return giveUpLaunch() }
-        ask(child, by: specification.stopSignal, within: grace)
+        guard specification.hooks.stop != nil, grace ?? Self.forEver > .zero else { return ask(child, by: specification.stopSignal, within: grace) }
+        tasks.add { [self] in
+            let left = await askByHook(within: grace ?? Self.forEver)
+            ask(child, by: specification.stopSignal, within: grace == nil ? nil : left)
+        }
     }
 
     func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {

@@ -56,6 +56,8 @@ public struct ProgramSpecification: Sendable, Hashable {
     /// This needs ``CoordinatorRuntime/Options/runtimeDirectory``, and is for programs of the root's process; all others die with their
     /// parent. The program's output then goes through a FIFO in that directory, and waits there, up to 1 MiB, until it's read again.
     public var outlivesRuntime = false
+    /// The commands that are run at certain moments of the program's lives.
+    public var hooks = ProgramHooks()
 
     /// Creates a specification.
     public init(command: [String], environment: [String: String] = [:], directory: String? = nil) {

@@ -231,6 +231,12 @@ extension CoordinatorRuntime {
     @discardableResult
     public func kill(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.kill, path) }
 
+    /// Has a program read its configuration again, as the `reload` of its ``ProgramHooks`` says; returns when the command has ended.
+    ///
+    /// - Throws: `unsupported` when the path has no such hook; `stopped` when the program doesn't run; `hookFailed` when the command fails.
+    @discardableResult
+    public func reload(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.reload, path) }
+
     /// Pauses a coordinator and those below it: messages to them wait.
     ///
     /// - Throws: `stopped` when the coordinator doesn't run, because a stopped one has nothing to pause; `noSuchPath`, `unsupported` of the root.

@@ -57,6 +57,8 @@ final class RuntimeCore: Sendable {
     /// The remains of the former program in this process, or of a killed one.
     private let remains = LazyReference<Inheritance>()
     let memoryReturn = Lock(MemoryReturn())
+    /// The commands that run because a program was given up.
+    let hooksOnGivingUp = HookRuns()
     /// Whether this process has ever spawned another.
     let hasSpawned = Atomic(false)
     let hub: LinkHub
@@ -281,6 +283,7 @@ final class RuntimeCore: Sendable {
     /// The pools of spares have ended with their parents, and no incarnation is left that was a spare before.
     func close() async {
         await nodes.load()?.end()
+        await hooksOnGivingUp.end()
         await services.end()
         await spares.waitForAll()
         await closeOrphans()

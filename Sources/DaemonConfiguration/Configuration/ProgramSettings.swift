@@ -56,6 +56,9 @@ public struct ProgramSettings: Codable, Hashable, Sendable {
     /// - Parameter process: the daemon's process number: with process 1 all others of its namespace end.
     public func outlives(_ process: Int32) -> Bool { process != 1 && onDaemonLoss != .end }
 
+    /// The commands that are run at certain moments.
+    public var hooks = ProgramHooks()
+
     /// Creates settings; by default a program is ready once it runs, isn't checked, and is stopped by SIGTERM.
     public init(
         stopSignal: Signal = .terminate,

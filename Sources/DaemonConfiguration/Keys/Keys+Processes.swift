@@ -81,6 +81,8 @@ extension Keys {
                 started again, a size; the restart counts against no limit. Pages that processes share are counted for each.
                 """
             )
+        Key("hooks", .table(hooks), \.settings.hooks, default: "none").or("exec_start_pre", "exec_stop_post", "exec_reload")
+            .says("The commands that are run at certain moments: see below.")
         daemonLoss()
     } check: { reader, fields, program in
         reader.check(fields, program)
@@ -316,6 +318,7 @@ extension ConfigurationReader {
             let searchPath = program.environment["PATH"] ?? getenv("PATH").map { String(cString: $0) } ?? "/bin:/usr/bin"
             checkExecutable(name, searchPath: searchPath, directory: program.directory, at: node)
         }
+        checkHooks(fields["hooks"], of: program)
         var addresses: [SocketSpecification.Address] = []
         if case .sequence(let nodes)? = fields["sockets"]?.content {
             for node in nodes.compactMap({ $0["listen"] }) {

@@ -27,6 +27,7 @@ struct CoordinatorControl: AsyncParsableCommand {
             MetricsCommand.self, ConfigurationCommand.self, ShutdownCommand.self, SignalCommand.self, MailboxCommand.self, TopCommand.self,
             DoctorCommand.self, CompletionCommand.self, UpgradeCommand.self, LogsCommand.self, EventsCommand.self, HistoryCommand.self,
             ImportCommand.self, NodesCommand.self, WhereCommand.self, DrainCommand.self, MoveCommand.self, SchemasCommand.self,
+            LifecycleCommand<ControlOperation.Reload>.self,
         ]
     )
 

@@ -40,10 +40,17 @@ package final class Timers: Sendable {
     package struct ClockAlarm: Sendable {
         fileprivate let descriptor: Int32
         fileprivate let set: @Sendable (_ nanoseconds: Int64) -> Void
+        fileprivate let wasClockSet: @Sendable () -> Bool
 
-        /// - Parameter set: A function that sets the time; `.max`: none.
-        package init(descriptor: Int32, set: @escaping @Sendable (_ nanoseconds: Int64) -> Void) {
-            (self.descriptor, self.set) = (descriptor, set)
+        /// - Parameters:
+        ///   - set: A function that sets the time; `.max`: none.
+        ///   - wasClockSet: Whether the descriptor is readable because the clock was set: all timers fire then, before their times.
+        package init(
+            descriptor: Int32,
+            set: @escaping @Sendable (_ nanoseconds: Int64) -> Void,
+            wasClockSet: @escaping @Sendable () -> Bool = { false }
+        ) {
+            (self.descriptor, self.set, self.wasClockSet) = (descriptor, set, wasClockSet)
         }
     }
 
@@ -135,9 +142,10 @@ package final class Timers: Sendable {
     }
 
     private func run() {
+        var wasClockSet = false
         while true {
             let (due, next) = state.withLock { state -> ([Timer], Int64) in
-                let now = Self.nanoseconds(of: clock) >> Self.bucketShift
+                let now = wasClockSet ? .max : Self.nanoseconds(of: clock) >> Self.bucketShift
                 var due: [Timer] = []
                 while let first = state.order.min, first <= now {
                     state.order.removeMin()
@@ -153,14 +161,16 @@ package final class Timers: Sendable {
                 return (due, state.awaited)
             }
             if due.isEmpty {
-                sleep(until: next)
+                wasClockSet = sleep(until: next)
             } else {
+                wasClockSet = false
                 for timer in due { timer.fire() }
             }
         }
     }
 
-    private func sleep(until bucket: Int64) {
+    /// - Returns: Whether the clock was set meanwhile.
+    private func sleep(until bucket: Int64) -> Bool {
         var milliseconds: Int32 = -1
         if let clockAlarm {
             clockAlarm.set(bucket == .max ? .max : bucket << Self.bucketShift)
@@ -177,9 +187,11 @@ package final class Timers: Sendable {
         let count = withUnsafeMutablePointer(to: &descriptors) {
             $0.withMemoryRebound(to: pollfd.self, capacity: 2) { poll($0, 2, milliseconds) }
         }
-        guard count > 0, descriptors.0.revents != 0 else { return }
+        let wasClockSet = count > 0 && descriptors.1.revents != 0 && clockAlarm?.wasClockSet() == true
+        guard count > 0, descriptors.0.revents != 0 else { return wasClockSet }
         var signals: (UInt64, UInt64) = (0, 0)
         let size = MemoryLayout.size(ofValue: signals)
         while read(alarm.reader, &signals, size) == size {}
+        return wasClockSet
     }
 }

@@ -26,6 +26,7 @@ struct KeyTests {
             ],
             ["key": "o", "oneshot": ["command": ["true"], "limits": limits]],
             ["key": "g", "supervision": ["backoff": [:]], "children": []],
+            ["key": "s", "program": ["command": ["cat"]], "schedule": ["cron": "@daily"]],
             ["key": "c", "worker": ["executable": "w", "coordinator": "W"], "placement": [:]],
         ],
         "supervision": ["backoff": [:]],
@@ -59,7 +60,7 @@ struct KeyTests {
         ["metrics": [:]], ["intensity": 8], ["minimum": "1ms"], ["keep": 8], ["name": "d", "directory": "/d"], ["authority": "/seven"],
         ["authority": "/seven", "certificate": "/b", "key": "/k"], ["command": ["seven"]], ["core": 7], ["after": "7s"],
         ["chown"], "open",
-        ["reload": "QUIT"],
+        "@weekly", ["cron": "@weekly"], ["reload": "QUIT"],
     ]
 
     /// Returns the samples that may have the form of a JSON schema.

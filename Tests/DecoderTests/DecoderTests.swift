@@ -75,6 +75,7 @@ struct DecoderTests {
         "Control/Answers/ControlError.swift": "the same as an answer",
         "Control/Client/ControlSession.swift": "reads answers",
         "Coordinators/Messaging/Names/ResponderError.swift": "a text",
+        "DaemonConfiguration/Times/CronExpression.swift": "ScheduleTests; files of zones too",
         "Coordinators/Messaging/Coding/Failures.swift": "PeerFuzzTests",
         "Coordinators/Messaging/Coding/ConfigurationValue.swift": "a program's own types",
         "Coordinators/Messaging/Mailbox/Node+Description.swift": "a program's own types",

@@ -91,7 +91,8 @@ struct WaitingTests {
         "ConcurrencySupport/Timers.swift": "the timers themselves", "ConcurrencySupport/TimeSource.swift": "the clock of a tree",
         "ConcurrencySupport/WakeTimer.swift": "what a machine waits for",
         "CoordinatorsCluster/Node/ClusterNode.swift": "what the machine of ownership waits for",
-        "Processes/ContinuousTimers.swift": "the clock of leases",
+        "Processes/ContinuousTimers.swift": "the clock of leases", "Processes/WallTimers.swift": "the clock of the day",
+        "CoordinatorDaemon/Schedules/Scheduler.swift": "the next time of a child that runs at times",
         // What was collected leaves together. Again only while there is more.
         "CoordinatorDaemon/Events/EventLog.swift": "dead letters", "Coordinators/Observation/UpwardReports.swift": "reports to the parent",
         "CoordinatorsObservability/Export/ExportQueue.swift": "what is exported",

@@ -52,7 +52,7 @@ export class Detail {
     const { state, facts } = this.parts;
     if (!row) { state.replaceChildren("It's gone from the tree."); return; }
     const now = this.store.now;
-    state.replaceChildren(sign(row.state), element("span", {}, row.since ? `${row.state} for ${seconds(now - row.since)}` : row.due ? `${row.state}, attempt ${row.attempt}, next start in ${seconds(row.due - now)}` : row.state));
+    state.replaceChildren(sign(row.state), element("span", {}, row.since ? `${row.state} for ${seconds(now - row.since)}` : row.due ? `${row.state}${row.attempt ? `, attempt ${row.attempt}` : ""}, next start in ${seconds(row.due - now)}` : row.state));
     const placement = { worker: "worker process", program: "program", in_process: "in its parent's process" }[row.placement] ?? row.placement;
     const list = [["Type", row.type], ["Runs", row.pid ? `${placement} ${row.pid}` : placement], ["Life", `${row.life}, ${row.restarts} restarts`]];
     if (row.waiting !== undefined && row.waiting !== null) list.push(["Mailbox", `${count(row.waiting)} waiting${row.oldest ? `, the oldest for ${duration(now - row.oldest)}` : ""}, ${count(row.running)} running${row.stuck ? `, ${count(row.stuck)} of them stuck` : ""}, ${count(row.rate)}/s`]);

@@ -3,8 +3,8 @@
 import { clock, duration, element, printable, sign } from "./format.js";
 
 const kept = 400;
-const shapes = { crashed: "failed", gave_up: "failed", start_failed: "failed", unresponsive: "unresponsive", unhealthy: "unhealthy", restarting: "restarting", failing: "failed", paused: "paused", violation: "unresponsive", dead_letters: "unresponsive", gap: "inactive", stopped: "inactive", operator: "starting", configuration: "starting", renewal: "starting", daemon_started: "starting", daemon_stopping: "stopping" };
-const troubles = new Set(["crashed", "gave_up", "start_failed", "unresponsive", "unhealthy", "restarting", "failing", "violation", "dead_letters", "gap"]);
+const shapes = { crashed: "failed", gave_up: "failed", start_failed: "failed", unresponsive: "unresponsive", unhealthy: "unhealthy", restarting: "restarting", failing: "failed", paused: "paused", violation: "unresponsive", dead_letters: "unresponsive", gap: "inactive", missed: "unresponsive", stopped: "inactive", operator: "starting", configuration: "starting", renewal: "starting", daemon_started: "starting", daemon_stopping: "stopping" };
+const troubles = new Set(["crashed", "gave_up", "start_failed", "unresponsive", "unhealthy", "restarting", "failing", "violation", "dead_letters", "gap", "missed"]);
 
 export class EventList {
   #entries = [];

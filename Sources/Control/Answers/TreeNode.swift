@@ -92,7 +92,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
     public var restarts: Int
     /// The number of restarts in a row, from 1; nil unless the node waits for its next start.
     public var restartAttempt: Int?
-    /// The milliseconds until the next start; nil unless the node waits for it.
+    /// The milliseconds until the next start: of a node that waits for its restart, or of one that has times, at which it runs; nil of others.
     public var nextStartMilliseconds: Int64?
     /// The milliseconds since the node was told to stop; nil unless it is stopping.
     public var stoppingMilliseconds: Int64?

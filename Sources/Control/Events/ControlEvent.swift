@@ -44,6 +44,8 @@ public struct ControlEvent: Codable, Hashable, Sendable {
         case configuration
         /// Certificates or secrets of the cluster were renewed, or can't be, or have expired; the reason says so.
         case renewal
+        /// A run of a child that has times didn't take place, or not in time; the reason says why.
+        case missed
         /// The daemon is ready.
         case daemonStarted = "daemon_started"
         /// The daemon has begun to stop.

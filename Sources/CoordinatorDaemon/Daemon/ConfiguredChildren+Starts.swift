@@ -16,7 +16,8 @@ extension ConfiguredChildren {
                 state.records[key]?.isStopWanted = false
             }
             let resting = state.resting
-            state.resting = [:]
+            let continuing = state.continuing
+            (state.resting, state.continuing) = ([:], [])
             for (key, rest) in resting {
                 state.records[key, default: Record()].isHeld = rest.isHeld
                 state.records[key]?.lastExit = rest.lastExit
@@ -27,7 +28,7 @@ extension ConfiguredChildren {
             let children = Dictionary(state.children.map { ($0.key, $0) }) { first, _ in first }
             defer { hasBegun.settle() }
             // One that an operator has started goes on.
-            return order.filter { starting.contains($0) || supervisor.goesOn($0) }.compactMap { key in
+            return order.filter { starting.contains($0) || supervisor.goesOn($0) || continuing.contains($0) }.compactMap { key in
                 guard let child = children[key], resting[key] == nil else { return nil }
                 let start = FirstStart()
                 state.records[key, default: Record()].start = start

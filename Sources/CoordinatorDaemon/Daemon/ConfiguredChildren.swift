@@ -45,6 +45,8 @@ final class ConfiguredChildren: Codable, Sendable {
         weak var supervisor: (any ConfiguredSupervisor)?
         /// The children that the next life of the supervisor doesn't start.
         var resting: [String: Resting] = [:]
+        /// The children that ran when the daemon was upgraded, which the next life of the supervisor starts.
+        var continuing: Set<String> = []
         /// The epochs under which this node owns children of the cluster, by key.
         var fences: [String: UInt64] = [:]
         /// The epoch of the subtree to which all these children belong.
@@ -64,6 +66,8 @@ final class ConfiguredChildren: Codable, Sendable {
     let failureObserver = Lock<(@Sendable (String) -> Void)?>(nil)
     /// Told of the end of a child by which the daemon is to end; the root's is told of all.
     let endObserver = Lock<(@Sendable (CoordinatorPath, ExitReason) -> Void)?>(nil)
+    /// Starts children at their times; known to the daemon's own children alone.
+    let scheduler = Lock<Scheduler?>(nil)
 
     /// - Parameters:
     ///   - path: The path of the supervisor.

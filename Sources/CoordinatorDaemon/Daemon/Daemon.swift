@@ -90,6 +90,9 @@ public final class Daemon: Service {
             ConfiguredChildren(configuration.children, configuration.supervision)
         }
         if let heritage { children.rest(heritage.resting) }
+        let scheduler = Scheduler(children, events, logger)
+        scheduler.goOn(after: heritage?.schedules ?? [:])
+        children.scheduler.withLock { $0 = scheduler }
         runtime = CoordinatorRuntime(DaemonCoordinator.self, configuration: children, options: options)
         let placed = configuration.children.first { $0.placement != nil }
         self.cluster = try (cluster ?? configuration.cluster).map { [children, runtime] cluster throws(ProcessError) in
@@ -217,6 +220,7 @@ public final class Daemon: Service {
                     )
                 }
                 if let cluster { group.addTask { await cluster.run() } }
+                group.addTask { await self.runSchedules() }
                 group.addTask { await self.settleOrphans() }
                 group.addTask { await self.succession?.conclude() }
                 group.addTask { await self.report() }
@@ -246,6 +250,17 @@ public final class Daemon: Service {
 
     /// The time that the daemon needs for its own end, beside that of its children.
     private static let stopMargin = Duration.seconds(5)
+
+    /// Starts children at their times until the tree stops.
+    private func runSchedules() async {
+        guard let scheduler = children.scheduler.withLock({ $0 }) else { return }
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await scheduler.run() }
+            await shutdown.requested()
+            group.cancelAll()
+        }
+        children.scheduler.withLock { $0 = nil }
+    }
 
     /// Reports to the program that has started the daemon, until the tree has stopped.
     private func report() async {

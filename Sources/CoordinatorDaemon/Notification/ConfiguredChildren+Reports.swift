@@ -52,6 +52,8 @@ extension ConfiguredChildren {
             }
             // What has run to its end is as it should be.
             if hasCompleted(child.key) { continue }
+            // One that runs at times is as it should be between them.
+            if child.runsAtTimesAlone, supervisor?.state(of: child.key) ?? .inactive == .inactive { continue }
             count += 1
             switch supervisor?.state(of: child.key) {
             case .active?: active += 1

@@ -47,7 +47,7 @@ struct ControlRequestHandler: ControlHandler {
         self.shutdown = shutdown
         self.upgrade = upgrade
         tree = SharedCall {
-            var tree = children.complete(TreeNode(try await runtime.snapshot()))
+            var tree = children.complete(TreeNode(try await runtime.snapshot())).adding(children.untilNextRuns)
             await cluster?.mark(&tree)
             return try Encoded(tree)
         }
@@ -161,7 +161,7 @@ struct ControlRequestHandler: ControlHandler {
     }
 
     func status(_ path: CoordinatorPath) async throws -> TreeNode {
-        var node = try await knownStatus(path)
+        var node = try await knownStatus(path).adding(children.untilNextRuns)
         await cluster?.mark(&node)
         return node
     }

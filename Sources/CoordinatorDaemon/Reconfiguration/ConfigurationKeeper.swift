@@ -100,6 +100,7 @@ final class ConfigurationKeeper: Sendable {
             running.text = text
         }
         await cluster?.follow()
+        children.scheduler.withLock { $0 }?.configurationChanged()
         let changes = ConfigurationChanges(plan, file: file, failures: failures)
         log(changes)
         return changes

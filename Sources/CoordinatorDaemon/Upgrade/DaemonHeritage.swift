@@ -34,6 +34,8 @@ package struct DaemonHeritage: Codable, Sendable {
     let resting: [String: Resting]
     let events: EventLog.Legacy
     let request: Request
+    /// The times up to which the schedules of children have been followed, by paths; nil in what an older daemon has left.
+    let schedules: [String: Int64]?
 
     init(
         configuration: String,
@@ -42,11 +44,12 @@ package struct DaemonHeritage: Codable, Sendable {
         sockets: [ListeningSocket.Handover],
         resting: [String: Resting],
         events: EventLog.Legacy,
-        request: Request
+        request: Request,
+        schedules: [String: Int64]
     ) {
         (self.configuration, self.instances) = (configuration, instances)
         (self.runtime, self.sockets, self.resting) = (runtime, sockets, resting)
-        (self.events, self.request) = (events, request)
+        (self.events, self.request, self.schedules) = (events, request, schedules)
     }
 
     /// Writes the heritage to a file without a name.

@@ -47,10 +47,17 @@ extension ConfiguredChildren {
     }
 
     /// Has the next life of each supervisor leave children alone that have rested.
-    func rest(_ resting: [String: Resting], below parent: CoordinatorPath = .root) {
+    ///
+    /// - Parameter ran: Whether the supervisor of these children ran: then those that haven't rested ran too, and go on, whatever has started
+    ///   them.
+    func rest(_ resting: [String: Resting], below parent: CoordinatorPath = .root, ran: Bool = true) {
         state.withLock { state in
             for child in state.children { state.resting[child.key] = resting[parent.appending(child.key).description] }
+            state.continuing = ran ? Set(state.children.map(\.key).filter { state.resting[$0] == nil }) : []
         }
-        for child in children { group(child.key)?.rest(resting, below: parent.appending(child.key)) }
+        for child in children {
+            let path = parent.appending(child.key)
+            group(child.key)?.rest(resting, below: path, ran: ran && resting[path.description] == nil)
+        }
     }
 }

@@ -151,7 +151,8 @@ final class Upgrade: Sendable {
                 result: result,
                 began: began,
                 paused: paused
-            )
+            ),
+            schedules: children.scheduler.withLock { $0 }?.legacy ?? [:]
         )
     }
 

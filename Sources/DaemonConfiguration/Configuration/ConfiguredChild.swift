@@ -73,6 +73,9 @@ public struct ConfiguredChild: Codable, Hashable, Sendable {
     /// The beginnings of the names of messages that the daemon's root hands on to the child; only a worker of the root has some.
     public var receives: [String] = []
 
+    /// The times at which the child runs; nil: it's always to run.
+    public var schedule: ScheduleSettings?
+
     /// Creates a child; `shutdown: nil` means the default for its content.
     public init(
         key: String,

@@ -148,10 +148,10 @@ public struct SiblingDependencies: Hashable, Sendable {
 }
 
 extension [ConfiguredChild] {
-    /// The keys of the siblings that their supervisor starts: those with `autostart` that aren't placed by the cluster, and those that these
-    /// require.
+    /// The keys of the siblings that their supervisor starts: those with `autostart` that aren't placed by the cluster and have no times of
+    /// their own, and those that these require.
     public var startedBySupervisor: Set<String> {
-        SiblingDependencies(of: self).withRequired(filter { $0.autostart && $0.placement == nil }.map(\.key))
+        SiblingDependencies(of: self).withRequired(filter { $0.autostart && $0.placement == nil && !$0.runsAtTimesAlone }.map(\.key))
     }
 }
 

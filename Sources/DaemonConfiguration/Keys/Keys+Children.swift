@@ -98,7 +98,11 @@ extension Keys {
             )
         Key("on_failure", .choice, \.onFailure, effect: .live).or("exit_on_failure", "on_give_up")
             .says("`end_daemon`: the same, but only when the child was given up, or has ended abnormally and isn't restarted.")
+        Key("schedule", .table(schedule), \.schedule, default: "it runs all the time", effect: .live)
+            .or("cron", "cron_restart", "timer", "on_calendar")
+            .says("The times at which the program runs: see below.")
     } check: { reader, fields, child in
+        reader.checkSchedule(fields, &child)
         if fields["shutdown"] == nil { child.shutdown = ConfiguredChild.defaultShutdown(of: child.content) }
         if child.isOneshot, fields["restart"] == nil { child.restart = .temporary }
         reader.check(fields, child)

@@ -48,8 +48,10 @@ extension TreeNode {
         }
         if let stuck = mailbox?.stuck { return "\(state), stuck handlers: \(stuck)" }
         guard let nextStartMilliseconds else { return state }
+        let time = Duration.milliseconds(nextStartMilliseconds).briefText
+        if state != "restarting", restartAttempt == nil { return "\(state), next run in \(time)" }
         let attempt = restartAttempt.map { " \($0)" } ?? ""
-        return "\(state)\(attempt) in \(Duration.milliseconds(nextStartMilliseconds).briefText)"
+        return "\(state)\(attempt) in \(time)"
     }
 
     /// The time since the node became active; a dash when it isn't up.

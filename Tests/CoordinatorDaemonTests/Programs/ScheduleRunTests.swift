@@ -1,0 +1,125 @@
+import Control
+import Glibc
+import Processes
+import TestSupport
+import Testing
+
+@Suite("Programs that run at times", .timeLimit(.minutes(3)))
+struct ScheduleRunTests {
+    private static let day = 86_400
+
+    /// A daemon whose time of day a test sets, and programs that run at three o'clock of it.
+    private struct Night {
+        let daemon: RunningDaemon
+        let clocks: SteppedClocks
+        let directory: TemporaryDirectory
+        /// The steps that bring the clock to three o'clock of the first day.
+        let first: Int
+
+        /// Sets the clock to some seconds after three o'clock of a day.
+        func set(_ day: Int, _ seconds: Int) throws { try clocks.step(CLOCK_REALTIME, by: first + day * ScheduleRunTests.day + seconds) }
+
+        /// Returns how often a program has begun to run.
+        func runs(of name: String) -> Int { (Files.text(of: directory.file("\(name).runs")) ?? "").utf8.count }
+
+        func holds(_ isHeld: Bool) throws {
+            if isHeld { try Files.write("", to: directory.file("hold")) } else { unlink(directory.file("hold")) }
+        }
+
+        func eventually(_ name: String, hasRun count: Int, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+            try await daemon.eventually("\(name) has run \(count) times", sourceLocation: sourceLocation) { runs(of: name) == count }
+        }
+
+        func missed(_ path: String) async throws -> [String] {
+            try await daemon.control("events", "--path", path, "--json").output.split(separator: "\n")
+                .compactMap { try? ControlJSON.decode(ControlEvent.self, from: try ControlJSON.parse(Array($0.utf8))) }
+                .filter { $0.kind == .missed }.compactMap(\.reason)
+        }
+    }
+
+    private static func child(_ name: String, _ schedule: String, _ child: String = "") -> String {
+        """
+          - key: \(name)
+            program: { command: [sh, -c, 'printf . >>DIR/\(name).runs; while [ -e DIR/hold ]; do sleep 0.02; done'] }
+            schedule: { cron: "0 3 * * *", time_zone: UTC\(schedule) }
+            \(child)
+
+        """
+    }
+
+    @Test(
+        "A program runs at its times by the clock of the day, however it's set; what's missed is told, or made up for",
+        .enabled(if: SteppedClocks.canBeBuilt, "needs a C compiler")
+    )
+    func night() async throws {
+        let (clocks, directory) = (try await SteppedClocks(), try TemporaryDirectory())
+        let text =
+            "children:\n" + Self.child("skip", "") + Self.child("queue", ", overlap: queue") + Self.child("again", ", missed: run")
+            + "  - key: group\n    children:\n"
+            + Self.child("restart", ", overlap: restart", "shutdown: 20s").split(separator: "\n").map { "    \($0)\n" }.joined()
+        let now = time(nil)
+        let first = (now / Self.day + 1) * Self.day + 3 * 3600 - now
+        try clocks.step(CLOCK_REALTIME, by: first - 3600 * 2 - 30)
+        let wrapper = clocks.wrapper.joined(separator: " ")
+        try await RunningDaemon.with(text.replacing("DIR", with: directory.path), wrapper: wrapper) { daemon in
+            let night = Night(daemon: daemon, clocks: clocks, directory: directory, first: first)
+            let names = ["skip", "queue", "again", "restart"]
+            try await daemon.eventually("the next run is shown") {
+                try await daemon.control("tree").output.contains("inactive, next run in 2h")
+            }
+            #expect(try await daemon.node("/group/restart").nextStartMilliseconds ?? 0 > 7_000_000)
+            for name in names { #expect(night.runs(of: name) == 0) }
+
+            try night.holds(true)
+            try night.set(0, 1)
+            for name in names { try await night.eventually(name, hasRun: 1) }
+            #expect(try await daemon.control("tree").output.contains("active, next run in 23h59m"))
+
+            // The next day the former runs still go on.
+            try night.set(1, 1)
+            try await night.eventually("restart", hasRun: 2)
+            try await daemon.eventually("the run is skipped") { try await night.missed("/skip").count == 1 }
+            #expect(try await night.missed("/skip").first?.hasSuffix("T03:00:00Z: the former run still goes on") == true)
+            #expect(try await night.missed("/queue").isEmpty)
+            try night.holds(false)
+            try await night.eventually("queue", hasRun: 2)
+            for name in ["skip", "again", "queue", "group/restart"] {
+                try await daemon.eventually("\(name) has ended") { try await daemon.node("/\(name)").state == "inactive" }
+            }
+
+            // The clock leaves out the third time.
+            try night.set(2, 7_200)
+            try await night.eventually("again", hasRun: 2)
+            for path in ["/skip", "/again", "/queue", "/group/restart"] {
+                try await daemon.eventually("the run of \(path) was missed") {
+                    try await night.missed(path).last?.contains("the machine slept, or its clock was set") == true
+                }
+            }
+            #expect(try await night.missed("/again").last?.hasSuffix("; one run makes up for it") == true)
+
+            // What runs at an upgrade goes on, and the next daemon knows the times.
+            try night.holds(true)
+            try night.set(3, 1)
+            try await night.eventually("skip", hasRun: 2)
+            try await daemon.eventually("all run") {
+                for name in names where night.runs(of: name) != 3 && name != "skip" { return false }
+                return true
+            }
+            let before = try await daemon.node("/skip")
+            _ = try await daemon.upgrade()
+            try await daemon.eventually("it's known") { try await daemon.node("/skip").state == "active" }
+            #expect(try await daemon.node("/skip").pid == before.pid)
+            // Another time of the file holds at once.
+            try daemon.rewrite(text.replacing("DIR", with: directory.path).replacing("0 3 * * *", with: "0 4 * * *"))
+            #expect(try await daemon.control("config", "apply").exitCode == 0)
+            #expect(try await daemon.node("/skip").pid == before.pid)
+            #expect(try await daemon.control("tree").output.contains("active, next run in 59m"))
+            try night.holds(false)
+            for name in ["skip", "again", "queue", "group/restart"] {
+                try await daemon.eventually("\(name) has ended") { try await daemon.node("/\(name)").state == "inactive" }
+            }
+            try night.set(3, 3_601)
+            for (name, count) in zip(names, [3, 4, 4, 4]) { try await night.eventually(name, hasRun: count) }
+        }
+    }
+}

@@ -182,6 +182,23 @@ struct OrderTests {
         }
     }
 
+    @Test("A worker that a killed daemon leaves is adopted though what it waits for runs again")
+    func adoption() async throws {
+        let tree = """
+            children:
+              - { key: worker, worker: { executable: FIXTURE, coordinator: RootCoordinator }, requires: [slow] }
+              - { key: slow, oneshot: \(Self.shell("echo >> runs; test $(wc -l < runs) -lt 2 || exec sleep 1000")) }
+            """
+        try await Self.run(tree) { daemon, _ in
+            try await daemon.eventually("it's ready") { try await daemon.node("/worker").state == "active" }
+            let pid = try await daemon.node("/worker").pid
+            _ = try await daemon.killAndReplace(daemon.process)
+            try await daemon.eventually("it's adopted") { try await daemon.node("/worker").state == "active" }
+            #expect(try await daemon.node("/worker").pid == pid)
+            #expect(try await daemon.node("/slow").state == "starting")
+        }
+    }
+
     @Test("A shutdown ends the waits of children, whatever they wait for")
     func shutdownWhileWaiting() async throws {
         let tree = """

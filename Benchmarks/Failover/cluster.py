@@ -96,7 +96,7 @@ class Cluster:
         children = self.children
         for path in self.paths:
             command = ["/usr/bin/python3", writer, self.log.file, path, name] + (["--open"] if self.open_gate else [])
-            children += f"  - {{ key: {path}, placement: cluster, program: {{ command: {json.dumps(command)} }} }}\n"
+            children += f"  - {{ name: {path}, placement: cluster, program: {{ command: {json.dumps(command)} }} }}\n"
         with open(f"{home}/tree.yaml", "w") as file:
             file.write(f"cluster:\n  name: failover\n  node: {name}\n  endpoints: [{endpoints}]\n  ttl: {self.ttl}\n")
             file.write(f"{self.settings}children:\n{children}")

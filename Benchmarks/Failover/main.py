@@ -88,7 +88,7 @@ def costs(chosen):
     rates = {}
     keys = ", ".join(f"c{number}" for number in range(1_000))
     worker = f"{{ executable: {chosen.build}/FixtureWorker, coordinator: RootCoordinator, configuration: {{ children: [{keys}] }} }}"
-    many = f"  - {{ key: many, instances: 10, placement: cluster, worker: {worker} }}\n"
+    many = f"  - {{ name: many, instances: 10, placement: cluster, worker: {worker} }}\n"
     for what, children in [("idle", ""), ("with 10,000 coordinators", many)]:
         with Cluster(chosen.build, [PATH], children=children, ttl="5s") as cluster:
             if children:

@@ -96,7 +96,7 @@ struct CircusImport {
         if let age = Int(value("max_age") ?? ""), age > 0 { child.give("recycle", .mapping([("after", .word("\(age)s"))])) }
         if let count = Int(value("numprocesses") ?? ""), count != 1 { child.put("instances", .word(String(max(0, min(count, 1_000))))) }
         if Truth.isFalse(value("autostart")) { child.put("autostart", .word("false")) }
-        if Truth.isFalse(value("respawn")) { child.put("restart", .word("temporary")) }
+        if Truth.isFalse(value("respawn")) { child.put("restart", .word("never")) }
         addStop(section, to: &child)
         // Circus restarts for ever what ends; its limit is about programs that can't be executed at all.
         child.limit(nil)
@@ -113,7 +113,7 @@ struct CircusImport {
             }
         }
         let grace = Double(section.entries["graceful_timeout"]?.value ?? "").flatMap { $0.isNaN ? nil : $0 } ?? 30
-        child.put("shutdown", .word("\(Int(max(0, min(grace, 86_400)) * 1_000))ms"))
+        child.put("stop_timeout", .word("\(Int(max(0, min(grace, 86_400)) * 1_000))ms"))
         if Truth.isTrue(section.entries["stop_children"]?.value), !child.give("stop_group", .word("true")) {
             note(section, "stop_children", "the signal goes to the first process; the rest of the group is killed when that has ended")
         }
@@ -148,8 +148,8 @@ struct CircusImport {
 
     private mutating func addLimits(_ section: Section, to child: inout ImportedChildren.Child) {
         let names = [
-            "nofile": "open_files", "nproc": "processes", "core": "core", "as": "address_space", "data": "data", "stack": "stack",
-            "fsize": "file_size", "memlock": "locked_memory", "cpu": "cpu_time",
+            "nofile": "nofile", "nproc": "nproc", "core": "core", "as": "as", "data": "data", "stack": "stack",
+            "fsize": "fsize", "memlock": "memlock", "cpu": "cpu",
         ]
         var limits: [(String, ImportedValue)] = []
         for key in section.keys where key.hasPrefix("rlimit_") {

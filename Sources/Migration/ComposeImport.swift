@@ -78,13 +78,13 @@ struct ComposeImport {
         let place = node?.mark.line ?? line
         switch node?["restart"]?.text {
         case "always"?: break
-        case "on_failure"?: child.put("restart", .word("transient"))
+        case "on_failure"?: child.put("restart", .word("on_failure"))
         case "exit_on_failure"?:
-            child.put("restart", .word("temporary"))
+            child.put("restart", .word("never"))
             if !child.put("on_failure", .word("end_daemon")) {
                 note(name, "availability.restart", place, "the daemon goes on when the program fails")
             }
-        default: child.put("restart", .word("temporary"))
+        default: child.put("restart", .word("never"))
         }
         if Truth.isTrue(node?["exit_on_end"]?.text), !child.put("on_exit", .word("end_daemon")) {
             note(name, "availability.exit_on_end", place, "the daemon goes on when the program ends")
@@ -96,7 +96,7 @@ struct ComposeImport {
 
     private mutating func addStop(_ node: YAMLNode?, _ name: String, to child: inout ImportedChildren.Child) {
         if let node { noteKeys(node, "shutdown", "\(name) shutdown.") }
-        child.put("shutdown", .word("\(max(0, ImportedChildren.number(node?["timeout_seconds"]?.text) ?? 10))s"))
+        child.put("stop_timeout", .word("\(max(0, ImportedChildren.number(node?["timeout_seconds"]?.text) ?? 10))s"))
         if let signal = node?["signal"]?.text, signal != "15" {
             if let known = SignalName.read(signal) {
                 child.give("stop_signal", .word(known))

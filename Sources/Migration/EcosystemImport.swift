@@ -101,16 +101,16 @@ struct EcosystemImport {
             let numbers = codes.compactMap { Self.text($0).flatMap(Int.init) }.filter { $0 >= 0 && $0 < 256 }
             if !child.give("final_exit_codes", .list(numbers.map { .word(String($0)) })) {
                 child.give("exit_codes", .list(numbers.filter { $0 > 0 }.map { .word(String($0)) }))
-                child.put("restart", .word("transient"))
+                child.put("restart", .word("on_failure"))
                 if !numbers.contains(0) {
                     imported.note(source.path, 0, "\(name) stop_exit_codes", "after code 0 the program isn't restarted either")
                 }
             }
         }
         addInstances(application, name, to: &child)
-        if application["autorestart"] == .bool(false) { child.put("restart", .word("temporary")) }
+        if application["autorestart"] == .bool(false) { child.put("restart", .word("never")) }
         if application["autostart"] == .bool(false) { child.put("autostart", .word("false")) }
-        child.put("shutdown", .word("\(max(0, text("kill_timeout").flatMap(Int.init) ?? 1_600))ms"))
+        child.put("stop_timeout", .word("\(max(0, text("kill_timeout").flatMap(Int.init) ?? 1_600))ms"))
         let delay = ImportedChildren.number(text("restart_delay")).flatMap { $0 > 0 ? $0 : nil }
         let first = text("exp_backoff_restart_delay").flatMap(Int.init).flatMap { $0 > 0 ? $0 : nil }
         child.limit(ImportedChildren.number(text("max_restarts")) ?? 16, first: first, delay: delay, start: uptime, counts: "failed_starts")

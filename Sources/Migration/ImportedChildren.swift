@@ -74,7 +74,7 @@ struct ImportedChildren {
             program.removeAll { !KnownKeys.has($0.0, in: "oneshot") }
             settings.removeAll { $0.0 == "restart" }
             if !KnownKeys.has("hooks", in: "oneshot") { hooks = [] }
-            if retries { put("restart", .word("transient")) } else { settings.removeAll { $0.0 == "restart_limits" } }
+            if retries { put("restart", .word("on_failure")) } else { settings.removeAll { $0.0 == "restart_limits" } }
         }
 
         private static func set(_ key: String, _ value: ImportedValue, in list: inout [(String, ImportedValue)]) {
@@ -90,7 +90,7 @@ struct ImportedChildren {
         ///   - start: the time in which a start may fail, in milliseconds.
         ///   - counts: the restarts that count, where not each failure does.
         mutating func limit(_ count: Int?, first: Int? = nil, delay: Int? = nil, start: Int = 1_000, counts: String? = nil) {
-            var limits: [(String, ImportedValue)] = [("intensity", .word(count.map { String(max(0, min($0, 1_000_000))) } ?? "unlimited"))]
+            var limits: [(String, ImportedValue)] = [("max_restarts", .word(count.map { String(max(0, min($0, 1_000_000))) } ?? "unlimited"))]
             let longest = delay ?? 30_000
             if let delay {
                 if KnownKeys.has("delay", in: "restart_limits") {
@@ -127,7 +127,7 @@ struct ImportedChildren {
                     ? .mapping(names.map { ($0.name, .word($0.state ?? "ready")) }) : .list(names.map { .text($0.name) })
                 settings.append((key, value))
             }
-            return ["\(indentation)- key: \(ImportedValue.text(key).yaml)", "\(indentation)  \(kind):"]
+            return ["\(indentation)- name: \(ImportedValue.text(key).yaml)", "\(indentation)  \(kind):"]
                 + program.map { "\(indentation)    \($0): \($1.yaml)" } + settings.map { "\(indentation)  \($0): \($1.yaml)" }
         }
     }
@@ -220,7 +220,7 @@ struct ImportedChildren {
                     isRanked: group.isRanked,
                     waits: false,
                     places: [first, first] + inner.places,
-                    lines: ["  - key: \(ImportedValue.text(group.key).yaml)", "    children:"] + inner.lines
+                    lines: ["  - name: \(ImportedValue.text(group.key).yaml)", "    children:"] + inner.lines
                 )
             )
         }

@@ -52,7 +52,7 @@ struct ProcfileImport {
                     name,
                     KnownKeys.has("oneshot", in: "child")
                         ? "a release phase runs once, and the others wait for its end"
-                        : "a release phase runs once: set `restart: temporary`; the others don't wait for its end"
+                        : "a release phase runs once: set `restart: never`; the others don't wait for its end"
                 )
                 if KnownKeys.has("oneshot", in: "child") { child.becomeOneshot(retries: false) }
             }

@@ -183,7 +183,7 @@ struct SupervisordImport {
         switch text("autorestart")?.lowercased() {
         case "unexpected", nil:
             if codes.contains(0) {
-                child.put("restart", .word("transient"))
+                child.put("restart", .word("on_failure"))
                 let others = codes.filter { $0 != 0 && (0...255).contains($0) }
                 if !others.isEmpty { child.give("exit_codes", .list(others.map { .word(String($0)) })) }
             } else if !child.give("final_exit_codes", .list(codes.filter { (0...255).contains($0) }.map { .word(String($0)) })) {
@@ -194,7 +194,7 @@ struct SupervisordImport {
                     "0 isn't among them, so the program is always restarted, also after \(codes.map(String.init).joined(separator: ", "))"
                 )
             }
-        case let value: if Truth.isFalse(value) { child.put("restart", .word("temporary")) }
+        case let value: if Truth.isFalse(value) { child.put("restart", .word("never")) }
         }
         child.limit(max(0, integer(section, "startretries") ?? 3), first: 1_000, start: seconds * 1_000, counts: "failed_starts")
     }
@@ -207,7 +207,7 @@ struct SupervisordImport {
                 note(section, "stopsignal", "no program is stopped by \(text) here; it's TERM")
             }
         }
-        child.put("shutdown", .word("\(max(0, integer(section, "stopwaitsecs") ?? 10))s"))
+        child.put("stop_timeout", .word("\(max(0, integer(section, "stopwaitsecs") ?? 10))s"))
         if Truth.isTrue(section.entries["stopasgroup"]?.value), !child.give("stop_group", .word("true")) {
             note(section, "stopasgroup", "the signal goes to the first process; the rest of the group is killed when that has ended")
         }

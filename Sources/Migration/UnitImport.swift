@@ -190,12 +190,12 @@ struct UnitImport {
     private mutating func addRestarts(_ unit: Unit, _ type: String, to child: inout ImportedChildren.Child) {
         switch unit.last("Restart")?.value ?? "no" {
         case "always": break
-        case "on-failure": child.put("restart", .word("transient"))
-        case "no": child.put("restart", .word("temporary"))
+        case "on-failure": child.put("restart", .word("on_failure"))
+        case "no": child.put("restart", .word("never"))
         case "on-success":
             if let entry = unit.last("Restart") { note(unit, entry, "the child is restarted after failures too") }
         case let other:
-            child.put("restart", .word("transient"))
+            child.put("restart", .word("on_failure"))
             if let entry = unit.last("Restart") { note(unit, entry, "\(other): the child is restarted after every failure") }
         }
         for (key, ours) in [("SuccessExitStatus", "exit_codes"), ("RestartPreventExitStatus", "final_exit_codes")] {
@@ -226,7 +226,7 @@ struct UnitImport {
     private mutating func addStop(_ unit: Unit, to child: inout ImportedChildren.Child) {
         let entry = unit.last("TimeoutStopSec") ?? unit.last("TimeoutSec")
         let time = entry.map { Self.milliseconds($0.value) } ?? 90_000
-        child.put("shutdown", time.map { .time($0) } ?? .word("infinity"))
+        child.put("stop_timeout", time.map { .time($0) } ?? .word("infinity"))
         if let entry = unit.last("KillSignal"), !["SIGTERM", "TERM", "15"].contains(entry.value) {
             if let signal = SignalName.read(entry.value) {
                 child.give("stop_signal", .word(signal))
@@ -263,8 +263,8 @@ struct UnitImport {
 
     private mutating func addLimits(_ unit: Unit, to child: inout ImportedChildren.Child) {
         let names = [
-            "nofile": "open_files", "nproc": "processes", "core": "core", "as": "address_space", "data": "data", "stack": "stack",
-            "fsize": "file_size", "memlock": "locked_memory", "cpu": "cpu_time",
+            "nofile": "nofile", "nproc": "nproc", "core": "core", "as": "as", "data": "data", "stack": "stack",
+            "fsize": "fsize", "memlock": "memlock", "cpu": "cpu",
         ]
         var limits: [(String, ImportedValue)] = []
         for (key, name) in names.sorted(by: { $0.key < $1.key }) {

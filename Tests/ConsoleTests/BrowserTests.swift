@@ -9,11 +9,11 @@ import WireProtocol
 struct BrowserTests {
     private static func children(_ count: Int) -> String {
         """
-          - key: jobs
-            children: [{ key: job, program: { command: [sleep, "1000"] }, autostart: false, instances: \(count) }]
-          - { key: shaky, program: { command: [sh, -c, "echo about to fail; sleep 1; exit 3"] } }
-          - { key: gone, restart_limits: { intensity: 0 }, program: { command: [sh, -c, "exit 1"] } }
-          - { key: other, program: { command: [sh, -c, "echo words; exec sleep 1000"] } }
+          - name: jobs
+            children: [{ name: job, program: { command: [sleep, "1000"] }, autostart: false, instances: \(count) }]
+          - { name: shaky, program: { command: [sh, -c, "echo about to fail; sleep 1; exit 3"] } }
+          - { name: gone, restart_limits: { max_restarts: 0 }, program: { command: [sh, -c, "exit 1"] } }
+          - { name: other, program: { command: [sh, -c, "echo words; exec sleep 1000"] } }
         """
     }
 
@@ -37,12 +37,12 @@ struct BrowserTests {
     private static let hostile = "<img src=x onerror=window.owned=1>\u{202E}txt"
 
     private static let detailChildren = """
-          - key: tree
+          - name: tree
             worker: { executable: \(BuiltProgram("FixtureWorker").path), coordinator: RootCoordinator, configuration: { children: [a], placement: worker } }
-          - { key: busy, worker: { executable: \(BuiltProgram("FixtureWorker").path), coordinator: RootCoordinator } }
-          - key: "\(hostile)"
+          - { name: busy, worker: { executable: \(BuiltProgram("FixtureWorker").path), coordinator: RootCoordinator } }
+          - name: "\(hostile)"
             program: { command: [sh, -c, "printf '<script>window.owned=2</script> \\\\033[2J \\\\342\\\\200\\\\256gnp\\\\n'; exec sleep 1000"] }
-          - { key: weak, program: { command: [sh, -c, "exit 1"] }, restart_limits: { intensity: 0 }, autostart: false, instances: 20 }
+          - { name: weak, program: { command: [sh, -c, "exit 1"] }, restart_limits: { max_restarts: 0 }, autostart: false, instances: 20 }
         """
 
     @Test("A coordinator's detail has its traces, latencies and mailbox; names are texts; trouble is announced, and not too often")

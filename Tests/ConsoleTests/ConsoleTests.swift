@@ -9,8 +9,8 @@ import WireProtocol
 struct ConsoleTests {
     /// Two children that do nothing, and one that writes and fails once in a while.
     static let children = """
-          - { key: calm, program: { command: [sleep, "1000"] } }
-          - { key: other, program: { command: [sh, -c, "echo words; exec sleep 1000"] } }
+          - { name: calm, program: { command: [sleep, "1000"] } }
+          - { name: other, program: { command: [sh, -c, "echo words; exec sleep 1000"] } }
         """
 
     @Test("The page, its parts and the API are served with headers that let nothing else in")
@@ -40,7 +40,7 @@ struct ConsoleTests {
             #expect(try await console.get("/api/v1/history?path=/calm").json["lives"]?[0]?["incarnation"] == 1)
             #expect(try await console.get("/api/v1/metrics").json["counting"] == true)
             #expect(try await console.get("/api/v1/config-diff").json["changes"] == [])
-            try console.change { $0.replacing("key: calm", with: "key: calmer") }
+            try console.change { $0.replacing("name: calm", with: "name: calmer") }
             try await eventually("the difference is shown") {
                 let changes = try await console.get("/api/v1/config-diff").json["changes"]?.arrayValue
                 return changes?.compactMap { $0["path"]?.stringValue }.sorted() == ["/calm", "/calmer"]
@@ -135,7 +135,7 @@ struct ConsoleTests {
 
     @Test("The figures of the last hour have the percentiles of asks")
     func percentiles() async throws {
-        let worker = "  - { key: tree, worker: { executable: \(BuiltProgram("FixtureWorker").path), coordinator: RootCoordinator } }"
+        let worker = "  - { name: tree, worker: { executable: \(BuiltProgram("FixtureWorker").path), coordinator: RootCoordinator } }"
         try await RunningConsole.with(worker) { console in
             // Asks between two points, which are ten seconds apart.
             try await eventually("a point has the asks", within: .seconds(40)) {

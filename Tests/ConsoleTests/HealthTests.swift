@@ -31,7 +31,7 @@ struct HealthTests {
     @Test("An unhealthy program is one in the row, in its detail and in the metrics")
     func unhealthy() async throws {
         let health = "{ command: [\"false\"], interval: 50ms, retries: 1, on_failure: report }"
-        try await RunningConsole.with("  - { key: sick, program: { command: [sleep, \"1000\"], health: \(health) } }\n") { console in
+        try await RunningConsole.with("  - { name: sick, program: { command: [sleep, \"1000\"], health: \(health) } }\n") { console in
             try await eventually("it's unhealthy") { try await console.node("/sick").state == "unhealthy" }
             let row = Row(try await console.node("/sick"), place: 0, at: 10_000_000, rate: nil, former: nil)
             #expect(row.state == "unhealthy" && row.since != nil)

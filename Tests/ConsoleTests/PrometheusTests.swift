@@ -8,9 +8,9 @@ import WireProtocol
 @Suite("Prometheus and the console", .enabled(if: Programs.have("prometheus") && Programs.have("promtool")), .timeLimit(minutes: 3))
 struct PrometheusTests {
     private static let children = """
-          - { key: shaky, program: { command: [sh, -c, "sleep 0.3; exit 3"] } }
-          - { key: "odd name", program: { command: [sleep, "1000"] } }
-          - key: tree
+          - { name: shaky, program: { command: [sh, -c, "sleep 0.3; exit 3"] } }
+          - { name: "odd name", program: { command: [sleep, "1000"] } }
+          - name: tree
             worker: { executable: \(BuiltProgram("FixtureWorker").path), coordinator: RootCoordinator }
         """
 

@@ -38,14 +38,14 @@ final class RunningConsole: Sendable {
         let tree = """
             observability: { metrics: {} }
             children:
-              - key: console
+              - name: console
                 program:
                   command: [\(console), --listen, "127.0.0.1:\(port)", --runtime-dir, \(temporary.file("run"))\(options)]
                   ready: notify
                   nice: 10
                   health: { http: "http://127.0.0.1:\(port)/healthz", interval: 5s }
             \(children)
-            supervision: { intensity: 1000, period: 60s, backoff: { minimum: 1ms, maximum: 10ms } }
+            supervision: { max_restarts: 1000, period: 60s, backoff: { minimum: 1ms, maximum: 10ms } }
             """
         try Files.write(tree, to: temporary.file("tree.yaml"))
         let daemon = try await ProcessSpawner.shared.spawn(

@@ -7,13 +7,13 @@ import Testing
 @Suite("supervisorctl at the console", .enabled(if: Programs.have("supervisorctl"), "needs supervisor"), .timeLimit(minutes: 3))
 struct SupervisorctlTests {
     private static let children = """
-          - { key: calm, program: { command: [sh, -c, "echo words; exec sleep 1000"] } }
-          - { key: missing, program: { command: [/none/such] }, restart: temporary }
-          - { key: once, program: { command: [sh, -c, "exit 3"] }, restart: temporary }
-          - key: team
+          - { name: calm, program: { command: [sh, -c, "echo words; exec sleep 1000"] } }
+          - { name: missing, program: { command: [/none/such] }, restart: never }
+          - { name: once, program: { command: [sh, -c, "exit 3"] }, restart: never }
+          - name: team
             children:
-              - { key: one, program: { command: [sleep, "1000"] } }
-              - { key: two, program: { command: [sleep, "1000"] } }
+              - { name: one, program: { command: [sleep, "1000"] } }
+              - { name: two, program: { command: [sleep, "1000"] } }
         """
 
     /// Runs Debian's `supervisorctl` at a console.
@@ -111,7 +111,7 @@ struct SupervisorctlTests {
 
             let (calm, two) = (try await console.node("/calm").pid, try await console.node("/team/two").pid)
             try console.change { text in
-                text.replacing("key: missing", with: "key: fresh").replacing("exit 4", with: "exec sleep 1000")
+                text.replacing("name: missing", with: "name: fresh").replacing("exit 4", with: "exec sleep 1000")
                     .replacing("echo words;", with: "echo others;")
             }
             let differences = "calm: changed\nfresh: available\nmissing: disappeared\n"
@@ -132,7 +132,7 @@ struct SupervisorctlTests {
             #expect(try await console.node("/calm").pid != calm)
             #expect(try await console.node("/team/two").pid == two)
             #expect(try await ctl("reread") == "No config updates to processes\n")
-            try console.change { $0.replacing("key: fresh", with: "sesame: fresh") }
+            try console.change { $0.replacing("name: fresh", with: "sesame: fresh") }
             let refused = [try await ctl("reread"), try await console.get("/api/v1/config-diff").body]
             #expect(refused[0].hasPrefix("ERROR: CANT_REREAD: ") && refused[1].contains("badConfiguration"), "\(refused)")
             // Problems quote it, too.
@@ -163,12 +163,12 @@ struct SupervisorctlTests {
     @Test("tail -f shows what a process writes as it writes it, and leaves nothing behind when its client goes")
     func follow() async throws {
         let children = """
-              - key: team
+              - name: team
                 children:
-                  - key: chatty
+                  - name: chatty
                     program: { command: [sh, -c, "while sleep 0.1; do echo next; echo aside >&2; done"] }
                     logging: { standard_error: separate }
-                  - { key: quiet, program: { command: [sh, -c, "echo only; exec sleep 1000"] } }
+                  - { name: quiet, program: { command: [sh, -c, "echo only; exec sleep 1000"] } }
             """
         try await RunningConsole.with(children, options: ["--supervisord"]) { console in
             try await eventually("it runs") { try await console.node("/team/quiet").state == "active" }

@@ -17,17 +17,17 @@ struct AnotherUserTests {
     /// The worker has a worker below it, whose socket is in a directory of `nobody`.
     static let tree = """
         children:
-          - key: app
+          - name: app
             worker:
               executable: FIXTURE
               coordinator: RootCoordinator
               user: nobody
               environment: { TMPDIR: /tmp }
               configuration: { children: [a], placement: worker }
-          - key: own
+          - name: own
             worker: { executable: FIXTURE, coordinator: MiddleCoordinator }
         orphan_grace: 60s
-        supervision: { intensity: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }
+        supervision: { max_restarts: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }
         """
 
     /// The user passes through the test's directory, which is root's.
@@ -75,8 +75,8 @@ struct AnotherUserTests {
         try Files.write("#!/bin/sh\nexec setpriv --reuid \(Self.nobody) --clear-groups '\(worker)' \"$@\"\n", to: script)
         chmod(script, 0o755)
         let tree = Self.tree.replacing(
-            "  - key: own\n",
-            with: "  - key: impostor\n    worker: { executable: \(script), coordinator: MiddleCoordinator }\n  - key: own\n"
+            "  - name: own\n",
+            with: "  - name: impostor\n    worker: { executable: \(script), coordinator: MiddleCoordinator }\n  - name: own\n"
         )
         let log = Transcript()
         try await RunningDaemon.with(tree, standardError: log.destination, wrapper: Self.wrapper) { daemon in
@@ -111,10 +111,10 @@ struct AnotherUserTests {
             func tree(user: String) -> String {
                 """
                 children:
-                  - key: liar
-                    restart: temporary
+                  - name: liar
+                    restart: never
                     worker: { executable: \(script), coordinator: MiddleCoordinator\(user) }
-                  - key: own
+                  - name: own
                     worker: { executable: FIXTURE, coordinator: MiddleCoordinator }
                 orphan_grace: 0s
                 """
@@ -163,9 +163,9 @@ struct AnotherUserTests {
         }
         let tree = """
             children:
-              - key: own
+              - name: own
                 worker: { executable: FIXTURE, coordinator: MiddleCoordinator }
-              - key: evil
+              - name: evil
                 worker: { executable: \(script), coordinator: MiddleCoordinator, user: nobody }
             """
         let log = Transcript()

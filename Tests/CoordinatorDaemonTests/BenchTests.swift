@@ -9,7 +9,7 @@ import WireProtocol
 struct BenchTests {
     static let tree = """
         children:
-          - key: app
+          - name: app
             worker: { executable: FIXTURE, coordinator: RootCoordinator, configuration: { children: [a] } }
         """
 

@@ -91,13 +91,13 @@ struct ChildLogFileTests {
     func sharedFiles() throws {
         let text = """
             children:
-              - { key: a, program: { command: [cat] }, logging: { file: /l/one.log } }
-              - { key: b, instances: 2, program: { command: [cat] }, logging: { file: /l/two.log } }
-              - { key: c, program: { command: [cat] }, logging: { file: /l/two-2.log } }
-              - { key: d, program: { command: [cat] }, logging: { file: none } }
-              - key: e
+              - { name: a, program: { command: [cat] }, logging: { file: /l/one.log } }
+              - { name: b, instances: 2, program: { command: [cat] }, logging: { file: /l/two.log } }
+              - { name: c, program: { command: [cat] }, logging: { file: /l/two-2.log } }
+              - { name: d, program: { command: [cat] }, logging: { file: none } }
+              - name: e
                 logging: { file: /l/group.log }
-                children: [{ key: f, program: { command: [cat] } }, { key: g, program: { command: [cat] } }]
+                children: [{ name: f, program: { command: [cat] } }, { name: g, program: { command: [cat] } }]
             """
         #expect(try DaemonConfiguration.parse(text: text, file: "f").sharedLogFiles == ["/l/two-2.log", "/l/group.log"])
     }

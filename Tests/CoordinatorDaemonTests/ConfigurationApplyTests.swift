@@ -8,17 +8,17 @@ import Testing
 struct ConfigurationApplyTests {
     private static let tree = """
         children:
-          - { key: same, program: { command: [sleep, "1000"] } }
-          - { key: old, program: { command: [sleep, "1000"] } }
-          - { key: other, program: { command: [sleep, "1000"] }, restart: transient }
-          - { key: limited, program: { command: [sleep, "1000"] } }
+          - { name: same, program: { command: [sleep, "1000"] } }
+          - { name: old, program: { command: [sleep, "1000"] } }
+          - { name: other, program: { command: [sleep, "1000"] }, restart: on_failure }
+          - { name: limited, program: { command: [sleep, "1000"] } }
         """
     private static let next = """
         children:
-          - { key: new, program: { command: [sleep, "1001"] } }
-          - { key: same, program: { command: [sleep, "1000"] } }
-          - { key: other, program: { command: [sleep, "1002"] }, restart: transient }
-          - { key: limited, program: { command: [sleep, "1000"] }, restart: temporary, shutdown: 1s, restart_limits: { intensity: 1 } }
+          - { name: new, program: { command: [sleep, "1001"] } }
+          - { name: same, program: { command: [sleep, "1000"] } }
+          - { name: other, program: { command: [sleep, "1002"] }, restart: on_failure }
+          - { name: limited, program: { command: [sleep, "1000"] }, restart: never, stop_timeout: 1s, restart_limits: { max_restarts: 1 } }
         orphan_grace: 1s
         """
     private static let plan = """
@@ -28,9 +28,9 @@ struct ConfigurationApplyTests {
         ~ /other: program.command (restart)
             program.command: [sleep, 1000] → [sleep, 1002]
         ~ /limited: restart, shutdown, restart_limits (no restart)
-            restart: permanent → temporary
-            shutdown: 5s → 1s
-            restart_limits: none → { intensity: 1 }
+            restart: always → temporary
+            stop_timeout: 5s → 1s
+            restart_limits: none → { max_restarts: 1 }
         - /old
 
         """
@@ -77,8 +77,8 @@ struct ConfigurationApplyTests {
             let before = try await daemon.children(4)
             let file = "\(daemon.directory)/tree.yaml"
             for (text, problem) in [
-                ("children: [{ key: new, program: { command: [sleep, '1'] } }, { key: a/b }]", "`key` is `a/b`"),
-                ("children: [{ key: new, program: { command: [/nowhere/x] } }]", "there is no executable `/nowhere/x`"),
+                ("children: [{ name: new, program: { command: [sleep, '1'] } }, { name: a/b }]", "`name` is `a/b`"),
+                ("children: [{ name: new, program: { command: [/nowhere/x] } }]", "there is no executable `/nowhere/x`"),
                 ("children: [", "not valid YAML"),
             ] {
                 try daemon.rewrite(text)
@@ -98,11 +98,11 @@ struct ConfigurationApplyTests {
     func statesAndFailures() async throws {
         let tree = """
             children:
-              - { key: stopped, program: { command: [sleep, "1000"] } }
-              - { key: failing, program: { command: [sh, -c, "exit 1"] } }
-              - { key: broken, program: { command: [DIRECTORY/broken] } }
-              - { key: once, program: { command: ["true"] }, restart: temporary }
-            supervision: { intensity: 1, backoff: { minimum: 1ms, maximum: 1ms } }
+              - { name: stopped, program: { command: [sleep, "1000"] } }
+              - { name: failing, program: { command: [sh, -c, "exit 1"] } }
+              - { name: broken, program: { command: [DIRECTORY/broken] } }
+              - { name: once, program: { command: ["true"] }, restart: never }
+            supervision: { max_restarts: 1, backoff: { minimum: 1ms, maximum: 1ms } }
             """
         let directory = try TemporaryDirectory()
         // A script whose interpreter isn't there can be found, and can't be run.
@@ -135,7 +135,7 @@ struct ConfigurationApplyTests {
             _ = try await daemon.children(4)
             let files = try (0..<4).map { number in
                 let file = "\(daemon.directory)/file\(number).yaml"
-                let children = (0..<5).map { "  - { key: c\(number * 3 + $0), program: { command: [sleep, \"\(number + 1000)\"] } }\n" }
+                let children = (0..<5).map { "  - { name: c\(number * 3 + $0), program: { command: [sleep, \"\(number + 1000)\"] } }\n" }
                 try Files.write("children:\n" + children.joined(), to: file)
                 return file
             }
@@ -164,7 +164,7 @@ struct ConfigurationApplyTests {
         let directory = try TemporaryDirectory()
         func child(_ key: String, after other: String) -> String {
             let script = "trap 'echo \(key) >> stops; exit 0' TERM; echo > started-\(key); while :; do sleep 0.02; done"
-            return "  - { key: \(key), program: { command: [sh, -c, \"\(script)\"], directory: \(directory.path) }, after: [\(other)] }\n"
+            return "  - { name: \(key), program: { command: [sh, -c, \"\(script)\"], directory: \(directory.path) }, after: [\(other)] }\n"
         }
         try await RunningDaemon.with("children:\n" + child("b", after: "") + child("a", after: "b")) { daemon in
             _ = try await daemon.children(2)
@@ -186,10 +186,10 @@ struct ConfigurationApplyTests {
     func freed() async throws {
         let tree = """
             children:
-              - { key: waits, program: { command: [sleep, "1000"] }, after: [never] }
-              - { key: held, program: { command: [sleep, "1000"] }, requires: [failed] }
-              - { key: never, program: { command: [/nowhere/x] }, restart_limits: { intensity: unlimited } }
-              - { key: failed, program: { command: [/nowhere/x] }, restart_limits: { intensity: 0 } }
+              - { name: waits, program: { command: [sleep, "1000"] }, after: [never] }
+              - { name: held, program: { command: [sleep, "1000"] }, requires: [failed] }
+              - { name: never, program: { command: [/nowhere/x] }, restart_limits: { max_restarts: unlimited } }
+              - { name: failed, program: { command: [/nowhere/x] }, restart_limits: { max_restarts: 0 } }
             """
         try await RunningDaemon.with(tree) { daemon in
             try await daemon.eventually("one waits, and one is held") {
@@ -197,7 +197,7 @@ struct ConfigurationApplyTests {
                 return states["/waits"] == "waiting" && states["/held"] == "inactive" && states["/failed"] == "failed"
             }
             try daemon.rewrite(
-                "children: [{ key: waits, program: { command: [sleep, '1000'] } }, { key: held, program: { command: [sleep, '1000'] } }]"
+                "children: [{ name: waits, program: { command: [sleep, '1000'] } }, { name: held, program: { command: [sleep, '1000'] } }]"
             )
             let applied = try await daemon.control("config", "apply")
             #expect(applied.exitCode == 0, "\(applied)")

@@ -10,15 +10,15 @@ struct DaemonAdoptionTests {
     /// The two workers below `app` are deeper ones; `sleeper` is a plain program.
     private static let tree = """
         children:
-          - key: app
+          - name: app
             worker: { executable: FIXTURE, coordinator: RootCoordinator, configuration: { children: [a, b], placement: worker } }
-            shutdown: 5s
-          - key: other
+            stop_timeout: 5s
+          - name: other
             worker: { executable: FIXTURE, coordinator: MiddleCoordinator }
-            restart: transient
-          - key: sleeper
+            restart: on_failure
+          - name: sleeper
             program: { command: [sleep, "1000"] }
-        supervision: { intensity: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }
+        supervision: { max_restarts: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }
         orphan_grace: 60s
         """
 
@@ -77,12 +77,12 @@ struct DaemonAdoptionTests {
         let directory = try TemporaryDirectory()
         let tree = """
             children:
-              - key: receiver
+              - name: receiver
                 worker: { executable: FIXTURE, coordinator: SuccessionReceiver, configuration: { directory: \(directory.path) } }
                 receives: [Succession.]
                 overlap: true
-                shutdown: 60s
-              - key: sender
+                stop_timeout: 60s
+              - name: sender
                 worker: { executable: FIXTURE, coordinator: SuccessionSender, configuration: { directory: \(directory.path) } }
             orphan_grace: 60s
             """
@@ -137,7 +137,7 @@ struct DaemonAdoptionTests {
         try await RunningDaemon.with(Self.tree) { daemon in
             let before = try await daemon.active()
             try await daemon.kill(daemon.process)
-            try daemon.rewrite(Self.tree.replacing("  - key: other\n", with: "  - key: another\n").replacing("[a, b]", with: "[b, a]"))
+            try daemon.rewrite(Self.tree.replacing("  - name: other\n", with: "  - name: another\n").replacing("[a, b]", with: "[b, a]"))
             let next = try await daemon.startNext(standardError: log.destination)
             try await daemon.eventually("the new one is active") { try await daemon.node("/another").state == "active" }
             try await daemon.eventually("the changed one is active") { try await daemon.node("/app").children.count == 2 }

@@ -10,17 +10,17 @@ import WireProtocol
 struct DaemonLogsTests {
     private static let tree = """
         children:
-          - key: talker
+          - name: talker
             program: { command: [sh, -c, "echo talker begins; n=0; while sleep 0.05; do n=$((n+1)); echo tick $n; done"] }
-          - key: errors
+          - name: errors
             program: { command: [sh, -c, "echo out; echo err >&2; exec sleep 1000"] }
             logging: { standard_error: separate, format: json }
-          - key: quiet
+          - name: quiet
             program: { command: [sleep, "1000"] }
             logging: { file: none }
-          - key: app
+          - name: app
             worker: { executable: FIXTURE, coordinator: RootCoordinator }
-        supervision: { intensity: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }
+        supervision: { max_restarts: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }
         """
 
     private static func lines(_ output: String) -> [Substring] { output.split(separator: "\n") }
@@ -61,7 +61,7 @@ struct DaemonLogsTests {
     func following() async throws {
         let tree = """
             children:
-              - key: talker
+              - name: talker
                 program: { command: [sh, -c, "echo begins as $$; while sleep 0.02; do echo tick; done"] }
             """
         try await RunningDaemon.with(tree) { daemon in
@@ -109,10 +109,10 @@ struct DaemonLogsTests {
         // The second child writes more than its pipe and the daemon's queue hold, from when the disk is full.
         let tree = """
             children:
-              - key: talker
+              - name: talker
                 program: { command: [sh, -c, "n=0; while sleep 0.01; do n=$((n+1)); echo tick $n; echo $n > \(alive); done"] }
                 logging: { to_daemon: false }
-              - key: writer
+              - name: writer
                 program:
                   command:
                     - sh
@@ -223,9 +223,9 @@ struct DaemonLogsTests {
         let log = Transcript()
         let tree = """
             children:
-              - { key: a, program: { command: [sleep, "1000"] } }
-              - { key: b, restart: temporary, program: { command: [sh, -c, "echo begins; exit 3"] } }
-              - { key: c, restart: temporary, program: { command: [sh, -c, "kill -9 $$"] } }
+              - { name: a, program: { command: [sleep, "1000"] } }
+              - { name: b, restart: never, program: { command: [sh, -c, "echo begins; exit 3"] } }
+              - { name: c, restart: never, program: { command: [sh, -c, "kill -9 $$"] } }
             """
         try await RunningDaemon.with(tree, standardError: log.destination, options: "--log-format json") { daemon in
             try await daemon.eventually("it's up") { try await daemon.node("/a").state == "active" }

@@ -28,15 +28,15 @@ struct DaemonStormTests {
         let tree = """
             orphan_grace: ORPHAN_GRACE
             children:
-              - key: app
+              - name: app
                 worker:
                   executable: FIXTURE
                   coordinator: RootCoordinator
                   configuration: { children: [a, b], placement: worker }
                   environment: { CENSUS: "\(census.name)" }
-              - key: forks
+              - name: forks
                 program: { command: [sh, -c, "\(census.program("forks", child: "sleep"))"] }
-              - key: leaves
+              - name: leaves
                 program: { command: [sh, -c, "\(census.program("leaves", child: "setsid sleep"))"] }
             """.replacing("ORPHAN_GRACE", with: orphanGrace)
         try await RunningDaemon.with(tree) { daemon in
@@ -71,7 +71,7 @@ extension DaemonStormTests {
     func adoptions() async throws {
         var tree = "orphan_grace: 60s\nchildren:\n"
         for number in 0..<Self.workers {
-            tree += "  - key: w\(number)\n    worker: { executable: FIXTURE, coordinator: RootCoordinator }\n"
+            tree += "  - name: w\(number)\n    worker: { executable: FIXTURE, coordinator: RootCoordinator }\n"
         }
         try await RunningDaemon.with(tree) { daemon in
             try await daemon.allUp(Self.workers)

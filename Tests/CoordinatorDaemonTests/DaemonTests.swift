@@ -11,12 +11,12 @@ import WireProtocol
 struct DaemonTests {
     static let tree = """
         children:
-          - key: app
+          - name: app
             worker: { executable: FIXTURE, coordinator: RootCoordinator, configuration: { children: [a, b], placement: worker } }
-            shutdown: 5s
-          - key: sleeper
+            stop_timeout: 5s
+          - name: sleeper
             program: { command: [sleep, "1000"] }
-        supervision: { intensity: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }
+        supervision: { max_restarts: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }
         orphan_grace: 1s
         """
 
@@ -85,7 +85,7 @@ struct DaemonTests {
 
     @Test("A daemon without processes whose directory was removed ends when another daemon has taken its place")
     func replaced() async throws {
-        let idle = "children:\n  - key: once\n    program: { command: [\"true\"] }\n    restart: temporary\n"
+        let idle = "children:\n  - name: once\n    program: { command: [\"true\"] }\n    restart: never\n"
         try await RunningDaemon.with(idle) { daemon in
             try await daemon.eventually("its child has ended") { try await daemon.tree().children.allSatisfy { $0.pid == nil } }
             var others: [ChildProcess] = []
@@ -304,7 +304,7 @@ struct DaemonTests {
         try await RunningDaemon.with(Self.tree) { daemon in
             try await daemon.everythingActive()
             let before = try await daemon.processes()
-            try Files.write("children:\n  - key: a/b\n    worker: { executable: x }\n", to: "\(daemon.directory)/bad.yaml")
+            try Files.write("children:\n  - name: a/b\n    worker: { executable: x }\n", to: "\(daemon.directory)/bad.yaml")
             let bad = try await RunningDaemon.coordinatord.run([
                 "--config", "\(daemon.directory)/bad.yaml", "--runtime-dir", "\(daemon.directory)/run",
             ])
@@ -323,15 +323,15 @@ struct DaemonTests {
     func brokenChild() async throws {
         let tree = """
             children:
-              - key: broken
+              - name: broken
                 worker: { executable: /nonexistent/worker, coordinator: Nothing }
-              - key: unknown
+              - name: unknown
                 worker: { executable: FIXTURE, coordinator: NoSuchCoordinator }
-              - key: misspelt
+              - name: misspelt
                 worker: { executable: FIXTURE, coordinator: RootCoordinator, configuration: { childen: [a] } }
-              - key: sleeper
+              - name: sleeper
                 program: { command: [sleep, "1000"] }
-            supervision: { intensity: 2, period: 60s, backoff: { minimum: 1ms, maximum: 10ms } }
+            supervision: { max_restarts: 2, period: 60s, backoff: { minimum: 1ms, maximum: 10ms } }
             """
         try await RunningDaemon.with(tree) { daemon in
             try await daemon.eventually("the sleeper is active") { try await daemon.node("/sleeper").state == "active" }

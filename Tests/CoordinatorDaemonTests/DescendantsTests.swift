@@ -7,11 +7,11 @@ import Testing
 /// The end of processes that the daemon's children fork, with those children and with the daemon.
 @Suite("coordinatord and what its children fork", .timeLimit(minutes: 3))
 struct DaemonDescendantsTests {
-    private static let supervision = "supervision: { intensity: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 1ms } }"
+    private static let supervision = "supervision: { max_restarts: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 1ms } }"
 
     private static func program(_ key: String, _ command: [String]) -> String {
         let arguments = command.map { "\"\($0)\"" }.joined(separator: ", ")
-        return "  - key: \(key)\n    program: { command: [\(arguments)] }\n"
+        return "  - name: \(key)\n    program: { command: [\(arguments)] }\n"
     }
 
     @Test("kill -9 of a daemon that keeps no programs, and the next one at once: no orphan, and no path that lives twice", arguments: 1...3)

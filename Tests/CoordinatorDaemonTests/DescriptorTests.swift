@@ -8,11 +8,11 @@ import WireProtocol
 struct DescriptorTests {
     static let tree = """
         children:
-          - key: sleeper
+          - name: sleeper
             program: { command: [sleep, "1000"] }
-          - key: app
+          - name: app
             worker: { executable: FIXTURE, coordinator: RootCoordinator, configuration: { children: [a], placement: inProcess } }
-        supervision: { intensity: 100000, period: 1s, backoff: { minimum: 10ms, maximum: 100ms } }
+        supervision: { max_restarts: 100000, period: 1s, backoff: { minimum: 10ms, maximum: 100ms } }
         """
 
     @Test("Silent and idle connections never end the daemon, and an operator gets in", arguments: [56, 64, 256, 1024])

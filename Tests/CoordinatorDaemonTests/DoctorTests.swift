@@ -9,8 +9,8 @@ import WireProtocol
 struct DoctorTests {
     private static let tree = """
         children:
-          - { key: well, program: { command: [sleep, "1000"] } }
-          - { key: ill, program: { command: [sh, -c, "exit 1"] }, restart_limits: { intensity: 0 } }
+          - { name: well, program: { command: [sleep, "1000"] } }
+          - { name: ill, program: { command: [sh, -c, "exit 1"] }, restart_limits: { max_restarts: 0 } }
         """
 
     /// What `doctor` says about one thing.

@@ -18,29 +18,29 @@ struct EndDaemonTests {
         var testDescription: String { "\(end), \(keys)" }
     }
 
-    private static let limits = "restart_limits: { intensity: 1, backoff: { minimum: 1ms, maximum: 1ms } }"
+    private static let limits = "restart_limits: { max_restarts: 1, backoff: { minimum: 1ms, maximum: 1ms } }"
 
     static let rows = [
-        Row(end: "exit 7", keys: "restart: temporary, on_exit: end_daemon", code: 7),
-        Row(end: "exit 0", keys: "restart: transient, on_exit: end_daemon", code: 0),
-        Row(end: "kill -9 $$", keys: "restart: temporary, on_exit: end_daemon", code: 137),
+        Row(end: "exit 7", keys: "restart: never, on_exit: end_daemon", code: 7),
+        Row(end: "exit 0", keys: "restart: on_failure, on_exit: end_daemon", code: 0),
+        Row(end: "kill -9 $$", keys: "restart: never, on_exit: end_daemon", code: 137),
         Row(end: "exit 3", keys: "\(limits), on_failure: end_daemon", code: 3),
         Row(end: "exit 4", keys: "\(limits), on_exit: end_daemon", code: 4),
         Row(end: "exit 5", keys: "on_failure: end_daemon", code: 5, isOneshot: true),
-        Row(end: "exit 0", keys: "restart: temporary, on_failure: end_daemon", code: nil),
+        Row(end: "exit 0", keys: "restart: never, on_failure: end_daemon", code: nil),
         Row(end: "exit 0", keys: "on_failure: end_daemon", code: nil, isOneshot: true),
-        Row(end: "exit 7", keys: "restart: temporary", code: nil),
+        Row(end: "exit 7", keys: "restart: never", code: nil),
     ]
 
     private static func tree(_ row: Row, in directory: String, isInGroup: Bool) -> String {
         let script = "while [ ! -e go ]; do sleep 0.02; done; \(row.end)"
         let kind = row.isOneshot ? "oneshot" : "program"
-        let main = "{ key: main, \(kind): { command: [sh, -c, '\(script)'], directory: \(directory) }, \(row.keys) }"
+        let main = "{ name: main, \(kind): { command: [sh, -c, '\(script)'], directory: \(directory) }, \(row.keys) }"
         let other = "trap 'echo >> ended; exit 0' TERM; echo > trapped; while :; do sleep 0.02; done"
         return """
             children:
               - \(isInGroup ? "{ key: group, children: [\(main)] }" : main)
-              - { key: other, program: { command: [sh, -c, "\(other)"], directory: \(directory) } }
+              - { name: other, program: { command: [sh, -c, "\(other)"], directory: \(directory) } }
             """
     }
 
@@ -77,11 +77,11 @@ struct EndDaemonTests {
 
     @Test("A request to stop or restart the child isn't its end, and neither is that of its group")
     func requests() async throws {
-        let keys = "program: { command: [sleep, '1000'] }, restart: temporary, on_exit: end_daemon"
+        let keys = "program: { command: [sleep, '1000'] }, restart: never, on_exit: end_daemon"
         let tree = """
             children:
-              - { key: a, \(keys) }
-              - { key: g, children: [{ key: b, \(keys) }] }
+              - { name: a, \(keys) }
+              - { name: g, children: [{ name: b, \(keys) }] }
             """
         try await RunningDaemon.with(tree) { daemon in
             _ = try await daemon.children(2)

@@ -10,11 +10,11 @@ import WireProtocol
 struct ExhaustionTests {
     static let tree = """
         children:
-          - key: app
+          - name: app
             worker: { executable: FIXTURE, coordinator: RootCoordinator, configuration: { children: [a, b], placement: worker } }
-          - key: sleeper
+          - name: sleeper
             program: { command: [sleep, "1000"] }
-        supervision: { intensity: 100000, period: 1s, backoff: { minimum: 50ms, maximum: 500ms } }
+        supervision: { max_restarts: 100000, period: 1s, backoff: { minimum: 50ms, maximum: 500ms } }
         """
 
     /// The part of a processor that a daemon may take which can do nothing.
@@ -181,8 +181,8 @@ struct ExhaustionTests {
 
     @Test("A herd of 200 workers that end at once, again and again: no more starts than the bucket gives, others unaffected")
     func herd() async throws {
-        let herd = (0..<200).map { "  - key: w\($0)\n    worker: { executable: /bin/false, coordinator: RootCoordinator }\n" }.joined()
-        let limits = "supervision: { intensity: 1000000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }"
+        let herd = (0..<200).map { "  - name: w\($0)\n    worker: { executable: /bin/false, coordinator: RootCoordinator }\n" }.joined()
+        let limits = "supervision: { max_restarts: 1000000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }"
         let good = Self.tree.split(separator: "\n").prefix(3).joined(separator: "\n")
         let began = ContinuousClock.now
         try await RunningDaemon.with("\(good)\n\(herd)\(limits)\n") { daemon in

@@ -256,7 +256,7 @@ struct FilePlaceTests {
         let grounds = try Grounds(.log, .link)
         let tree = """
             children:
-              - key: app
+              - name: app
                 program: { command: [sh, -c, "echo line; exec sleep 1000"], user: nobody }
                 logging: { file: \(grounds.path) }
             """

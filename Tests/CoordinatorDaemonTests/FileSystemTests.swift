@@ -48,13 +48,13 @@ struct FileSystemTests {
         var hangs: Bool { self != .pipe && self != .device }
 
         static func tree(_ hung: String, _ here: String) -> String {
-            let children = allCases.map { "  - key: \($0)\n    \($0.settings)" }.joined(separator: "\n")
+            let children = allCases.map { "  - name: \($0)\n    \($0.settings)" }.joined(separator: "\n")
             return """
                 children:
                 \(children)
-                  - key: web
+                  - name: web
                     program: { command: [sleep, "1000"] }
-                supervision: { intensity: 100000, period: 1s, backoff: { minimum: 100ms, maximum: 100ms } }
+                supervision: { max_restarts: 100000, period: 1s, backoff: { minimum: 100ms, maximum: 100ms } }
                 """.replacing("HUNG", with: hung).replacing("HERE", with: here)
         }
     }
@@ -74,15 +74,15 @@ struct FileSystemTests {
         let path = try #require(hung?.path)
         let tree = """
             children:
-              - key: log
+              - name: log
                 program: { command: [sh, -c, "echo line; exec sleep 1000"] }
                 logging: { file: \(path)/log }
-              - key: socket
+              - name: socket
                 program: { command: [sleep, "1000"], sockets: [{ name: web, listen: \(path)/socket }], start_timeout: 1s }
-              - key: web
+              - name: web
                 program: { command: [sleep, "1000"] }
             observability: { traces: { file: \(path)/traces, sample: 1 }, metrics: { file: \(path)/metrics, interval: 100ms } }
-            supervision: { intensity: 100000, period: 1s, backoff: { minimum: 100ms, maximum: 100ms } }
+            supervision: { max_restarts: 100000, period: 1s, backoff: { minimum: 100ms, maximum: 100ms } }
             """
         try await RunningDaemon.with(tree) { daemon in
             try await daemon.eventually("the socket's start has failed, and the log's child runs") {

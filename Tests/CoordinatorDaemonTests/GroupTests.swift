@@ -8,13 +8,13 @@ import Testing
 struct GroupTests {
     private static let group = """
         children:
-          - key: web
+          - name: web
             children:
-              - { key: a, program: { command: [sleep, "1000"] }, instances: 2 }
-              - { key: once, program: { command: ["true"] }, restart: temporary }
-              - { key: later, program: { command: [sleep, "1000"] }, autostart: false }
-              - key: inner
-                children: [{ key: worker, worker: { executable: FIXTURE, coordinator: RootCoordinator } }]
+              - { name: a, program: { command: [sleep, "1000"] }, instances: 2 }
+              - { name: once, program: { command: ["true"] }, restart: never }
+              - { name: later, program: { command: [sleep, "1000"] }, autostart: false }
+              - name: inner
+                children: [{ name: worker, worker: { executable: FIXTURE, coordinator: RootCoordinator } }]
         """
 
     @Test("The children of groups are started, stopped and shown at every depth, those that supervision doesn't know too")
@@ -56,13 +56,13 @@ struct GroupTests {
     func escalation() async throws {
         let tree = """
             children:
-              - { key: other, program: { command: [sleep, "1000"] } }
-              - key: web
-                restart_limits: { intensity: 2, backoff: { minimum: 1ms, maximum: 1ms } }
-                supervision: { strategy: restForOne, intensity: 1, period: 60s, backoff: { minimum: 1ms, maximum: 1ms } }
+              - { name: other, program: { command: [sleep, "1000"] } }
+              - name: web
+                restart_limits: { max_restarts: 2, backoff: { minimum: 1ms, maximum: 1ms } }
+                supervision: { strategy: rest_for_one, max_restarts: 1, period: 60s, backoff: { minimum: 1ms, maximum: 1ms } }
                 children:
-                  - { key: calm, program: { command: [sleep, "1000"] } }
-                  - { key: looper, program: { command: [sh, -c, "exit 1"] } }
+                  - { name: calm, program: { command: [sleep, "1000"] } }
+                  - { name: looper, program: { command: [sh, -c, "exit 1"] } }
             """
         try await RunningDaemon.with(tree) { daemon in
             try await daemon.eventually("the group is given up") { try await daemon.node("/web").state == "failed" }
@@ -77,12 +77,12 @@ struct GroupTests {
     /// `late` can't be started before its program exists.
     private static let late = """
         children:
-          - { key: after, program: { command: [sleep, "1000"] }, after: [late] }
-          - { key: needs, program: { command: [sleep, "1000"] }, requires: [late] }
-          - { key: free, program: { command: [sleep, "1000"] } }
-          - key: late
+          - { name: after, program: { command: [sleep, "1000"] }, after: [late] }
+          - { name: needs, program: { command: [sleep, "1000"] }, requires: [late] }
+          - { name: free, program: { command: [sleep, "1000"] } }
+          - name: late
             program: { command: [DIRECTORY/late] }
-            restart_limits: { intensity: LIMIT, backoff: { minimum: 1ms, maximum: 5ms } }
+            restart_limits: { max_restarts: LIMIT, backoff: { minimum: 1ms, maximum: 5ms } }
         """
 
     private static func withLate(limit: String, _ body: (RunningDaemon, _ appear: () throws -> Void) async throws -> Void) async throws {
@@ -134,10 +134,10 @@ struct GroupTests {
             """
         let tree = """
             children:
-              - { key: top, program: { command: [sleep, "1000"] }, requires: [middle] }
-              - { key: middle, program: { command: [sh, -c, "\(script)"], directory: DIRECTORY }, requires: [base] }
-              - { key: base, program: { command: [sh, -c, "echo $$ > base.pid; exec sleep 1000"], directory: DIRECTORY }, autostart: false }
-              - { key: loose, program: { command: [sleep, "1000"] }, after: [base] }
+              - { name: top, program: { command: [sleep, "1000"] }, requires: [middle] }
+              - { name: middle, program: { command: [sh, -c, "\(script)"], directory: DIRECTORY }, requires: [base] }
+              - { name: base, program: { command: [sh, -c, "echo $$ > base.pid; exec sleep 1000"], directory: DIRECTORY }, autostart: false }
+              - { name: loose, program: { command: [sleep, "1000"] }, after: [base] }
             """.replacing("DIRECTORY", with: directory.path)
         func stops() -> Int { Files.text(of: directory.file("stops"))?.split(separator: "\n").count ?? 0 }
         try await RunningDaemon.with(tree) { daemon in
@@ -185,9 +185,9 @@ struct GroupTests {
     func adoption() async throws {
         let tree = """
             children:
-              - { key: last, worker: { executable: FIXTURE, coordinator: RootCoordinator }, after: [web] }
-              - key: web
-                children: [{ key: inner, worker: { executable: FIXTURE, coordinator: RootCoordinator } }]
+              - { name: last, worker: { executable: FIXTURE, coordinator: RootCoordinator }, after: [web] }
+              - name: web
+                children: [{ name: inner, worker: { executable: FIXTURE, coordinator: RootCoordinator } }]
             """
         try await RunningDaemon.with(tree) { daemon in
             try await daemon.eventually("all run") { try await daemon.states().values.count { $0 == "active" } == 3 }

@@ -11,11 +11,11 @@ import WireProtocol
 struct HostileInputTests {
     static let tree = """
         children:
-          - key: app
+          - name: app
             worker: { executable: FIXTURE, coordinator: RootCoordinator, configuration: { children: [a, b], placement: worker } }
-          - key: late
+          - name: late
             worker: { executable: FIXTURE, coordinator: RootCoordinator }
-        supervision: { intensity: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }
+        supervision: { max_restarts: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }
         """
 
     /// The connections in all; each round makes one of each kind at each socket, of which there are three.

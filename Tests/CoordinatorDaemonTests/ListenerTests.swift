@@ -10,9 +10,9 @@ import Testing
 struct ListenerTests {
     private static let tree = """
         children:
-          - key: app
+          - name: app
             worker: { executable: FIXTURE, coordinator: RootCoordinator, configuration: { children: [a], placement: worker } }
-        supervision: { strategy: oneForOne, intensity: 100, period: 10s, backoff: { minimum: 0s, maximum: 0s } }
+        supervision: { strategy: one_for_one, max_restarts: 100, period: 10s, backoff: { minimum: 0s, maximum: 0s } }
         """
 
     @Test("After a thousand connections that close at once, each listener takes a worker, or an operator, as before")

@@ -7,7 +7,7 @@ import Testing
 @Suite("The group of the operators", .timeLimit(minutes: 2), .enabled(if: geteuid() == 0, "only root can be other users"))
 struct OperatorGroupTests {
     private static let group = 54_321
-    private static let tree = "children: [{ key: sleeper, program: { command: [sleep, '1000'] } }]\n"
+    private static let tree = "children: [{ name: sleeper, program: { command: [sleep, '1000'] } }]\n"
 
     /// Runs a command of coordinatorctl as another user.
     private static func control(

@@ -12,8 +12,8 @@ private let duration = Duration.seconds(rounds(short: 0, all: 10, long: 60))
 @Suite(.timeLimit(minutes: 5), .enabled(if: duration > .zero, "a storm and nothing else")) struct OperatorStormTests {
     private static let keys = (0..<6).map { "c\($0)" }
     private static var configuration: String {
-        "children:\n" + keys.map { "  - { key: \($0), program: { command: [sleep, \"100000\"] }, shutdown: 5s }\n" }.joined()
-            + "supervision: { strategy: oneForOne, intensity: 1000, period: 1s }\n"
+        "children:\n" + keys.map { "  - { name: \($0), program: { command: [sleep, \"100000\"] }, stop_timeout: 5s }\n" }.joined()
+            + "supervision: { strategy: one_for_one, max_restarts: 1000, period: 1s }\n"
     }
 
     /// A command, and when it was carried out.
@@ -103,9 +103,9 @@ private let duration = Duration.seconds(rounds(short: 0, all: 10, long: 60))
     func stopWins() async throws {
         let configuration = """
             children:
-              - key: slow
+              - name: slow
                 program: { command: [sh, -c, "trap 'sleep 0.3; exit 0' TERM; while :; do sleep 0.05; done"] }
-                shutdown: 5s
+                stop_timeout: 5s
             """
         try await RunningDaemon.with(configuration) { daemon in
             let directory = RuntimeDirectory(path: "\(daemon.directory)/run")

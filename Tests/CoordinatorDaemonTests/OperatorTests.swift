@@ -8,12 +8,12 @@ import Testing
 struct OperatorTests {
     static let tree = """
         children:
-          - key: sleeper
+          - name: sleeper
             program: { command: [sleep, "1000"] }
-          - key: once
+          - name: once
             program: { command: [sh, -c, "test -e DIRECTORY/first && sleep 1000; touch DIRECTORY/first"] }
-            restart: temporary
-          - key: hopeless
+            restart: never
+          - name: hopeless
             program: { command: [sh, -c, "exit 78"], final_exit_codes: [78] }
         """
 
@@ -42,7 +42,7 @@ struct OperatorTests {
     func finished() async throws {
         let tree = """
             children:
-              - key: brief
+              - name: brief
                 worker: { executable: FIXTURE, coordinator: MiddleCoordinator, configuration: { finishesAtOnce: true } }
             """
         try await RunningDaemon.with(tree) { daemon in
@@ -61,12 +61,12 @@ struct OperatorTests {
     func quick(_ code: Int) async throws {
         let tree = """
             children:
-              - key: quick
+              - name: quick
                 program: { command: [sh, -c, "exit \(code)"] }
-                restart: temporary
-              - key: missing
+                restart: never
+              - name: missing
                 program: { command: [/nonexistent/program] }
-                restart: temporary
+                restart: never
             """
         try await RunningDaemon.with(tree) { daemon in
             for verb in ["start", "restart", "start"] {
@@ -94,7 +94,7 @@ struct OperatorTests {
     )
     func large() async throws {
         let count = rounds(short: 5_000, all: 5_000, long: 15_000)
-        let children = (0..<count).map { "- {key: a\($0), program: {command: [/x]}, restart: temporary}\n" }
+        let children = (0..<count).map { "- {name: a\($0), program: {command: [/x]}, restart: never}\n" }
         try await RunningDaemon.with("children:\n" + children.joined()) { daemon in
             // The command waits for ten seconds, in which a loaded machine may not even have started them all.
             var printed = try await daemon.control("tree")
@@ -192,7 +192,7 @@ struct OperatorTests {
         let file = temporary.file("tree.yaml")
         let worker = BuiltProgram("FixtureWorker").path
         let child = "{ executable: \(worker), coordinator: RootCoordinator, directory: / }"
-        try Files.write("children: [{ key: app, worker: \(child) }]\n", to: file)
+        try Files.write("children: [{ name: app, worker: \(child) }]\n", to: file)
         let specification = ProcessSpecification(
             executable: RunningDaemon.coordinatord.path,
             arguments: ["--config", file, "--runtime-dir", "run"],

@@ -36,12 +36,12 @@ struct OrderTests {
         let once = "oneshot: \(Self.shell(meet("starts")))"
         let tree = """
             children:
-              - { key: a, \(program), shutdown: 30s }
-              - { key: b, \(program), shutdown: 30s }
-              - { key: c, \(program), shutdown: 30s, instances: 3 }
-              - { key: g, children: [{ key: d, \(program), shutdown: 30s, instances: 2 }, { key: e, \(program), shutdown: 30s }] }
-              - { key: once, \(once), instances: 4 }
-              - { key: h, children: [{ key: once, \(once), instances: 3 }, { key: other, \(once) }] }
+              - { name: a, \(program), stop_timeout: 30s }
+              - { name: b, \(program), stop_timeout: 30s }
+              - { name: c, \(program), stop_timeout: 30s, instances: 3 }
+              - { name: g, children: [{ name: d, \(program), stop_timeout: 30s, instances: 2 }, { name: e, \(program), stop_timeout: 30s }] }
+              - { name: once, \(once), instances: 4 }
+              - { name: h, children: [{ name: once, \(once), instances: 3 }, { name: other, \(once) }] }
             """
         try await Self.run(tree) { daemon, directory in
             try await daemon.eventually("all have begun") {
@@ -59,21 +59,21 @@ struct OrderTests {
     func oneshot() async throws {
         let tree = """
             children:
-              - { key: shop, \(Self.told("shop")), after: [migration] }
-              - { key: migration, oneshot: \(Self.shell("echo $STEP >> runs; test -e ready-db && echo migrated >> ends")), requires: { db: ready } }
-              - { key: db, program: \(Self.shell(
+              - { name: shop, \(Self.told("shop")), after: [migration] }
+              - { name: migration, oneshot: \(Self.shell("echo $STEP >> runs; test -e ready-db && echo migrated >> ends")), requires: { db: ready } }
+              - { name: db, program: \(Self.shell(
                     "trap 'echo db >> ends; exit 0' TERM; sleep 0.2; echo > ready-db; while :; do sleep 0.02; done",
                     ", ready: { command: [test, -e, ready-db], interval: 20ms }"
                 )) }
-              - { key: held, \(Self.sleeper), requires: [bad] }
-              - { key: ordered, \(Self.sleeper), after: [bad] }
-              - { key: bad, oneshot: \(Self.shell("test -e good || exit 3")) }
-              - key: again
+              - { name: held, \(Self.sleeper), requires: [bad] }
+              - { name: ordered, \(Self.sleeper), after: [bad] }
+              - { name: bad, oneshot: \(Self.shell("test -e good || exit 3")) }
+              - name: again
                 oneshot: \(Self.shell("echo >> tries; test $(wc -l < tries) -ge 3"))
-                restart: transient
+                restart: on_failure
                 restart_limits: { backoff: { minimum: 1ms, maximum: 5ms } }
-              - { key: late, oneshot: \(Self.shell("exec sleep 1000", ", start_timeout: 50ms")), autostart: false }
-              - { key: patient, \(Self.sleeper), requires: { again: completed } }
+              - { name: late, oneshot: \(Self.shell("exec sleep 1000", ", start_timeout: 50ms")), autostart: false }
+              - { name: patient, \(Self.sleeper), requires: { again: completed } }
             """
         try await Self.run(tree) { daemon, directory in
             let states = [
@@ -122,10 +122,10 @@ struct OrderTests {
     func healthy() async throws {
         let tree = """
             children:
-              - { key: web, \(Self.sleeper), requires: { api: healthy } }
-              - key: api
+              - { name: web, \(Self.sleeper), requires: { api: healthy } }
+              - name: api
                 program: \(Self.shell("exec sleep 1000", ", health: { command: [test, -e, healthy], interval: 30ms, retries: 2 }"))
-                restart_limits: { intensity: unlimited, backoff: { minimum: 1ms, maximum: 5ms } }
+                restart_limits: { max_restarts: unlimited, backoff: { minimum: 1ms, maximum: 5ms } }
             """
         try await Self.run(tree) { daemon, directory in
             try await daemon.eventually("it's restarted") { try await daemon.node("/api").incarnation > 2 }
@@ -140,17 +140,17 @@ struct OrderTests {
     func acrossGroups() async throws {
         let tree = """
             children:
-              - key: web
+              - name: web
                 children:
-                  - { key: app, \(Self.told("app")), requires: [/infra/db] }
-                  - { key: log, \(Self.told("log")), after: { /infra/inner/setup: completed } }
-                  - { key: lost, \(Self.sleeper), requires: [/off/x] }
-              - key: infra
+                  - { name: app, \(Self.told("app")), requires: [/infra/db] }
+                  - { name: log, \(Self.told("log")), after: { /infra/inner/setup: completed } }
+                  - { name: lost, \(Self.sleeper), requires: [/off/x] }
+              - name: infra
                 children:
-                  - key: inner
-                    children: [{ key: setup, oneshot: \(Self.shell("while [ ! -e go ]; do sleep 0.02; done")) }]
-                  - { key: db, \(Self.told("db")), after: [/infra/inner/setup], instances: 2 }
-              - { key: off, autostart: false, children: [{ key: x, \(Self.sleeper) }] }
+                  - name: inner
+                    children: [{ name: setup, oneshot: \(Self.shell("while [ ! -e go ]; do sleep 0.02; done")) }]
+                  - { name: db, \(Self.told("db")), after: [/infra/inner/setup], instances: 2 }
+              - { name: off, autostart: false, children: [{ name: x, \(Self.sleeper) }] }
             """
         try await Self.run(tree) { daemon, directory in
             try await daemon.eventually("they wait") {
@@ -186,8 +186,8 @@ struct OrderTests {
     func adoption() async throws {
         let tree = """
             children:
-              - { key: worker, worker: { executable: FIXTURE, coordinator: RootCoordinator }, requires: [slow] }
-              - { key: slow, oneshot: \(Self.shell("echo >> runs; test $(wc -l < runs) -lt 2 || exec sleep 1000")) }
+              - { name: worker, worker: { executable: FIXTURE, coordinator: RootCoordinator }, requires: [slow] }
+              - { name: slow, oneshot: \(Self.shell("echo >> runs; test $(wc -l < runs) -lt 2 || exec sleep 1000")) }
             """
         try await Self.run(tree) { daemon, _ in
             try await daemon.eventually("it's ready") { try await daemon.node("/worker").state == "active" }
@@ -203,10 +203,10 @@ struct OrderTests {
     func shutdownWhileWaiting() async throws {
         let tree = """
             children:
-              - { key: a, children: [{ key: never, oneshot: { command: [sleep, '1000'] } }] }
-              - { key: b, children: [{ key: waits, \(Self.sleeper), after: [/a/never] }] }
-              - { key: c, \(Self.sleeper), after: { d: healthy } }
-              - { key: d, program: { command: [sleep, '1000'], health: { command: ['false'], interval: 20ms, on_failure: report } } }
+              - { name: a, children: [{ name: never, oneshot: { command: [sleep, '1000'] } }] }
+              - { name: b, children: [{ name: waits, \(Self.sleeper), after: [/a/never] }] }
+              - { name: c, \(Self.sleeper), after: { d: healthy } }
+              - { name: d, program: { command: [sleep, '1000'], health: { command: ['false'], interval: 20ms, on_failure: report } } }
             """
         try await Self.run(tree) { daemon, _ in
             try await daemon.eventually("they wait") {
@@ -221,16 +221,16 @@ struct OrderTests {
     func isolation() async throws {
         func group(_ key: String, _ strategy: String) -> String {
             """
-              - key: \(key)
-                supervision: { \(strategy)intensity: 1, period: 60s, backoff: { minimum: 1ms, maximum: 1ms } }
-                restart_limits: { intensity: 0 }
+              - name: \(key)
+                supervision: { \(strategy)max_restarts: 1, period: 60s, backoff: { minimum: 1ms, maximum: 1ms } }
+                restart_limits: { max_restarts: 0 }
                 children:
-                  - { key: calm, \(Self.sleeper) }
-                  - { key: looper, program: { command: [sh, -c, "exit 1"] } }
+                  - { name: calm, \(Self.sleeper) }
+                  - { name: looper, program: { command: [sh, -c, "exit 1"] } }
 
             """
         }
-        let tree = "children:\n" + group("apart", "") + group("coupled", "strategy: oneForAll, ")
+        let tree = "children:\n" + group("apart", "") + group("coupled", "strategy: one_for_all, ")
         try await Self.run(tree) { daemon, _ in
             try await daemon.eventually("both are given up") {
                 let states = try await daemon.states()
@@ -241,7 +241,7 @@ struct OrderTests {
             for path in ["/apart", "/apart/calm"] { #expect(try await daemon.node(path).incarnation == 1) }
             #expect(try await daemon.control("status", "/apart/looper").exitCode != 0)
             // The group takes a strategy over that is applied.
-            daemon.rewrite(changing: "{ intensity: 1", to: "{ strategy: restForOne, intensity: 1")
+            daemon.rewrite(changing: "{ max_restarts: 1", to: "{ strategy: rest_for_one, max_restarts: 1")
             #expect(try await daemon.control("config", "apply").exitCode == 0)
             _ = try await daemon.control("start", "/apart/looper")
             try await daemon.eventually("it ends the group") { try await daemon.node("/apart").state == "failed" }

@@ -8,13 +8,13 @@ import Testing
 struct OutputTests {
     static let noisy = """
         children:
-          - key: noisy
+          - name: noisy
             program: { command: [sh, -c, "while :; do echo $(seq 1 2000); done"] }
-          - key: flapping
+          - name: flapping
             program: { command: [sh, -c, "exit 1"] }
-          - key: sleeper
+          - name: sleeper
             program: { command: [sleep, "1000"] }
-        supervision: { intensity: 100000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }
+        supervision: { max_restarts: 100000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }
         """
 
     @Test("A standard error that no process reads blocks neither supervision nor operators nor the shutdown")
@@ -48,9 +48,9 @@ struct OutputTests {
     func lastLine() async throws {
         let tree = """
             children:
-              - key: brief
+              - name: brief
                 program: { command: [sh, -c, "printf 'fatal: x' >&2; exit 1"] }
-            supervision: { intensity: 1000, period: 1s, backoff: { minimum: 100ms, maximum: 100ms } }
+            supervision: { max_restarts: 1000, period: 1s, backoff: { minimum: 100ms, maximum: 100ms } }
             """
         let log = Transcript()
         try await RunningDaemon.with(tree, standardError: log.destination) { daemon in
@@ -65,11 +65,11 @@ struct OutputTests {
     func audit() async throws {
         let tree = """
             children:
-              - key: sleeper
+              - name: sleeper
                 program: { command: [sleep, "1000"] }
-              - key: brief
+              - name: brief
                 program: { command: ["true"] }
-                restart: transient
+                restart: on_failure
             """
         let log = Transcript()
         try await RunningDaemon.with(tree, standardError: log.destination) { daemon in

@@ -8,7 +8,7 @@ struct PatienceTests {
     /// A program that takes its time to stop: until there is a file of its name and its number.
     private static func child(_ name: String, _ number: Int) -> String {
         let script = "trap : TERM; touch DIR/\(name)$N; until test -e DIR/\(name)$N.end; do sleep 0.05; done"
-        return #"  - { key: \#(name), shutdown: 90s, program: { command: [sh, -c, "\#(script)"], environment: { N: "\#(number)" } } }"#
+        return #"  - { name: \#(name), stop_timeout: 90s, program: { command: [sh, -c, "\#(script)"], environment: { N: "\#(number)" } } }"#
     }
 
     @Test("A change, a stop and a shutdown wait as long as a child may take to stop, and say so; none fails meanwhile")

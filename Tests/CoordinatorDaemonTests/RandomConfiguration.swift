@@ -199,13 +199,13 @@ extension RandomConfiguration {
         let space = String(repeating: "    ", count: indentation)
         return level.order.compactMap { number -> String? in
             guard let child = level.children[number] else { return nil }
-            var lines = ["- key: k\(number)", "  restart: \(child.restart)"]
+            var lines = ["- name: k\(number)", "  restart: \(child.restart)"]
             if let instances = child.instances { lines.append("  instances: \(instances)") }
             if !child.autostart { lines.append("  autostart: false") }
             if !child.after.isEmpty { lines.append("  after: [\(child.after.map { "k\($0)" }.joined(separator: ", "))]") }
             if !child.requires.isEmpty { lines.append("  requires: [\(child.requires.map { "k\($0)" }.joined(separator: ", "))]") }
             if let group = child.group {
-                lines.append("  supervision: { intensity: \(group.intensity) }")
+                lines.append("  supervision: { max_restarts: \(group.intensity) }")
                 lines.append("  children:\(text(group, indentation: indentation + 1))")
             } else {
                 lines.append(

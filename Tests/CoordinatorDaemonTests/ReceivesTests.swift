@@ -10,13 +10,13 @@ struct ReceivesTests {
     /// The child `app` answers what the others ask; `inner` is in a group.
     private static let tree = """
         children:
-          - key: app
+          - name: app
             worker: { executable: FIXTURE, coordinator: RootCoordinator }
             receives: [Fixture.Echo, Fixture.Add, Fixture.Note, Fixture.Count, Fixture.Wait, Fixture.Refuse, Fixture.Remaining]
-          - { key: other, worker: { executable: FIXTURE, coordinator: MiddleCoordinator } }
-          - key: group
-            children: [{ key: inner, worker: { executable: FIXTURE, coordinator: MiddleCoordinator } }]
-        supervision: { intensity: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }
+          - { name: other, worker: { executable: FIXTURE, coordinator: MiddleCoordinator } }
+          - name: group
+            children: [{ name: inner, worker: { executable: FIXTURE, coordinator: MiddleCoordinator } }]
+        supervision: { max_restarts: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }
         orphan_grace: 60s
         """
 
@@ -66,9 +66,9 @@ struct ReceivesTests {
     func choice() async throws {
         let tree = """
             children:
-              - { key: all, worker: { executable: FIXTURE, coordinator: RootCoordinator }, receives: [Fixture.] }
-              - { key: echoes, worker: { executable: FIXTURE, coordinator: RootCoordinator }, receives: [Fixture.Echo] }
-              - { key: other, worker: { executable: FIXTURE, coordinator: MiddleCoordinator } }
+              - { name: all, worker: { executable: FIXTURE, coordinator: RootCoordinator }, receives: [Fixture.] }
+              - { name: echoes, worker: { executable: FIXTURE, coordinator: RootCoordinator }, receives: [Fixture.Echo] }
+              - { name: other, worker: { executable: FIXTURE, coordinator: MiddleCoordinator } }
             """
         try await RunningDaemon.with(tree) { daemon in
             try await daemon.allActive()
@@ -121,10 +121,10 @@ struct ReceivesTests {
         let file = directory.file("ledger")
         let tree = """
             children:
-              - key: ledger
+              - name: ledger
                 worker: { executable: FIXTURE, coordinator: BesideCoordinator, configuration: { file: \(file) } }
                 receives: [Ledger.EnterBeside]
-              - { key: other, worker: { executable: FIXTURE, coordinator: LedgerCoordinator } }
+              - { name: other, worker: { executable: FIXTURE, coordinator: LedgerCoordinator } }
             """
         try await RunningDaemon.with(tree) { daemon in
             try await daemon.allActive()
@@ -152,16 +152,16 @@ struct ReceivesTests {
     func absent() async throws {
         let tree = """
             children:
-              - key: app
+              - name: app
                 worker: { executable: FIXTURE, coordinator: RootCoordinator }
                 receives: [Fixture.Echo]
                 after: [gate]
-              - key: idle
+              - name: idle
                 worker: { executable: FIXTURE, coordinator: RootCoordinator }
                 receives: [Fixture.Note]
                 autostart: false
-              - { key: other, worker: { executable: FIXTURE, coordinator: MiddleCoordinator } }
-              - { key: gate, program: { command: [sh, -c, 'while ! [ -e GATE ]; do sleep 0.05; done; echo >&3; exec sleep 1000'], ready: { fd: 3 } } }
+              - { name: other, worker: { executable: FIXTURE, coordinator: MiddleCoordinator } }
+              - { name: gate, program: { command: [sh, -c, 'while ! [ -e GATE ]; do sleep 0.05; done; echo >&3; exec sleep 1000'], ready: { fd: 3 } } }
             """
         let directory = try TemporaryDirectory()
         try await RunningDaemon.with(tree.replacing("GATE", with: directory.file("open"))) { daemon in
@@ -183,9 +183,9 @@ struct ReceivesTests {
 
     @Test("A change is shown, and followed by an upgrade, which keeps the workers")
     func change() async throws {
-        let new = "  - { key: new, worker: { executable: FIXTURE, coordinator: RootCoordinator }, receives: [Fixture.Echo] }\n"
+        let new = "  - { name: new, worker: { executable: FIXTURE, coordinator: RootCoordinator }, receives: [Fixture.Echo] }\n"
         let moved = Self.tree.replacing("receives: [Fixture.Echo, ", with: "receives: [")
-            .replacing("  - { key: other", with: "\(new)  - { key: other")
+            .replacing("  - { name: other", with: "\(new)  - { name: other")
         let line = "~ /: receives (with an upgrade or the next start of the daemon)\n"
         try await RunningDaemon.with(Self.tree) { daemon in
             try await daemon.allActive()
@@ -228,7 +228,7 @@ struct ReceivesTests {
     func check() async throws {
         let directory = try TemporaryDirectory()
         let file = directory.file("tree.yaml")
-        try Files.write("children: [{ key: a, worker: { executable: /bin/sh, coordinator: A }, receives: [A., B.Go] }]", to: file)
+        try Files.write("children: [{ name: a, worker: { executable: /bin/sh, coordinator: A }, receives: [A., B.Go] }]", to: file)
         let checked = try await RunningDaemon.coordinatord.run(["--check-config", file])
         #expect(checked.output.hasSuffix("\n  a: worker /bin/sh, permanent, shutdown infinity, receives A. B.Go\n"), "\(checked)")
     }

@@ -10,14 +10,14 @@ struct RestartLimitsTests {
     func flappingSibling() async throws {
         let tree = """
             children:
-              - key: healthy
+              - name: healthy
                 program: { command: [sleep, "1000"] }
-              - key: looper
+              - name: looper
                 program: { command: [sh, -c, "exit 1"] }
-              - key: tireless
+              - name: tireless
                 program: { command: [sh, -c, "exit 1"] }
-                restart_limits: { intensity: unlimited, backoff: { minimum: 1ms, maximum: 20ms } }
-            supervision: { intensity: 3, period: 60s, backoff: { minimum: 1ms, maximum: 10ms } }
+                restart_limits: { max_restarts: unlimited, backoff: { minimum: 1ms, maximum: 20ms } }
+            supervision: { max_restarts: 3, period: 60s, backoff: { minimum: 1ms, maximum: 10ms } }
             """
         try await RunningDaemon.with(tree) { daemon in
             try await daemon.killHealthy(life: 1)
@@ -36,9 +36,9 @@ struct RestartLimitsTests {
     func startDuringBackoff() async throws {
         let tree = """
             children:
-              - key: late
+              - name: late
                 program: { command: [sh, -c, "test -e ready && exec sleep 1000; echo x >> tries; exit 1"], directory: DIRECTORY }
-            supervision: { intensity: 100, period: 60s, backoff: { minimum: 1h, maximum: 1h } }
+            supervision: { max_restarts: 100, period: 60s, backoff: { minimum: 1h, maximum: 1h } }
             """
         let directory = try TemporaryDirectory()
         try await RunningDaemon.with(tree.replacing("DIRECTORY", with: directory.path)) { daemon in
@@ -62,14 +62,14 @@ struct RestartLimitsTests {
         .disabled(if: Sanitizer.isOn, "the sanitizer's own memory is many times the limit")
     )
     func memoryLimit() async throws {
-        let tree = "children: [{ key: app, worker: { executable: FIXTURE, coordinator: RootCoordinator, memory_limit: 1MiB } }]"
+        let tree = "children: [{ name: app, worker: { executable: FIXTURE, coordinator: RootCoordinator, memory_max: 1MiB } }]"
         try await RunningDaemon.with(tree) { daemon in
             try await daemon.eventually("the start is refused") {
                 try await daemon.node("/app").lastExit?.contains("more than its memoryLimit of 1048576") == true
             }
             try daemon.rewrite(tree.replacing("1MiB", with: "4GiB"))
             let applied = try await daemon.control("config", "apply")
-            #expect(applied.output.hasPrefix("~ /app: worker.memory_limit (restart)\n    worker.memory_limit: 1MiB → 4GiB\n"), "\(applied)")
+            #expect(applied.output.hasPrefix("~ /app: worker.memory_max (restart)\n    worker.memory_max: 1MiB → 4GiB\n"), "\(applied)")
             try await daemon.eventually("it's started") { try await daemon.node("/app").state == "active" }
         }
     }

@@ -13,8 +13,8 @@ struct RollingRestartTests {
 
     private static let tree = """
         children:
-          - { key: web, worker: { executable: DIRECTORY/worker, coordinator: RootCoordinator }, instances: 3 }
-          - { key: other, program: { command: [sleep, "1000"] }, requires: [web] }
+          - { name: web, worker: { executable: DIRECTORY/worker, coordinator: RootCoordinator }, instances: 3 }
+          - { name: other, program: { command: [sleep, "1000"] }, requires: [web] }
         """
 
     /// Runs a daemon whose workers' program the body can replace.
@@ -140,10 +140,10 @@ struct RollingRestartTests {
     func startThrows() async throws {
         let tree = """
             children:
-              - key: web
+              - name: web
                 worker: { executable: DIRECTORY/worker, coordinator: BrokenCoordinator, configuration: { how: variable } }
                 instances: 3
-            supervision: { intensity: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }
+            supervision: { max_restarts: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }
             """
         try await Self.run(tree) { daemon, become in
             let before = try await daemon.allPIDs()
@@ -169,7 +169,7 @@ struct RollingRestartTests {
     func overlap() async throws {
         let tree = """
             children:
-              - { key: web, worker: { executable: DIRECTORY/worker, coordinator: RootCoordinator }, overlap: true }
+              - { name: web, worker: { executable: DIRECTORY/worker, coordinator: RootCoordinator }, overlap: true }
             orphan_grace: 60s
             """
         try await Self.run(tree) { daemon, become in
@@ -210,7 +210,7 @@ struct RollingRestartTests {
     func overlapInTheGap() async throws {
         let tree = """
             children:
-              - { key: web, worker: { executable: DIRECTORY/worker, coordinator: RootCoordinator }, overlap: true, restart: transient }
+              - { name: web, worker: { executable: DIRECTORY/worker, coordinator: RootCoordinator }, overlap: true, restart: on_failure }
             orphan_grace: 60s
             """
         try await Self.run(tree) { daemon, _ in
@@ -254,9 +254,9 @@ struct RollingRestartTests {
     func programs() async throws {
         let tree = """
             children:
-              - key: group
+              - name: group
                 children:
-                  - key: job
+                  - name: job
                     program: { command: [DIRECTORY/worker], ready: { fd: 3 }, start_timeout: 3s }
                     instances: 2
             """
@@ -282,14 +282,14 @@ struct RollingRestartTests {
     func groups() async throws {
         let tree = """
             children:
-              - key: group
+              - name: group
                 children:
-                  - { key: second, program: { command: [sleep, "1000"] }, after: [first] }
-                  - { key: first, program: { command: [sleep, "1000"] } }
-                  - { key: off, program: { command: [sleep, "1000"] }, autostart: false }
-                  - key: inner
+                  - { name: second, program: { command: [sleep, "1000"] }, after: [first] }
+                  - { name: first, program: { command: [sleep, "1000"] } }
+                  - { name: off, program: { command: [sleep, "1000"] }, autostart: false }
+                  - name: inner
                     children:
-                      - key: app
+                      - name: app
                         worker:
                           executable: FIXTURE
                           coordinator: RootCoordinator

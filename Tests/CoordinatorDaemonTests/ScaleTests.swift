@@ -7,11 +7,11 @@ import Testing
 struct ScaleTests {
     private static let tree = """
         children:
-          - { key: web, program: { command: [sh, -c, "SCRIPT"] }, instances: 2 }
-          - { key: other, program: { command: [sleep, "1000"] } }
-          - { key: web-5, program: { command: [sleep, "1000"] } }
-          - key: group
-            children: [{ key: inner, worker: { executable: FIXTURE, coordinator: RootCoordinator }, instances: 1 }]
+          - { name: web, program: { command: [sh, -c, "SCRIPT"] }, instances: 2 }
+          - { name: other, program: { command: [sleep, "1000"] } }
+          - { name: web-5, program: { command: [sleep, "1000"] } }
+          - name: group
+            children: [{ name: inner, worker: { executable: FIXTURE, coordinator: RootCoordinator }, instances: 1 }]
         """
 
     private static func run(_ body: (RunningDaemon) async throws -> Void) async throws {

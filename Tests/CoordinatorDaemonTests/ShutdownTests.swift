@@ -15,9 +15,9 @@ struct ShutdownTests {
             case .worker:
                 """
                 children:
-                  - key: stubborn
+                  - name: stubborn
                     worker: { executable: FIXTURE, coordinator: MiddleCoordinator, configuration: { greeting: stubborn } }
-                    shutdown: infinity
+                    stop_timeout: infinity
                 """
             }
         }

@@ -8,17 +8,17 @@ import Testing
 struct SignalTests {
     static let tree = """
         children:
-          - key: forks
+          - name: forks
             program: { command: [sh, -c, "sleep 1000 & wait"] }
-          - key: sleeper
+          - name: sleeper
             program: { command: [sleep, "1000"] }
         """
     /// A child that ignores requests to end and has unlimited time.
     static let stubborn = """
         children:
-          - key: stubborn
+          - name: stubborn
             program: { command: [sh, -c, "trap '' TERM; while :; do sleep 0.1; done"] }
-            shutdown: infinity
+            stop_timeout: infinity
         """
 
     @Test(
@@ -65,7 +65,7 @@ struct SignalTests {
     func badFile() async throws {
         let log = Transcript()
         try await RunningDaemon.with(Self.tree, standardError: log.destination) { daemon in
-            try Files.write("children:\n  - key: a/b\n    worker: { executable: x }\n", to: "\(daemon.directory)/tree.yaml")
+            try Files.write("children:\n  - name: a/b\n    worker: { executable: x }\n", to: "\(daemon.directory)/tree.yaml")
             try daemon.process.send(.hangup)
             try await daemon.eventually("it's logged") { log.text.contains("tree.yaml:2:10: ") && log.text.contains("nothing was applied") }
             #expect(try await daemon.children(2).count == 2)

@@ -8,8 +8,8 @@ import Testing
 struct SpareTests {
     private static func tree(_ spares: Int, executable: String = "FIXTURE") -> String {
         """
-        children: [{ key: app, worker: { executable: \(executable), coordinator: RootCoordinator, spares: \(spares) } }]
-        supervision: { intensity: 100, period: 60s, backoff: { minimum: 1ms, maximum: 10ms } }
+        children: [{ name: app, worker: { executable: \(executable), coordinator: RootCoordinator, spares: \(spares) } }]
+        supervision: { max_restarts: 100, period: 60s, backoff: { minimum: 1ms, maximum: 10ms } }
         """
     }
 

@@ -8,10 +8,10 @@ import WireProtocol
 struct StoppingTests {
     private static let tree = """
         children:
-          - key: slow
+          - name: slow
             program: { command: [sh, -c, "trap '' TERM; while :; do sleep 0.1; done"] }
-            shutdown: 60s
-          - key: quick
+            stop_timeout: 60s
+          - name: quick
             program: { command: [sleep, "1000"] }
         """
 

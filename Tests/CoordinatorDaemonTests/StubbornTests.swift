@@ -40,9 +40,9 @@ struct StubbornTests {
     private static func tree(_ children: [(kind: Kind, sleepers: Sleepers)]) -> String {
         let programs = children.map { kind, sleepers in
             let script = kind.script(sleepers).replacing("\"", with: "\\\"")
-            return "  - key: \(kind.rawValue)\n    shutdown: 500ms\n    program: { command: [sh, -c, \"\(script)\"] }\n"
+            return "  - name: \(kind.rawValue)\n    stop_timeout: 500ms\n    program: { command: [sh, -c, \"\(script)\"] }\n"
         }
-        let supervision = "supervision: { intensity: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 1ms } }"
+        let supervision = "supervision: { max_restarts: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 1ms } }"
         return "children:\n\(programs.joined())\(supervision)\n"
     }
 
@@ -126,7 +126,7 @@ struct StubbornTests {
     func stoppedDaemon() async throws {
         let tree = """
             children:
-              - key: app
+              - name: app
                 worker:
                   executable: FIXTURE
                   coordinator: RootCoordinator

@@ -21,7 +21,7 @@ struct TelemetryTests {
               traces: { file: \(temporary.file("traces")) }
               metrics: { file: \(temporary.file("metrics")), interval: 100ms }
             children:
-              - key: tree
+              - name: tree
                 worker: { executable: FIXTURE, coordinator: RootCoordinator, configuration: { children: [a], placement: worker } }
             """
         var processes: [Int32?] = []

@@ -6,8 +6,8 @@ import WireProtocol
 extension UpgradeTests {
     private static let talkers = """
         children:
-          - { key: app, worker: { executable: FIXTURE, coordinator: RootCoordinator } }
-          - { key: other, worker: { executable: FIXTURE, coordinator: MiddleCoordinator } }
+          - { name: app, worker: { executable: FIXTURE, coordinator: RootCoordinator } }
+          - { name: other, worker: { executable: FIXTURE, coordinator: MiddleCoordinator } }
         orphan_grace: 60s
         """
 

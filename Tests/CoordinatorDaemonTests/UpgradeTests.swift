@@ -13,26 +13,26 @@ struct UpgradeTests {
     /// The two workers below `app` are deeper ones; the programs show what is handed on of each: a pipe, two, a socket, a descriptor.
     private static let tree = """
         children:
-          - key: app
+          - name: app
             worker: { executable: FIXTURE, coordinator: RootCoordinator, configuration: { children: [a, b], placement: worker } }
-            shutdown: 5s
-          - key: other
+            stop_timeout: 5s
+          - name: other
             worker: { executable: FIXTURE, coordinator: MiddleCoordinator }
-          - key: counter
+          - name: counter
             program: { command: [sh, -c, 'i=0; while true; do echo "line $i"; i=$((i+1)); sleep 0.05; done'] }
             logging: { standard_error: separate }
-          - key: notifier
+          - name: notifier
             program:
               command: [python3, -c, "NOTIFIER"]
               ready: notify
               watchdog: 3s
-          - key: piper
+          - name: piper
             program: { command: [sh, -c, 'echo >&3; exec sleep 1000'], ready: { fd: 3 } }
-          - key: resting
+          - name: resting
             program: { command: [sleep, "1000"] }
-          - key: paused
+          - name: paused
             program: { command: [sleep, "1000"] }
-        supervision: { intensity: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }
+        supervision: { max_restarts: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 10ms } }
         orphan_grace: 60s
         """
 
@@ -223,7 +223,7 @@ struct UpgradeTests {
             chmod(script, 0o700)
             let gone = try await daemon.control("upgrade", "--executable", script)
             #expect(gone.exitCode == 1 && gone.errors.contains("goes on as before"), "\(gone)")
-            try daemon.rewrite("children: [ { key: app } ]")
+            try daemon.rewrite("children: [ { name: app } ]")
             let wrong = try await daemon.control("upgrade")
             #expect(wrong.exitCode == 78 && wrong.errors.contains("tree.yaml:1:"), "\(wrong)")
             #expect(try await daemon.lives() == before)
@@ -372,7 +372,7 @@ struct UpgradeTests {
         try await RunningDaemon.with(Self.configured()) { daemon in
             try await daemon.allRunning()
             let before = try await daemon.lives()
-            try daemon.rewrite(Self.configured().replacing("key: counter", with: "key: renamed"))
+            try daemon.rewrite(Self.configured().replacing("name: counter", with: "name: renamed"))
             #expect(try await daemon.control("upgrade").exitCode == 0)
             #expect(try await daemon.lives() == before)
             #expect(try await daemon.control("config", "apply").exitCode == 0)
@@ -384,8 +384,8 @@ struct UpgradeTests {
 
     @Test("keeps the instances that an operator has added")
     func instances() async throws {
-        let scaled = "  - { key: scaled, instances: 1, program: { command: [sleep, \"1000\"] } }\n  - key: other\n"
-        try await RunningDaemon.with(Self.configured(Self.tree.replacing("  - key: other\n", with: scaled))) { daemon in
+        let scaled = "  - { name: scaled, instances: 1, program: { command: [sleep, \"1000\"] } }\n  - name: other\n"
+        try await RunningDaemon.with(Self.configured(Self.tree.replacing("  - name: other\n", with: scaled))) { daemon in
             try await daemon.allRunning()
             let number = try await daemon.control("scale", "/scaled", "3")
             #expect(number.exitCode == 0, "\(number)")

@@ -41,7 +41,7 @@ import Testing
     @Test("Problems name the file as the caller gave it")
     func problemsNameTheFile() throws {
         try withFile(Array("children: 5\n".utf8)) { path in
-            let message = "`children` is the number 5; expected a list, each item with `key` and `worker` or `program`"
+            let message = "`children` is the number 5; expected a list, each item with `name` and `worker` or `program`"
             #expect(problems(ofFile: path) == ["\(path):1:11: \(message)"])
         }
     }

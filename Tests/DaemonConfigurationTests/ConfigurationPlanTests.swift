@@ -22,17 +22,17 @@ struct ConfigurationPlanTests {
 
     private static let base = """
         children:
-          - { key: a, program: { command: [cat] } }
-          - { key: b, program: { command: [cat] }, requires: [a] }
-          - key: g
+          - { name: a, program: { command: [cat] } }
+          - { name: b, program: { command: [cat] }, requires: [a] }
+          - name: g
             children:
-              - { key: x, program: { command: [cat] }, instances: 2 }
-              - { key: y, worker: { executable: /w, coordinator: W } }
+              - { name: x, program: { command: [cat] }, instances: 2 }
+              - { name: y, worker: { executable: /w, coordinator: W } }
         """
 
     @Test("A configuration and itself have no differences, however it is written")
     func same() throws {
-        let plan = try Self.plan(Self.base, Self.base.replacing("[cat]", with: "[\"cat\"]") + "\nsupervision: { intensity: 5 }")
+        let plan = try Self.plan(Self.base, Self.base.replacing("[cat]", with: "[\"cat\"]") + "\nsupervision: { max_restarts: 5 }")
         #expect(plan.isEmpty)
         #expect(plan.unchanged == 6)
     }
@@ -41,38 +41,38 @@ struct ConfigurationPlanTests {
         "Each edit leads to its changes, and to no others",
         arguments: [
             (
-                "{ key: a, program: { command: [cat] } }", "{ key: a, program: { command: [cat] }, restart: transient }",
-                ["~ /a restart takeOver"]
+                "{ name: a, program: { command: [cat] } }", "{ name: a, program: { command: [cat] }, restart: on_failure }",
+                ["~ /a restart take_over"]
             ),
             (
-                "{ key: a, program: { command: [cat] } }",
-                "{ key: a, program: { command: [cat] }, shutdown: 1s, restart_limits: { intensity: 1 } }",
-                ["~ /a shutdown restart_limits takeOver"]
+                "{ name: a, program: { command: [cat] } }",
+                "{ name: a, program: { command: [cat] }, stop_timeout: 1s, restart_limits: { max_restarts: 1 } }",
+                ["~ /a shutdown restart_limits take_over"]
             ),
             (
-                "{ key: a, program: { command: [cat] } }", "{ key: a, program: { command: [cat, -] } }",
+                "{ name: a, program: { command: [cat] } }", "{ name: a, program: { command: [cat, -] } }",
                 ["~ /a program.command restart", "~ /b restart for /a"]
             ),
             (
-                "{ key: a, program: { command: [cat] } }", "{ key: a, program: { command: [cat], environment: { A: b }, directory: / } }",
+                "{ name: a, program: { command: [cat] } }", "{ name: a, program: { command: [cat], environment: { A: b }, directory: / } }",
                 ["~ /a program.environment program.directory restart", "~ /b restart for /a"]
             ),
-            ("requires: [a]", "after: [a]", ["~ /b after requires takeOver"]),
+            ("requires: [a]", "after: [a]", ["~ /b after requires take_over"]),
             ("instances: 2", "instances: 3", ["+ /g/x-3 start"]),
             ("instances: 2", "instances: 1", ["- /g/x-2 stop"]),
             ("instances: 2", "autostart: false", ["+ /g/x none", "- /g/x-1 stop", "- /g/x-2 stop"]),
             ("coordinator: W", "coordinator: V", ["~ /g/y worker.coordinator restart"]),
-            ("coordinator: W", "coordinator: W, spares: 2", ["~ /g/y worker.spares takeOver"]),
+            ("coordinator: W", "coordinator: W, spares: 2", ["~ /g/y worker.spares take_over"]),
             ("coordinator: W", "coordinator: W, spares: 2, hang: restart", ["~ /g/y worker.hang worker.spares restart"]),
-            ("key: g", "key: h", ["+ /h start", "+ /h/x-1 start", "+ /h/x-2 start", "+ /h/y start", "- /g stop"]),
-            ("- key: g", "- key: g\n    supervision: { intensity: 1 }", ["~ /g supervision takeOver"]),
+            ("name: g", "name: h", ["+ /h start", "+ /h/x-1 start", "+ /h/x-2 start", "+ /h/y start", "- /g stop"]),
+            ("- name: g", "- name: g\n    supervision: { max_restarts: 1 }", ["~ /g supervision take_over"]),
             (
-                "  - { key: b", "  - { key: c, program: { command: [cat] } }\n  - { key: b", ["+ /c start"]
+                "  - { name: b", "  - { name: c, program: { command: [cat] } }\n  - { name: b", ["+ /c start"]
             ),
             (
-                "children:\n  - { key: a", "orphan_grace: 1s\nsupervision: { period: 1s }\nchildren:\n  - { key: a",
+                "children:\n  - { name: a", "orphan_grace: 1s\nsupervision: { period: 1s }\nchildren:\n  - { name: a",
                 [
-                    "~ / supervision takeOver", "~ / orphan_grace nextDaemon",
+                    "~ / supervision take_over", "~ / orphan_grace next_daemon",
                 ]
             ),
         ] as [(String, String, [String])]
@@ -85,17 +85,17 @@ struct ConfigurationPlanTests {
     @Test("What children receive is the root's, which goes on with it until the next daemon, whatever becomes of the children")
     func receives() throws {
         let worker = { (key: String, receives: String) in
-            "{ key: \(key), worker: { executable: /w, coordinator: W }, receives: [\(receives)] }"
+            "{ name: \(key), worker: { executable: /w, coordinator: W }, receives: [\(receives)] }"
         }
         let former = "children: [\(worker("a", "A., B")), \(worker("b", "C"))]"
-        #expect(try Self.lines(former, former.replacing("B", with: "D")) == ["~ / receives nextDaemon"])
-        #expect(try Self.lines(former, "children: [\(worker("a", "A., B"))]") == ["~ / receives nextDaemon", "- /b stop"])
-        #expect(try Self.lines(former, "children: [\(worker("a", "A., B, C")), \(worker("b", ""))]") == ["~ / receives nextDaemon"])
+        #expect(try Self.lines(former, former.replacing("B", with: "D")) == ["~ / receives next_daemon"])
+        #expect(try Self.lines(former, "children: [\(worker("a", "A., B"))]") == ["~ / receives next_daemon", "- /b stop"])
+        #expect(try Self.lines(former, "children: [\(worker("a", "A., B, C")), \(worker("b", ""))]") == ["~ / receives next_daemon"])
         #expect(try Self.lines(former, "children: [\(worker("b", "C")), \(worker("a", "B, A."))]") == ["order /"])
         let changed = former.replacing("/w", with: "/v") + "\norphan_grace: 1s"
         #expect(
             try Self.lines(former, changed.replacing("C", with: "E")) == [
-                "~ / orphan_grace receives nextDaemon", "~ /a worker.executable restart",
+                "~ / orphan_grace receives next_daemon", "~ /a worker.executable restart",
                 "~ /b worker.executable restart",
             ]
         )
@@ -108,8 +108,8 @@ struct ConfigurationPlanTests {
 
     @Test("Another order is seen, and restarts nothing")
     func order() throws {
-        let former = "children: [{ key: a, program: { command: [cat] } }, { key: b, program: { command: [cat] } }]"
-        let next = "children: [{ key: b, program: { command: [cat] } }, { key: a, program: { command: [cat] } }]"
+        let former = "children: [{ name: a, program: { command: [cat] } }, { name: b, program: { command: [cat] } }]"
+        let next = "children: [{ name: b, program: { command: [cat] } }, { name: a, program: { command: [cat] } }]"
         #expect(try Self.lines(former, next) == ["order /"])
     }
 
@@ -117,9 +117,9 @@ struct ConfigurationPlanTests {
     func beginning() throws {
         let former = """
             children:
-              - { key: a, program: { command: [cat] } }
-              - { key: b, program: { command: [cat] }, requires: [a], autostart: false }
-              - { key: c, program: { command: [cat] }, requires: [a] }
+              - { name: a, program: { command: [cat] } }
+              - { name: b, program: { command: [cat] }, requires: [a], autostart: false }
+              - { name: c, program: { command: [cat] }, requires: [a] }
             """
         let next = former.replacing("a, program: { command: [cat] }", with: "a, program: { command: [cat, -] }")
             .replacing("c, program: { command: [cat] }, requires: [a]", with: "c, program: { command: [cat] }, requires: [b]")
@@ -130,9 +130,9 @@ struct ConfigurationPlanTests {
 
     @Test("A program that becomes a worker, or a group, is restarted")
     func kinds() throws {
-        let program = "children: [{ key: a, program: { command: [cat] }, shutdown: infinity }]"
-        let worker = "children: [{ key: a, worker: { executable: /w, coordinator: W } }]"
-        let group = "children: [{ key: a, children: [{ key: b, program: { command: [cat] } }] }]"
+        let program = "children: [{ name: a, program: { command: [cat] }, stop_timeout: infinity }]"
+        let worker = "children: [{ name: a, worker: { executable: /w, coordinator: W } }]"
+        let group = "children: [{ name: a, children: [{ name: b, program: { command: [cat] } }] }]"
         #expect(try Self.lines(program, worker) == ["~ /a worker program restart"])
         #expect(try Self.lines(worker, group) == ["~ /a worker children restart"])
         #expect(try Self.lines(group, program) == ["~ /a program children restart"])

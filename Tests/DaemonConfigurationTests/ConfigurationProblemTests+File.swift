@@ -54,22 +54,22 @@ extension ConfigurationProblemTests {
         ),
         Row(
             "a mapping that isn't closed",
-            "children: [\n  { key: a\n",
+            "children: [\n  { name: a\n",
             "f:3:1: not valid YAML: did not find expected ',' or '}' while parsing a flow mapping that begins at line 2, column 3; expected YAML 1.2 (look at indentation, quotes and brackets)"
         ),
         Row(
             "a tab as indentation",
-            "children:\n\t- key: a\n",
+            "children:\n\t- name: a\n",
             "f:2:1: not valid YAML: found character that cannot start any token while scanning for the next token that begins at line 2, column 1; expected YAML 1.2 (look at indentation, quotes and brackets)"
         ),
         Row(
             "a wrong indentation",
-            "children:\n  - key: a\n   program: x\n",
+            "children:\n  - name: a\n   program: x\n",
             "f:3:4: not valid YAML: did not find expected '-' indicator while parsing a block collection that begins at line 2, column 3; expected YAML 1.2 (look at indentation, quotes and brackets)"
         ),
         Row(
             "a quote that isn't closed",
-            "children:\n  - key: 'a\n",
+            "children:\n  - name: 'a\n",
             "f:3:1: not valid YAML: found unexpected end of stream while scanning a quoted scalar that begins at line 2, column 10; expected YAML 1.2 (look at indentation, quotes and brackets)"
         ),
         Row(
@@ -101,17 +101,17 @@ extension ConfigurationProblemTests {
             "a tag of one's own",
             "children: !include other.yaml\n",
             "f:1:11: the tag `!include` isn't supported; expected plain YAML",
-            "f:1:11: `children` is `other.yaml`; expected a list, each item with `key` and `worker` or `program`"
+            "f:1:11: `children` is `other.yaml`; expected a list, each item with `name` and `worker` or `program`"
         ),
         Row(
             "a standard tag that isn't read",
             "children: !!set {}\n",
             "f:1:11: the tag `!!set` isn't supported; expected plain YAML",
-            "f:1:11: `children` is a mapping; expected a list, each item with `key` and `worker` or `program`"
+            "f:1:11: `children` is a mapping; expected a list, each item with `name` and `worker` or `program`"
         ),
         Row(
             "a merge key",
-            "children:\n  - <<: { key: a }\n    program: { command: [cat] }\n",
+            "children:\n  - <<: { name: a }\n    program: { command: [cat] }\n",
             "f:2:5: merge keys (`<<`) aren't supported; expected the values to be written out, or an alias"
         ),
         Row(
@@ -126,12 +126,12 @@ extension ConfigurationProblemTests {
         ),
         Row(
             "an escaped NUL",
-            "children:\n  - key: a\n    program: { command: [cat, \"a\\0b\"] }\n",
+            "children:\n  - name: a\n    program: { command: [cat, \"a\\0b\"] }\n",
             "f:3:31: the text contains NUL; expected a text without `\\0`"
         ),
         Row(
             "columns are counted in Unicode scalars",
-            "children: [{ key: \"äöü\", program: { command: [] } }]\n",
+            "children: [{ name: \"äöü\", program: { command: [] } }]\n",
             "f:1:46: `command` is an empty list; expected a list of the program and its arguments, such as [python3, mailer.py]"
         ),
         Row(

@@ -23,17 +23,17 @@ struct ConfigurationFilesTests {
     func missing() throws {
         let text = """
             children:
-              - key: a
+              - name: a
                 worker: { executable: HERE/none, coordinator: A }
-              - key: b
+              - name: b
                 worker: { executable: HERE/plain, coordinator: A, directory: HERE/nowhere }
-              - key: c
+              - name: c
                 program: { command: [no-such-program-anywhere], environment: { PATH: /usr/bin } }
-              - key: d
+              - name: d
                 program: { command: [HERE/program, x], directory: HERE }
-              - key: e
+              - name: e
                 program: { command: [./program], directory: HERE }
-              - key: f
+              - name: f
                 program: { command: [sh], directory: HERE/plain }
             """
         // Without the columns: the directory's name is as long as it is.
@@ -54,9 +54,9 @@ struct ConfigurationFilesTests {
     func shellWords() throws {
         let text = """
             children:
-              - key: a
+              - name: a
                 worker: { executable: ~/bin/a, coordinator: A, directory: $HOME/a }
-              - key: b
+              - name: b
                 program: { command: ["${HOME}/b", "~/c"] }
             """
         #expect(
@@ -70,16 +70,16 @@ struct ConfigurationFilesTests {
 
     @Test("A key that is too long for a path is a problem")
     func longKey() throws {
-        let text = "children:\n  - { key: \(String(repeating: "k", count: 256)), program: { command: [sh] } }\n"
-        #expect(try Self.problems(text) == ["2:12: `key` has 256 bytes; expected at most 255, for it becomes a part of a path"])
+        let text = "children:\n  - { name: \(String(repeating: "k", count: 256)), program: { command: [sh] } }\n"
+        #expect(try Self.problems(text) == ["2:12: `name` has 256 bytes; expected at most 255, for it becomes a part of a path"])
         #expect(try Self.problems(text.replacing("kk", with: "k")) == [])
     }
 
     @Test("A key that is given twice is reported where it's given again")
     func duplicateKey() throws {
-        let text = "orphan_grace: 0s\n# children:\nchildren:\n  - key: a\n    program: { command: [sh] }\n    key: b\norphan_grace: 1s\n"
+        let text = "orphan_grace: 0s\n# children:\nchildren:\n  - name: a\n    program: { command: [sh] }\n    key: b\norphan_grace: 1s\n"
         let message = "is given more than once in one mapping; expected each key once"
-        #expect(try Self.problems(text) == ["6:5: the key `key` \(message)"])
+        #expect(try Self.problems(text) == ["6:5: the key `name` \(message)"])
         #expect(try Self.problems(text.replacing("    key: b\n", with: "")) == ["6:1: the key `orphan_grace` \(message)"])
         #expect(try Self.problems("{children: [], \"children\": []}\n") == ["1:16: the key `children` \(message)"])
         #expect(try Self.problems("children: []\n\"\\e\": 1\n\"\\e\": 2\n") == ["3:1: the key `\\u{1B}` \(message)"])
@@ -87,7 +87,7 @@ struct ConfigurationFilesTests {
 
     @Test("A file of 15,000 children is read: what is written out is bounded by the file's size alone")
     func manyChildren() throws {
-        let children = (0..<15_000).map { "  - { key: a\($0), program: { command: [sh] } }\n" }.joined()
+        let children = (0..<15_000).map { "  - { name: a\($0), program: { command: [sh] } }\n" }.joined()
         #expect(try DaemonConfiguration.parse(text: "children:\n" + children, file: "f").children.count == 15_000)
         // As many values as bytes can hold.
         let problems = try Self.problems("[" + String(repeating: "{a},", count: 200_000) + "]", checkingFiles: false)

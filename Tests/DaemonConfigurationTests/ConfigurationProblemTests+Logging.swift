@@ -28,7 +28,7 @@ extension ConfigurationProblemTests {
         ),
         Row(
             "a file and a directory",
-            "children:\n  - key: a\n    program: { command: [cat] }\n    logging: { file: a.log, directory: logs }\n",
+            "children:\n  - name: a\n    program: { command: [cat] }\n    logging: { file: a.log, directory: logs }\n",
             "f:4:22: `logging` has both `directory` and `file`; expected one of them"
         ),
         Row(
@@ -38,7 +38,7 @@ extension ConfigurationProblemTests {
         ),
         Row(
             "a worker's standard error by itself",
-            "children:\n  - key: a\n    worker: { executable: /bin/a, coordinator: A }\n    logging: { standard_error: separate }\n",
+            "children:\n  - name: a\n    worker: { executable: /bin/a, coordinator: A }\n    logging: { standard_error: separate }\n",
             "f:4:32: `standard_error` is `separate`, but a worker has one stream, which survives the daemon; expected together"
         ),
     ]
@@ -47,12 +47,12 @@ extension ConfigurationProblemTests {
     func logging() throws {
         let text = """
             children:
-              - key: a
+              - name: a
                 program: { command: [cat] }
                 logging: { file: /tmp/a.log, maximum_size: 1MB }
-              - key: b
+              - name: b
                 program: { command: [cat] }
-              - key: c
+              - name: c
                 program: { command: [cat] }
                 logging: { file: none, standard_error: separate, format: raw, to_daemon: raw, mode: 0640, owner: www-data:adm }
             logging: { directory: /var/log/x, format: json, maximum_size: 512KiB, keep: 2, to_daemon: false }

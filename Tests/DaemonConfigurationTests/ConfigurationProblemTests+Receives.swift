@@ -8,28 +8,28 @@ extension ConfigurationProblemTests {
     static let rowsOfReceives: [Row] = [
         Row(
             "a beginning that isn't in a list",
-            "children:\n  - key: a\n    \(worker)\n    receives: Catalog.\n",
+            "children:\n  - name: a\n    \(worker)\n    receives: Catalog.\n",
             "f:4:15: `receives` is `Catalog.`; expected a list of beginnings of messages' names, such as [Catalog.]"
         ),
         Row(
             "a program that receives",
-            "children:\n  - key: a\n    program: { command: [cat] }\n    receives: [A]\n",
+            "children:\n  - name: a\n    program: { command: [cat] }\n    receives: [A]\n",
             "f:4:15: `receives` is for workers: a program takes no messages; expected none"
         ),
         Row(
             "a group that receives, and a child in it",
-            "children:\n  - key: a\n    children: [{ key: b, \(worker), receives: [A] }]\n    receives: [B]\n",
+            "children:\n  - name: a\n    children: [{ name: b, \(worker), receives: [A] }]\n    receives: [B]\n",
             "f:3:79: `receives` is for a child at the top of the file: the daemon's root hands messages on to its own children",
             "f:4:15: `receives` is for workers at the top of the file: a group takes no messages; expected none"
         ),
         Row(
             "instances that receive",
-            "children:\n  - key: a\n    \(worker)\n    instances: 2\n    receives: [A]\n",
+            "children:\n  - name: a\n    \(worker)\n    instances: 2\n    receives: [A]\n",
             "f:5:15: a child has both `receives` and `instances`, and nothing says which instance gets a message; expected one of them"
         ),
         Row(
             "beginnings that no name of a message has",
-            "children:\n  - key: a\n    \(worker)\n    receives: [\"\", 5, \"A B\", \"A\\t\", A|B, coordinators.Navigate, [A]]\n",
+            "children:\n  - name: a\n    \(worker)\n    receives: [\"\", 5, \"A B\", \"A\\t\", A|B, coordinators.Navigate, [A]]\n",
             "f:4:16: an entry of `receives` is empty; expected the beginning of messages' names",
             "f:4:20: an entry of `receives` is the number 5; expected the beginning of messages' names (write \"5\" if it is meant as text)",
             "f:4:23: an entry of `receives` is `A B`; expected no spaces, control characters and `|`, which no name of a message has",
@@ -40,12 +40,12 @@ extension ConfigurationProblemTests {
         ),
         Row(
             "a beginning that is too long",
-            "children:\n  - key: a\n    \(worker)\n    receives: [\(String(repeating: "a", count: 255)), \(String(repeating: "b", count: 256))]\n",
+            "children:\n  - name: a\n    \(worker)\n    receives: [\(String(repeating: "a", count: 255)), \(String(repeating: "b", count: 256))]\n",
             "f:4:273: an entry of `receives` has 256 bytes; expected at most 255"
         ),
         Row(
             "a beginning that two children have",
-            "children:\n  - key: a\n    \(worker)\n    receives: [A, B]\n  - key: b\n    \(worker)\n    receives: [B, C, C]\n",
+            "children:\n  - name: a\n    \(worker)\n    receives: [A, B]\n  - name: b\n    \(worker)\n    receives: [B, C, C]\n",
             "f:7:16: `receives` has `B`, as it does at line 4; expected each beginning once in the file",
             "f:7:22: `receives` has `C`, as it does at line 7; expected each beginning once in the file"
         ),
@@ -55,9 +55,9 @@ extension ConfigurationProblemTests {
     func receives() throws {
         let text = """
             children:
-              - { key: a, \(Self.worker), receives: [Search., B, Search.Query] }
-              - { key: b, \(Self.worker), receives: [] }
-              - { key: c, \(Self.worker), receives: [A, Größe.] }
+              - { name: a, \(Self.worker), receives: [Search., B, Search.Query] }
+              - { name: b, \(Self.worker), receives: [] }
+              - { name: c, \(Self.worker), receives: [A, Größe.] }
             """
         let configuration = try DaemonConfiguration.parse(text: text, file: "f")
         #expect(configuration.children.map(\.receives) == [["Search.", "B", "Search.Query"], [], ["A", "Größe."]])

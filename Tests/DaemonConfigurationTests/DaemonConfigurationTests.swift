@@ -9,27 +9,27 @@ import WireProtocol
 @Suite struct DaemonConfigurationTests {
     static let complete = """
         children:
-          - key: shop
+          - name: shop
             worker:
               executable: .build/release/Shop
               coordinator: ShopCoordinator
               configuration: { currency: EUR, limits: [1, 2.5, true, null], "no": no }
               environment: { A: b, PORT: 8080, EMPTY: "" }
               directory: /srv/shop
-            restart: transient
-            shutdown: { draining: 30s }
-          - key: mailer
+            restart: on_failure
+            stop_timeout: { draining: 30s }
+          - name: mailer
             program: { command: [python3, mailer.py, 10], environment: { A: b }, directory: /srv }
-            restart: temporary
-            shutdown: brutalKill
-            restart_limits: { intensity: unlimited, backoff: { maximum: 5m } }
-          - key: plain
+            restart: never
+            stop_timeout: brutal_kill
+            restart_limits: { max_restarts: unlimited, backoff: { maximum: 5m } }
+          - name: plain
             program: { command: [/bin/cat] }
-            shutdown: infinity
-            restart_limits: { intensity: 0, period: 1h }
+            stop_timeout: infinity
+            restart_limits: { max_restarts: 0, period: 1h }
         supervision:
-          strategy: restForOne
-          intensity: 3
+          strategy: rest_for_one
+          max_restarts: 3
           period: 2m
           backoff: { minimum: 1ms, maximum: 1h, reset_after: 5s }
         orphan_grace: 0s
@@ -112,8 +112,8 @@ import WireProtocol
     func defaultsAreTheDesigns() throws {
         let text = """
             children:
-              - { key: shop, worker: { executable: Shop, coordinator: Root, configuration: } }
-              - { key: cat, program: { command: [cat] } }
+              - { name: shop, worker: { executable: Shop, coordinator: Root, configuration: } }
+              - { name: cat, program: { command: [cat] } }
             """
         let configuration = try DaemonConfiguration.parse(text: text, file: "f")
         #expect(configuration.children.map(\.restart) == [.permanent, .permanent])
@@ -130,7 +130,7 @@ import WireProtocol
 
     @Test("A JSON file is read like its YAML form")
     func jsonIsYAMLToo() throws {
-        let text = #"{"children": [{"key": "cat", "program": {"command": ["cat", "-u"]}}], "orphan_grace": "1s"}"#
+        let text = #"{"children": [{"name": "cat", "program": {"command": ["cat", "-u"]}}], "orphan_grace": "1s"}"#
         let configuration = try DaemonConfiguration.parse(text: text, file: "f")
         #expect(configuration.children == [ConfiguredChild(key: "cat", content: .program(.init(command: ["cat", "-u"])))])
         #expect(configuration.orphanGrace == .seconds(1))
@@ -148,8 +148,8 @@ import WireProtocol
     func anAliasStandsForItsAnchor() throws {
         let text = """
             children:
-              - { key: a, program: { command: [cat], environment: &shared { LANG: C } } }
-              - { key: b, program: { command: [cat], environment: *shared } }
+              - { name: a, program: { command: [cat], environment: &shared { LANG: C } } }
+              - { name: b, program: { command: [cat], environment: *shared } }
             """
         let configuration = try DaemonConfiguration.parse(text: text, file: "f")
         #expect(configuration.children.last?.content == .program(.init(command: ["cat"], environment: ["LANG": "C"])))
@@ -171,7 +171,7 @@ import WireProtocol
         ] as [(String, JSONValue)]
     )
     func aConfigurationsScalars(written: String, meant: JSONValue) throws {
-        let text = "children: [{ key: a, worker: { executable: e, coordinator: c, configuration: { value: \(written) } } }]"
+        let text = "children: [{ name: a, worker: { executable: e, coordinator: c, configuration: { value: \(written) } } }]"
         let configuration = try DaemonConfiguration.parse(text: text, file: "f")
         #expect(configuration.children.first?.content == .worker(.init(executable: "e", coordinator: "c", configuration: ["value": meant])))
     }

@@ -10,16 +10,16 @@ import Testing
 
     private static let tree = """
         children:
-          - key: web
+          - name: web
             children:
-              - { key: app, program: { command: [cat] }, requires: { /infra/db: healthy, /infra/job: completed }, after: [log] }
-              - { key: log, program: { command: [cat] } }
-          - key: infra
+              - { name: app, program: { command: [cat] }, requires: { /infra/db: healthy, /infra/job: completed }, after: [log] }
+              - { name: log, program: { command: [cat] } }
+          - name: infra
             children:
-              - { key: db, program: { command: [cat], health: { tcp: 1 } }, instances: 2 }
-              - { key: job, oneshot: { command: [cat] }, after: [/cache-1, db] }
-          - { key: cache, program: { command: [cat] }, instances: 2 }
-          - { key: last, program: { command: [cat] }, after: [/infra], requires: { cache: ready } }
+              - { name: db, program: { command: [cat], health: { tcp: 1 } }, instances: 2 }
+              - { name: job, oneshot: { command: [cat] }, after: [/cache-1, db] }
+          - { name: cache, program: { command: [cat] }, instances: 2 }
+          - { name: last, program: { command: [cat] }, after: [/infra], requires: { cache: ready } }
 
         """
 
@@ -39,10 +39,10 @@ import Testing
             of: try Self.children(
                 """
                 children:
-                  - { key: a, program: { command: [cat] }, requires: [b, c], after: [d] }
-                  - { key: b, oneshot: { command: [cat] } }
-                  - { key: c, program: { command: [cat] } }
-                  - { key: d, oneshot: { command: [cat] }, autostart: false }
+                  - { name: a, program: { command: [cat] }, requires: [b, c], after: [d] }
+                  - { name: b, oneshot: { command: [cat] } }
+                  - { name: c, program: { command: [cat] } }
+                  - { name: d, oneshot: { command: [cat] }, autostart: false }
                 """
             )
         )
@@ -53,14 +53,14 @@ import Testing
         let children = try Self.children(
             """
             children:
-              - { key: a, program: { command: [cat] }, after: [d] }
-              - { key: d, oneshot: { command: [cat] }, autostart: false }
+              - { name: a, program: { command: [cat] }, after: [d] }
+              - { name: d, oneshot: { command: [cat] }, autostart: false }
             """
         )
         #expect(children.startedBySupervisor == ["a", "d"])
     }
 
-    private static func child(_ rest: String) -> String { "  - { key: x, program: { command: [cat] }, \(rest) }\n" }
+    private static func child(_ rest: String) -> String { "  - { name: x, program: { command: [cat] }, \(rest) }\n" }
 
     static let rows = [
         (child("after: [/infra/bd]"), "52: `after` of `/x` names `/infra/bd`, which is the path of no child; did you mean `/infra/db`?"),
@@ -83,24 +83,24 @@ import Testing
             "52: `after` of `/x` names `/x`, which is the child itself, or a group that it is in; expected another child"
         ),
         (
-            "  - { key: x, children: [{ key: y, program: { command: [cat] }, after: [/x] }] }\n",
+            "  - { name: x, children: [{ name: y, program: { command: [cat] }, after: [/x] }] }\n",
             "73: `after` of `/x/y` names `/x`, which is the child itself, or a group that it is in; expected another child"
         ),
         (
-            "  - { key: x, children: [{ key: y, oneshot: { command: [cat] }, after: [/z] }] }\n"
-                + "  - { key: z, program: { command: [cat] }, after: [/x/y] }\n",
+            "  - { name: x, children: [{ name: y, oneshot: { command: [cat] }, after: [/z] }] }\n"
+                + "  - { name: z, program: { command: [cat] }, after: [/x/y] }\n",
             "73: children, or some of those below them, would be started after one another in a circle: `/x` after `/z` after `/x`; "
                 + "expected an order in which they can start and end"
         ),
         (
-            "  - { key: x, oneshot: { command: [cat] }, restart: permanent }\n",
+            "  - { name: x, oneshot: { command: [cat] }, restart: always }\n",
             "53: a oneshot runs to its end, and `restart` is `permanent`; expected `transient` or `temporary`, or a `program`"
         ),
         (
-            "  - { key: x, children: [], on_exit: end_daemon }\n",
+            "  - { name: x, children: [], on_exit: end_daemon }\n",
             "38: `on_exit` is for what has an exit code; expected it at the children of the group"
         ),
-        ("  - { key: x, oneshot: { command: [cat], ready: notify } }\n", nil),
+        ("  - { name: x, oneshot: { command: [cat], ready: notify } }\n", nil),
     ]
 
     @Test(arguments: rows) func senselessDependenciesAreRefusedWithTheirPlaces(rest: String, problem: String?) {

@@ -13,13 +13,13 @@ struct GroupTests {
         let children = try Self.children(
             """
             children:
-              - key: web
-                supervision: { strategy: restForOne, intensity: 2 }
-                restart_limits: { intensity: unlimited }
+              - name: web
+                supervision: { strategy: rest_for_one, max_restarts: 2 }
+                restart_limits: { max_restarts: unlimited }
                 children:
-                  - { key: cache, program: { command: [cat] } }
-                  - key: inner
-                    children: [{ key: leaf, program: { command: [cat] }, autostart: false }]
+                  - { name: cache, program: { command: [cat] } }
+                  - name: inner
+                    children: [{ name: leaf, program: { command: [cat] }, autostart: false }]
             """
         )
         let web = try #require(children.first)
@@ -41,9 +41,9 @@ struct GroupTests {
         let children = try Self.children(
             """
             children:
-              - { key: a, program: { command: [cat] }, instances: 2, after: [b] }
-              - { key: b, program: { command: [cat] }, instances: 0 }
-              - { key: c, program: { command: [cat] }, requires: [a], after: [b] }
+              - { name: a, program: { command: [cat] }, instances: 2, after: [b] }
+              - { name: b, program: { command: [cat] }, instances: 0 }
+              - { name: c, program: { command: [cat] }, requires: [a], after: [b] }
             """
         ).withInstances
         #expect(children.map(\.key) == ["a-1", "a-2", "c"])
@@ -56,11 +56,11 @@ struct GroupTests {
         let children = try Self.children(
             """
             children:
-              - { key: a, program: { command: [cat] }, after: [d] }
-              - { key: b, program: { command: [cat] } }
-              - { key: c, program: { command: [cat] }, autostart: false }
-              - { key: d, program: { command: [cat] }, requires: [c] }
-              - { key: e, program: { command: [cat] }, requires: [d], autostart: false }
+              - { name: a, program: { command: [cat] }, after: [d] }
+              - { name: b, program: { command: [cat] } }
+              - { name: c, program: { command: [cat] }, autostart: false }
+              - { name: d, program: { command: [cat] }, requires: [c] }
+              - { name: e, program: { command: [cat] }, requires: [d], autostart: false }
             """
         )
         let dependencies = SiblingDependencies(of: children)
@@ -84,32 +84,32 @@ struct GroupTests {
             "a circle",
             """
             children:
-              - { key: x, program: { command: [cat] } }
-              - { key: a, program: { command: [cat] }, after: [x, b] }
-              - { key: b, program: { command: [cat] }, requires: [c] }
-              - { key: c, program: { command: [cat] }, after: [a] }
+              - { name: x, program: { command: [cat] } }
+              - { name: a, program: { command: [cat] }, after: [x, b] }
+              - { name: b, program: { command: [cat] }, requires: [c] }
+              - { name: c, program: { command: [cat] }, after: [a] }
             """,
             "f:3:55: children would be started after one another in a circle: `a` after `b` after `c` after `a`; "
                 + "expected an order in which they can start"
         ),
         .init(
             "a child after itself",
-            "children:\n  - { key: a, program: { command: [cat] }, requires: [a] }\n",
+            "children:\n  - { name: a, program: { command: [cat] }, requires: [a] }\n",
             "f:2:55: children would be started after one another in a circle: `a` after `a`; expected an order in which they can start"
         ),
         .init(
             "a name that no sibling has",
-            "children:\n  - { key: data, program: { command: [cat] } }\n  - { key: b, program: { command: [cat] }, after: [date] }\n",
+            "children:\n  - { name: data, program: { command: [cat] } }\n  - { name: b, program: { command: [cat] }, after: [date] }\n",
             "f:3:52: `after` of `b` names `date`, which is the key of no sibling; did you mean `data`?"
         ),
         .init(
             "a name of an only child",
-            "children:\n  - { key: a, program: { command: [cat] }, after: [b] }\n",
+            "children:\n  - { name: a, program: { command: [cat] }, after: [b] }\n",
             "f:2:52: `after` of `a` names `b`, which is the key of no sibling; it has no sibling"
         ),
         .init(
             "a name that isn't a list",
-            "children:\n  - { key: a, program: { command: [cat] }, after: b }\n",
+            "children:\n  - { name: a, program: { command: [cat] }, after: b }\n",
             "f:2:51: `after` is `b`; expected a list of siblings' keys, such as [database], or a mapping of them to conditions, "
                 + "such as { migrate: completed }"
         ),
@@ -117,35 +117,35 @@ struct GroupTests {
             "keys of instances that are taken",
             """
             children:
-              - { key: a, program: { command: [cat] }, instances: 2 }
-              - { key: a-2, program: { command: [cat] } }
+              - { name: a, program: { command: [cat] }, instances: 2 }
+              - { name: a-2, program: { command: [cat] } }
             """,
             "f:3:12: the key `a-2` is taken by the child at line 2; expected each child to have its own"
         ),
         .init(
             "a number of instances that is none",
-            "children:\n  - { key: a, program: { command: [cat] }, instances: many }\n",
+            "children:\n  - { name: a, program: { command: [cat] }, instances: many }\n",
             "f:2:55: `instances` is `many`; expected a whole number from 0 to 1000"
         ),
         .init(
             "autostart that is neither",
-            "children:\n  - { key: a, program: { command: [cat] }, autostart: no }\n",
+            "children:\n  - { name: a, program: { command: [cat] }, autostart: no }\n",
             "f:2:55: `autostart` is `no`; expected true or false"
         ),
         .init(
             "a supervision without children",
-            "children:\n  - { key: a, program: { command: [cat] }, supervision: { intensity: 1 } }\n",
+            "children:\n  - { name: a, program: { command: [cat] }, supervision: { max_restarts: 1 } }\n",
             "f:2:57: `supervision` is for a child with `children`; expected `children` too, or `restart_limits`"
         ),
         .init(
             "a group with a program",
-            "children:\n  - { key: a, program: { command: [cat] }, children: [{ key: b }] }\n",
+            "children:\n  - { name: a, program: { command: [cat] }, children: [{ name: b }] }\n",
             "f:2:5: a child has both `program` and `children`; expected one of them",
             "f:2:55: a child has neither `worker` nor `program`, and no `children`, and no `oneshot`; expected one of them"
         ),
         .init(
             "a problem in a group",
-            "children:\n  - key: a\n    children:\n      - { key: b, programm: { command: [cat] } }\n",
+            "children:\n  - name: a\n    children:\n      - { name: b, programm: { command: [cat] } }\n",
             "f:4:19: unknown key `programm` in a child; did you mean `program`?"
         ),
     ]
@@ -158,7 +158,7 @@ struct GroupTests {
     @Test("A path that is too long is a problem, however deep its groups are")
     func longPaths() {
         let key = String(repeating: "k", count: 200)
-        let text = "children: " + String(repeating: "[{ key: \(key), children: ", count: 6) + "[]" + String(repeating: " }]", count: 6)
+        let text = "children: " + String(repeating: "[{ name: \(key), children: ", count: 6) + "[]" + String(repeating: " }]", count: 6)
         let problems = ConfigurationProblemTests.problems(of: text)
         #expect(problems.count == 2)
         #expect(problems.allSatisfy { $0.contains("the child's path has more than 1000 bytes") })

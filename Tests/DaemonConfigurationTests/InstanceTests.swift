@@ -14,14 +14,14 @@ struct InstanceTests {
         let configuration = try DaemonConfiguration.parse(
             text: """
                 children:
-                  - { key: web, program: { command: [sleep, "1"] }, instances: 20, logging: { file: /logs/web.log } }
-                  - { key: bare, program: { command: [sleep, "1"] }, instances: 2, logging: { file: /logs.d/bare } }
-                  - { key: one, program: { command: [sleep, "1"] }, logging: { file: /logs/one.log } }
-                  - key: group
+                  - { name: web, program: { command: [sleep, "1"] }, instances: 20, logging: { file: /logs/web.log } }
+                  - { name: bare, program: { command: [sleep, "1"] }, instances: 2, logging: { file: /logs.d/bare } }
+                  - { name: one, program: { command: [sleep, "1"] }, logging: { file: /logs/one.log } }
+                  - name: group
                     instances: 2
                     children:
-                      - { key: inner, program: { command: [sleep, "1"] }, instances: 3, logging: { file: /logs/.inner } }
-                      - { key: single, program: { command: [sleep, "1"] }, logging: { file: /logs/single.log } }
+                      - { name: inner, program: { command: [sleep, "1"] }, instances: 3, logging: { file: /logs/.inner } }
+                      - { name: single, program: { command: [sleep, "1"] }, logging: { file: /logs/single.log } }
                 """,
             file: "f"
         )
@@ -33,11 +33,11 @@ struct InstanceTests {
         var configuration = try DaemonConfiguration.parse(
             text: """
                 children:
-                  - key: a
-                    children: [{ key: b, program: { command: [sleep, "1"] }, instances: 2 }]
-                  - key: c
+                  - name: a
+                    children: [{ name: b, program: { command: [sleep, "1"] }, instances: 2 }]
+                  - name: c
                     instances: 2
-                    children: [{ key: d, program: { command: [sleep, "1"] }, instances: 2 }]
+                    children: [{ name: d, program: { command: [sleep, "1"] }, instances: 2 }]
                 """,
             file: "f"
         )

@@ -8,7 +8,7 @@ import Testing
 @Suite("The keys of processes")
 struct ProcessSettingsTests {
     private static func program(_ keys: String) throws -> ConfiguredProgram {
-        let text = "children: [{ key: a, program: { command: [cat], \(keys) } }]"
+        let text = "children: [{ name: a, program: { command: [cat], \(keys) } }]"
         let child = try DaemonConfiguration.parse(text: text, file: "f").children.first
         guard case .program(let program)? = child?.content else { throw CancellationError() }
         return program
@@ -19,7 +19,7 @@ struct ProcessSettingsTests {
         let program = try Self.program(
             """
             user: www-data, group: 33, umask: 027, nice: -5, environment_files: [/etc/a, -b], inherit_environment: false,
-            limits: { open_files: { soft: 1024, hard: unlimited }, core: 0, address_space: 2GiB, cpu_time: 2m, stack: unlimited,
+            limits: { nofile: { soft: 1024, hard: unlimited }, core: 0, as: 2GiB, cpu: 2m, stack: unlimited,
               memory: 512MiB, cpus: 1.5, pids: 64 },
             recycle: { after: 24h, memory: 512MiB }, stop_signal: QUIT, exit_codes: [2, 3], start_seconds: 5s, start_timeout: 1m,
             ready: notify, watchdog: 10s, stop_group: true, final_exit_codes: [78, 125], stdin: /dev/zero, memory_max: 1GiB, oom_score_adj: -5, capabilities: [chown, CAP_NET_BIND_SERVICE],
@@ -107,9 +107,9 @@ struct ProcessSettingsTests {
             ("umask: -1", "`umask` is the number -1; expected octal digits, such as 027"),
             ("nice: 20", "`nice` is the number 20; expected a whole number from -20 to 19"),
             ("user: []", "`user` is a list; expected the name or the number of an account"),
-            ("limits: { open_file: 1 }", "unknown key `open_file` in `limits`; did you mean `open_files`?"),
+            ("limits: { open_file: 1 }", "unknown key `open_file` in `limits`; did you mean `nofile`?"),
             ("limits: { core: 1MB }", "`core` is `1MB`; expected a number of bytes, or a whole number and a unit"),
-            ("limits: { open_files: 1KiB }", "`open_files` is `1KiB`; expected a whole number from 0 to 2147483647, or unlimited"),
+            ("limits: { nofile: 1KiB }", "`nofile` is `1KiB`; expected a whole number from 0 to 2147483647, or unlimited"),
             ("limits: { core: { soft: 2, hard: 1 } }", "the limit `soft` of `core` is above `hard`"),
             ("limits: { core: { soft: 2 } }", "`core` has no `hard`"),
             ("limits: { cpus: 0 }", "`cpus` is the number 0; expected a number from 0.01"),
@@ -163,7 +163,7 @@ struct ProcessSettingsTests {
     @Test("A worker has the keys of processes")
     func worker() throws {
         let keys = "executable: a, coordinator: B, user: b, group: 7, umask: 0, recycle: { messages: 5, after: 1h }"
-        let children = try DaemonConfiguration.parse(text: "children: [{ key: a, worker: { \(keys) } }]", file: "f").children
+        let children = try DaemonConfiguration.parse(text: "children: [{ name: a, worker: { \(keys) } }]", file: "f").children
         let process = ProcessSettings(
             attributes: ProcessAttributes(user: "b", group: "7", umask: 0),
             recycling: RecyclingSettings(age: .seconds(3_600), messages: 5)
@@ -174,7 +174,7 @@ struct ProcessSettingsTests {
     @Test("A worker has spares; a wrong number, and a program's, are problems")
     func spares() throws {
         func parse(_ keys: String) throws -> ConfiguredChild? {
-            try DaemonConfiguration.parse(text: "children: [{ key: a, \(keys) }]", file: "f").children.first
+            try DaemonConfiguration.parse(text: "children: [{ name: a, \(keys) }]", file: "f").children.first
         }
         for (keys, count) in [("spares: 2", 2), ("spares: 0", 0), ("spares: 100", 100), ("hang: report", 0)] {
             let child = try parse("worker: { executable: a, coordinator: B, \(keys) }")
@@ -195,14 +195,14 @@ struct ProcessSettingsTests {
     @Test("The lives of a worker may overlap; those of others, and of one that is killed at once, may not")
     func overlap() throws {
         func parse(_ keys: String) throws -> ConfiguredChild? {
-            try DaemonConfiguration.parse(text: "children: [{ key: a, \(keys) }]", file: "f").children.first
+            try DaemonConfiguration.parse(text: "children: [{ name: a, \(keys) }]", file: "f").children.first
         }
         let worker = "worker: { executable: a, coordinator: B }"
         #expect(try parse("\(worker), overlap: true")?.overlap == true)
-        #expect(try parse("\(worker), overlap: false, shutdown: brutalKill")?.overlap == false)
+        #expect(try parse("\(worker), overlap: false, stop_timeout: brutal_kill")?.overlap == false)
         #expect(try parse(worker)?.overlap == false)
         for (keys, message) in [
-            ("\(worker), overlap: true, shutdown: brutalKill", "f:1:74: `overlap` needs time for what a life has taken"),
+            ("\(worker), overlap: true, stop_timeout: brutal_kill", "f:1:74: `overlap` needs time for what a life has taken"),
             ("program: { command: [cat] }, overlap: true", "f:1:60: `overlap` is for workers: a program has no messages"),
             ("children: [], overlap: true", "f:1:45: `overlap` is for workers; expected it at the children"),
             ("\(worker), overlap: maybe", "f:1:74: `overlap` is `maybe`; expected true or false"),
@@ -229,9 +229,9 @@ struct ProcessSettingsTests {
         let directory = try TemporaryDirectory()
         let text = """
             children:
-              - { key: a, program: { command: [cat], user: no-such-user } }
-              - { key: b, program: { command: [cat], group: no-such-group } }
-              - { key: c, program: { command: [cat], environment_files: [-/none, /none] } }
+              - { name: a, program: { command: [cat], user: no-such-user } }
+              - { name: b, program: { command: [cat], group: no-such-group } }
+              - { name: c, program: { command: [cat], environment_files: [-/none, /none] } }
             """
         try Files.write(text, to: directory.file("f.yaml"))
         let error = #expect(throws: ConfigurationError.self) {

@@ -105,7 +105,7 @@ struct ScheduleTests {
         ]
     )
     func refused(text: String, problem: String) throws {
-        let file = "children:\n  - key: a\n    program: { command: [cat] }\n    schedule:\n      cron: \"\(text)\"\n"
+        let file = "children:\n  - name: a\n    program: { command: [cat] }\n    schedule:\n      cron: \"\(text)\"\n"
         let error = #expect(throws: ConfigurationError.self) { try DaemonConfiguration.parse(text: file, file: "f") }
         #expect(error?.description.contains("f:5:13: `cron` is `\(text)`: ") == true, "\(error?.description ?? "")")
         #expect(error?.description.contains(problem) == true, "\(error?.description ?? "")")
@@ -121,19 +121,19 @@ struct ScheduleTests {
             ),
             ("program: { command: [cat] }, schedule: { \(cron), time_zone: ../../etc/passwd }", "is no name of a time zone"),
             ("program: { command: [cat] }, schedule: { time_zone: UTC }", "`schedule` has no `cron`"),
-            ("program: { command: [cat] }, schedule: { \(cron) }, restart: permanent", "such a child never ends by itself"),
+            ("program: { command: [cat] }, schedule: { \(cron) }, restart: always", "such a child never ends by itself"),
             ("worker: { executable: /bin/cat, coordinator: A }, schedule: { \(cron) }", "`schedule` is for programs"),
             ("children: [], schedule: { \(cron) }", "`schedule` is for programs"),
             ("program: { command: [cat] }, schedule: { \(cron) }, placement: cluster", "can't be beside `placement`"),
         ] {
-            let text = "children: [{ key: a, \(child) }]"
+            let text = "children: [{ name: a, \(child) }]"
             let error = #expect(throws: ConfigurationError.self) {
                 try DaemonConfiguration.parse(text: text, file: "f", checkingFiles: true)
             }
             #expect(error?.description.contains(problem) == true, "\(error?.description ?? "")")
             #expect(error?.description.contains("f:1:") == true)
         }
-        let text = "children: [{ key: a, program: { command: [cat] }, schedule: { \(cron) } }, { key: b, program: { command: [cat] } }]"
+        let text = "children: [{ name: a, program: { command: [cat] }, schedule: { \(cron) } }, { name: b, program: { command: [cat] } }]"
         let file = try DaemonConfiguration.parse(text: text, file: "f")
         #expect(file.children.map(\.restart) == [.temporary, .permanent])
         #expect(file.children.startedBySupervisor == ["b"])

@@ -79,19 +79,19 @@ struct SchemaTests {
     @Test("An independent reader refuses what the reader refuses for its form")
     func refused() async throws {
         guard await Self.canValidate() else { return }
-        let child = { (rest: String) in "children: [{ key: a, program: { command: [cat] }, \(rest) }]" }
+        let child = { (rest: String) in "children: [{ name: a, program: { command: [cat] }, \(rest) }]" }
         let texts = [
-            "childern: []", "children: {}", "children: [{ key: a }]", "children: [{ program: { command: [cat] } }]",
-            "children: [{ key: a/b, program: { command: [cat] } }]", "children: [{ key: 5, program: { command: [cat] } }]",
-            "children: [{ key: a, program: { command: [] } }]", "children: [{ key: a, program: { command: ['~/x'] } }]",
-            child("worker: { executable: x, coordinator: X }"), child("restart: always"), child("shutdown: 5"), child("shutdown: soon"),
+            "childern: []", "children: {}", "children: [{ name: a }]", "children: [{ program: { command: [cat] } }]",
+            "children: [{ name: a/b, program: { command: [cat] } }]", "children: [{ name: 5, program: { command: [cat] } }]",
+            "children: [{ name: a, program: { command: [] } }]", "children: [{ name: a, program: { command: ['~/x'] } }]",
+            child("worker: { executable: x, coordinator: X }"), child("restart: always"), child("stop_timeout: 5"), child("shutdown: soon"),
             child("after: b"), child("requires: [5]"), child("autostart: no"), child("instances: -1"), child("supervision: {}"),
             child("restart_limits: { intensity: many }"), child("children: []"), "children: []\norphan_grace: 5",
             "children: []\nsupervision: { strategy: one_for_one }", "children: []\nsupervision: { backoff: { factors: 2 } }",
-            "children: [{ key: a, worker: { executable: x, coordinator: X, hang: ignore } }]",
-            "children: [{ key: a, worker: { executable: x } }]",
-            "children: [{ key: a, worker: { executable: x, coordinator: X }, receives: [A B] }]",
-            "children: [{ key: a, worker: { executable: x, coordinator: X }, receives: [coordinators.A] }]",
+            "children: [{ name: a, worker: { executable: x, coordinator: X, hang: ignore } }]",
+            "children: [{ name: a, worker: { executable: x } }]",
+            "children: [{ name: a, worker: { executable: x, coordinator: X }, receives: [A B] }]",
+            "children: [{ name: a, worker: { executable: x, coordinator: X }, receives: [coordinators.A] }]",
         ]
         for text in texts { #expect(ConfigurationProblemTests.problems(of: text) != [], "\(text)") }
         let verdicts = try await Self.verdicts(texts)

@@ -342,10 +342,10 @@ extension Reader {
             in: "DaemonConfiguration/Configuration/DaemonConfiguration+Loading.swift",
             "DaemonConfiguration/YAML/SourceText.swift",
             of: """
-                supervision: { intensity: 3, period: 2m, backoff: { minimum: 1ms, maximum: 1h, factor: 2 } }
+                supervision: { max_restarts: 3, period: 2m, backoff: { minimum: 1ms, maximum: 1h, factor: 2 } }
                 cluster: { name: c, directory: /tmp/x, ttl: 5s, capacity: 6 }
                 children:
-                - { key: a, program: { command: [/bin/cat] }, instances: 7, shutdown: 8s, placement: { weight: 9, moves: 10 } }
+                - { name: a, program: { command: [/bin/cat] }, instances: 7, stop_timeout: 8s, placement: { weight: 9, moves: 10 } }
 
                 """
         ) { bytes in

@@ -123,7 +123,7 @@ extension ProcessesTests {
             let tooMany = ProcessAttributes(limits: [.core: .init(0), .openFiles: .init(1 << 40)])
             var error = await #expect(throws: ProcessError.self) { try await run(Self.with(tooMany, "true")) }
             let message = error?.message ?? ""
-            #expect(message.contains("its limit open_files can't be set: Operation not permitted (EPERM)"), "\(message)")
+            #expect(message.contains("its limit nofile can't be set: Operation not permitted (EPERM)"), "\(message)")
             #expect(error?.code == .permissionDenied)
             // As the user, not as root, who may enter any directory.
             error = await #expect(throws: ProcessError.self) {

@@ -10,35 +10,35 @@ import time
 
 CONFIGURATION = """
 children:
-  - key: steady
+  - name: steady
     program: { command: [sleep, "100000"] }
-  - key: flapping
+  - name: flapping
     program: { command: [sh, -c, "echo up and down; exit 1"] }
-    restart_limits: { intensity: unlimited, backoff: { minimum: 3s, maximum: 1m, jitter: 0 } }
-  - key: limited
+    restart_limits: { max_restarts: unlimited, backoff: { minimum: 3s, maximum: 1m, jitter: 0 } }
+  - name: limited
     program: { command: [sh, -c, "exit 3"] }
-    restart_limits: { intensity: 1, period: 1m, backoff: { minimum: 1ms, maximum: 1ms } }
-  - key: writer
+    restart_limits: { max_restarts: 1, period: 1m, backoff: { minimum: 1ms, maximum: 1ms } }
+  - name: writer
     program: { command: [sh, -c, "n=0; while [ $n -lt 60 ]; do n=$((n + 1)); echo line $n of LONG; done; exec sleep 100000"] }
     logging: { file: DIRECTORY/writer.log, maximum_size: 16KiB, keep: 9 }
-  - key: parent
+  - name: parent
     program: { command: [sh, -c, "setsid sleep 100000 & echo $! > DIRECTORY/grandchild; exec sleep 100000"] }
-  - key: settings
+  - name: settings
     program:
       command: [sh, -c, "echo $(id -un) $(umask) $(ulimit -n) $GREETING; exec sleep 100000"]
       umask: 027
-      limits: { open_files: 100 }
+      limits: { nofile: 100 }
       environment_files: [DIRECTORY/variables, -DIRECTORY/none]
       USER
-  - key: database
+  - name: database
     program:
       command: [sh, -c, "until test -e DIRECTORY/go; do sleep 0.05; done; echo >&3; exec sleep 100000"]
       ready: { fd: 3 }
-  - key: migration
+  - name: migration
     program: { command: [echo, migrated] }
-    restart: transient
+    restart: on_failure
     requires: [database]
-  - key: server
+  - name: server
     program:
       command: [sh, -c, "trap 'echo asked by QUIT; exit 0' QUIT; while :; do sleep 0.05; done"]
       start_seconds: 200ms
@@ -46,17 +46,17 @@ children:
       health: { command: [test, -e, DIRECTORY/healthy], interval: 100ms, on_failure: report }
     requires: [database]
     after: [migration]
-  - key: manual
+  - name: manual
     program: { command: [sleep, "100000"] }
     autostart: false
-  - key: web
+  - name: web
     children:
-      - key: front
+      - name: front
         program: { command: [sleep, "100000"] }
-      - key: back
+      - name: back
         program: { command: [sleep, "100000"] }
         instances: 2
-  - key: notifier
+  - name: notifier
     program:
       command:
         - PYTHON
@@ -67,9 +67,9 @@ children:
           peer.sendto(b"READY=1\\nSTATUS=serving 3 of 4", os.environ["NOTIFY_SOCKET"])
           signal.pause()
       ready: notify
-  - key: stubborn
+  - name: stubborn
     program: { command: [sh, -c, "trap '' TERM; touch DIRECTORY/stubborn; while :; do sleep 0.05; done"] }
-    shutdown: infinity
+    stop_timeout: infinity
 """
 
 
@@ -114,7 +114,7 @@ class FirstDay:
         """A changed file is taken over by `config apply` and by SIGHUP, and what hasn't changed keeps its process."""
         pids = {path: self.node(path)["pid"] for path in ("/steady", "/database", "/web/front")}
         next = self.configuration.replace("key: manual", "key: added").replace("autostart: false", "autostart: true")
-        self.write("tree.yaml", next.replace("intensity: unlimited", "intensity: 100"))
+        self.write("tree.yaml", next.replace("max_restarts: unlimited", "max_restarts: 100"))
         self.run(["config", "check", f"{self.directory}/tree.yaml"], shows="ok; 13 children")
         plan = "~ /flapping: restart_limits (no restart)"
         self.both(["config", "diff"], "config-changes")
@@ -125,11 +125,11 @@ class FirstDay:
         self.run(["config", "diff"], shows="nothing to change")
         self.run(["status", "/added"], shows="active")
         self.run(["status", "/manual"], exit=4)
-        self.write("tree.yaml", next + "  - { key: later, program: { command: [sleep, '100000'] } }\n")
+        self.write("tree.yaml", next + "  - { name: later, program: { command: [sleep, '100000'] } }\n")
         os.kill(self.node("/")["pid"], signal.SIGHUP)
         self.eventually("the daemon has followed SIGHUP", lambda: self.state("/later") == "active")
         self.run(["status", "/later"], shows="active")
-        self.write("tree.yaml", next + "  - { key: wrong, auto_start: true }\n")
+        self.write("tree.yaml", next + "  - { name: wrong, auto_start: true }\n")
         self.both(["config", "apply"], "error", exit=78, shows="did you mean `autostart`?")
         self.expect("a wrong file changes nothing", self.state("/later") == "active")
         self.write("tree.yaml", next)

@@ -31,21 +31,21 @@ FAILURES = {"error", "config-problems"}
 
 CONFIGURATION = """
 children:
-  - key: shop
+  - name: shop
     worker: {{ executable: {built}/Shop, coordinator: ShopCoordinator, configuration: {{ currency: EUR }} }}
-    shutdown: 10s
-  - key: sleeper
+    stop_timeout: 10s
+  - name: sleeper
     program: {{ command: [sleep, "100000"], hooks: {{ reload: WINCH }} }}
-  - key: once
+  - name: once
     program: {{ command: ["true"] }}
-    restart: temporary
-  - key: twins
+    restart: never
+  - name: twins
     program: {{ command: [sleep, "100000"] }}
     instances: 2
-  - key: talker
+  - name: talker
     program: {{ command: [sh, -c, "echo one; echo two >&2; exec sleep 100000"] }}
     logging: {{ standard_error: separate, format: json }}
-supervision: {{ strategy: oneForOne, intensity: 50, period: 60s }}
+supervision: {{ strategy: one_for_one, max_restarts: 50, period: 60s }}
 """
 
 

@@ -72,7 +72,7 @@ extension Keys {
             .says(
                 """
                 `true`: a rolling restart of the worker starts the next life before the present one ends, and can go back; the path lives \
-                twice meanwhile. Only for a coordinator without state of its own, and not with `shutdown: brutalKill`.
+                twice meanwhile. Only for a coordinator without state of its own, and not with `stop_timeout: brutal_kill`.
                 """
             )
         Key("placement", .placement, \.placement, default: "it runs here")

@@ -17,7 +17,7 @@ extension ProcessAttributes {
 extension Keys {
     /// The limits of a process with its descendants.
     @KeyList<LimitKeys> static func groupLimits() -> [Key<LimitKeys>] {
-        Key("memory", .positiveSize, \.group.memory, default: "any", effect: .restart).or("memory_limit", "mem_limit")
+        Key("memory", .positiveSize, \.group.memory, default: "any", effect: .restart).or("memory_max", "mem_limit")
             .says(
                 """
                 The bytes of memory of the process and its descendants, held by their control group: beyond it the kernel kills one of them. \

@@ -15,7 +15,7 @@ package enum KnownKeys {
 
     /// Whether each instance of a child knows its number: by `{instance}` in its texts, and by a variable.
     package static let numbersInstances: Bool = {
-        let text = "children: [{ key: a, instances: 1, program: { command: [\"{instance}\"] } }]"
+        let text = "children: [{ name: a, instances: 1, program: { command: [\"{instance}\"] } }]"
         guard let configuration = try? DaemonConfiguration.parse(text: text, file: "") else { return false }
         guard case .program(let program)? = configuration.children.withInstances.first?.content else { return false }
         return program.command == ["1"]

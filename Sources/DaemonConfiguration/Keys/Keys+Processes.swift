@@ -35,7 +35,7 @@ extension Keys {
                 "The user as whom the worker runs, as for a program. Its link is accepted from that user alone, at a socket that belongs to it; the runtime directory then lets others pass, who can't list it. An upgrade and the next daemon keep such a worker as any other. Workers below it have their sockets in a directory of that user.",
             effect: nil
         )
-        Key("memory_limit", .positiveSize, \.memoryLimit, default: "any").or("memory", "memory_max", "max_memory", "max_memory_restart")
+        Key("memory_max", .positiveSize, \.memoryLimit, default: "any").or("memory", "memory_max", "max_memory", "max_memory_restart")
             .says(
                 """
                 The memory (resident set, measured each second) above which the process is killed and its asks fail; the restart counts \
@@ -74,7 +74,7 @@ extension Keys {
             .says("The check that is made again and again: see below.")
         Key("sockets", .sockets, \.settings.sockets, default: "none").or("listen")
             .says("The listening sockets that the program gets, a list: see below.")
-        Key("memory_max", .positiveSize, \.settings.memoryLimit, default: "any", effect: .live).or("memory_limit", "max_memory", "max_memory_restart")
+        Key("memory_max", .positiveSize, \.settings.memoryLimit, default: "any", effect: .live).or("memory_max", "max_memory", "max_memory_restart")
             .says(
                 """
                 The memory (resident sets of the program and its descendants, measured each second) above which the program is stopped and \

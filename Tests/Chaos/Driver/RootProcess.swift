@@ -81,20 +81,20 @@ struct RootProcess {
     private var configuration: String {
         let children = (0..<plan.parents).map { number in
             """
-              - key: p\(number)
+              - name: p\(number)
                 worker:
                   executable: \(Self.program("ChaosTree"))
                   coordinator: ParentCoordinator
                   configuration: { number: \(number), hasSender: true }
-                shutdown: 10s
+                stop_timeout: 10s
             """
         }
         return """
             children:
             \(children.joined(separator: "\n"))
             supervision:
-              strategy: oneForOne
-              intensity: \(plan.intensity)
+              strategy: one_for_one
+              max_restarts: \(plan.intensity)
               period: 1s
               backoff: { minimum: \(plan.backoffMilliseconds)ms, maximum: \(plan.backoffMilliseconds * 10)ms }
             orphan_grace: \(plan.graceMilliseconds)ms

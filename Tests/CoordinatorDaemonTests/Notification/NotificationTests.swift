@@ -42,7 +42,7 @@ struct NotificationTests {
     @Test("An upgrade is a reload: it begins before operators wait, and the next program in the process tells its end")
     func upgrade() async throws {
         let socket = try NotifySocket()
-        let file = "children: [{ key: p, program: { command: [sleep, '1000'] } }]"
+        let file = "children: [{ name: p, program: { command: [sleep, '1000'] } }]"
         try await RunningDaemon.with(file, wrapper: Self.environment(socket)) { daemon in
             let ready = ["READY=1", "MAINPID=\(daemon.process.identity.processID)"]
             try await daemon.eventually("it is ready") { socket.phases == ready }
@@ -76,10 +76,10 @@ struct NotificationTests {
         let socket = try NotifySocket()
         let file = """
             children:
-              - { key: bad, program: { command: [sh, -c, exit 1], start_seconds: 1s }, restart_limits: { intensity: unlimited } }
-              - { key: waiting, program: { command: [sleep, '1000'] }, after: [bad] }
-              - { key: last, program: { command: [sleep, '1000'] }, after: [waiting] }
-              - { key: good, children: [{ key: inner, program: { command: [sleep, '1000'] } }] }
+              - { name: bad, program: { command: [sh, -c, exit 1], start_seconds: 1s }, restart_limits: { max_restarts: unlimited } }
+              - { name: waiting, program: { command: [sleep, '1000'] }, after: [bad] }
+              - { name: last, program: { command: [sleep, '1000'] }, after: [waiting] }
+              - { name: good, children: [{ name: inner, program: { command: [sleep, '1000'] } }] }
             """
         try await RunningDaemon.with(file, wrapper: Self.environment(socket)) { daemon in
             try await daemon.eventually("it is ready") { socket.phases.first == "READY=1" }
@@ -93,7 +93,7 @@ struct NotificationTests {
     func watchdog() async throws {
         let socket = try NotifySocket()
         let file =
-            "children: [{ key: p, program: { command: [sh, -c, 'echo \"[$NOTIFY_SOCKET$WATCHDOG_USEC$WATCHDOG_PID]\"; exec sleep 1000'] } }]"
+            "children: [{ name: p, program: { command: [sh, -c, 'echo \"[$NOTIFY_SOCKET$WATCHDOG_USEC$WATCHDOG_PID]\"; exec sleep 1000'] } }]"
         let log = Transcript()
         let wrapper = Self.environment(socket, "WATCHDOG_USEC=600000")
         try await RunningDaemon.with(file, standardError: log.destination, wrapper: wrapper) { daemon in

@@ -26,14 +26,14 @@ struct GivenSocketsTests {
         try Files.write(server, to: directory.file("server.py"))
         return """
             children:
-              - key: p
+              - name: p
                 program:
                   command: [python3, \(directory.file("server.py"))]
                   sockets:
                     - { name: main, listen: \(directory.file("main.sock")) }
                     - { name: other, listen: \(directory.file("other.sock")), mode: 0666 }
                   \(more)
-            supervision: { intensity: 100, backoff: { minimum: 1ms, maximum: 10ms } }
+            supervision: { max_restarts: 100, backoff: { minimum: 1ms, maximum: 10ms } }
             """
     }
 
@@ -171,7 +171,7 @@ struct GivenSocketsTests {
     @Test("An address that can't be had fails the start with a reason")
     func taken() async throws {
         let directory = try TemporaryDirectory()
-        let file = try Self.file(directory).replacing("intensity: 100", with: "intensity: 1")
+        let file = try Self.file(directory).replacing("max_restarts: 100", with: "max_restarts: 1")
         try await RunningDaemon.with(file.replacing(directory.file("main.sock"), with: "/nowhere/main.sock")) { daemon in
             let node = try await daemon.program("given up") { $0.state == "failed" }
             #expect(node.lastExit?.contains("Could not listen at /nowhere/main.sock") == true, "\(node.lastExit ?? "")")

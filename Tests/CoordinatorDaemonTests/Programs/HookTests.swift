@@ -80,8 +80,8 @@ struct HookTests {
         let hang = "sleep 1000 & touch DIR/$COORDINATOR_HOOK$(basename $COORDINATOR_PATH); wait"
         func child(_ key: String, _ hooks: String, _ command: String = "exec sleep 1000", shutdown: String = "10s") -> String {
             """
-              - key: \(key)
-                shutdown: \(shutdown)
+              - name: \(key)
+                stop_timeout: \(shutdown)
                 program:
                   command: [sh, -c, '\(command)']
                   environment: { HUNG: DIR }
@@ -103,7 +103,7 @@ struct HookTests {
             )
             + child("plain", "reload: HUP", "trap \"touch DIR/reloaded\" HUP; while :; do sleep 0.01; done")
             + child("kept", "reload: { command: \(hung), timeout: 10m }")
-            + "supervision: { intensity: 100, period: 60s, backoff: { minimum: 1ms, maximum: 10ms } }\n"
+            + "supervision: { max_restarts: 100, period: 60s, backoff: { minimum: 1ms, maximum: 10ms } }\n"
         func has(_ name: String) -> Bool { Files.names(in: directory.path).contains(name) }
         try await RunningDaemon.with(text.replacing("DIR", with: directory.path)) { daemon in
             for name in ["before_startstarts", "after_endends", "after_endlate"] { try await daemon.eventually(name) { has(name) } }

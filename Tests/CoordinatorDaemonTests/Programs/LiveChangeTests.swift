@@ -12,13 +12,13 @@ struct LiveChangeTests {
     /// The value that each key of a program gets; it hasn't it before, or another one.
     private static let ofProgram: [String: String] = [
         "command": #"[sleep, "1001"]"#, "environment": "{ A: b }", "directory": "/", "user": "nobody", "group": "nogroup", "umask": "027",
-        "nice": "5", "limits": "{ open_files: 64 }", "environment_files": "[-/nowhere]", "inherit_environment": "false",
+        "nice": "5", "limits": "{ nofile: 64 }", "environment_files": "[-/nowhere]", "inherit_environment": "false",
         "recycle": "{ after: 1h }", "stop_signal": "INT", "exit_codes": "[3]", "start_seconds": "10ms", "start_timeout": "5s",
         "ready": "{ tcp: 1 }", "watchdog": "1h", "health": "{ tcp: 1, on_failure: report }",
         "sockets": "[{ name: a, listen: DIR/socket }]",
     ]
     private static let ofChild: [String: String] = [
-        "restart": "transient", "shutdown": "1s", "restart_limits": "{ intensity: 7 }", "autostart": "false", "after": "[still]",
+        "restart": "transient", "shutdown": "1s", "restart_limits": "{ max_restarts: 7 }", "autostart": "false", "after": "[still]",
         "requires": "[still]", "logging": "{ file: DIR/log }",
     ]
     /// What makes another child of it, or is for others than programs.
@@ -27,14 +27,14 @@ struct LiveChangeTests {
     ]
 
     private static func tree(_ directory: String, isChanged: Bool) -> String {
-        var lines = [#"  - { key: still, program: { command: [sleep, "1000"] } }"#]
+        var lines = [#"  - { name: still, program: { command: [sleep, "1000"] } }"#]
         for (name, value) in (ofProgram.map { ("program.\($0.key)", $0.value) } + ofChild.map { ($0.key, $0.value) }).sorted(by: <) {
             let key = name.split(separator: ".").last ?? ""
             if ["user", "group"].contains(key), geteuid() != 0 { continue }
             let change = isChanged ? ", \(key): \(value)" : ""
             let command = isChanged && key == "command" ? value : #"[sleep, "1000"]"#
             let program = "{ command: \(command)\(name == "program.\(key)" && key != "command" ? change : "") }"
-            lines.append("  - { key: \(name), program: \(program)\(name == key ? change : "") }")
+            lines.append("  - { name: \(name), program: \(program)\(name == key ? change : "") }")
         }
         return ("children:\n" + lines.joined(separator: "\n") + "\n").replacing("DIR", with: directory)
     }
@@ -72,19 +72,19 @@ struct LiveChangeTests {
 
     private static let former = #"""
         children:
-          - { key: stop, program: { command: [sh, -c, "trap 'touch DIR/asked; exit 0' INT; while :; do sleep 0.05; done"] } }
-          - { key: codes, restart: transient, program: { command: [sh, -c, "until test -e DIR/end; do sleep 0.05; done; exit 3"] } }
-          - { key: health, program: { command: [sleep, "1000"], health: { command: ["true"], interval: 50ms } } }
-          - { key: less, program: { command: [sleep, "1000"], health: { command: ["false"], interval: 50ms, retries: 1, on_failure: report } } }
-          - { key: attributes, program: { command: [sleep, "1000"], limits: { stack: { soft: 4MiB, hard: unlimited } } } }
-          - { key: age, program: { command: [sleep, "1000"], recycle: { after: 1h } } }
-          - { key: ready, program: { command: [sleep, "1000"] } }
+          - { name: stop, program: { command: [sh, -c, "trap 'touch DIR/asked; exit 0' INT; while :; do sleep 0.05; done"] } }
+          - { name: codes, restart: on_failure, program: { command: [sh, -c, "until test -e DIR/end; do sleep 0.05; done; exit 3"] } }
+          - { name: health, program: { command: [sleep, "1000"], health: { command: ["true"], interval: 50ms } } }
+          - { name: less, program: { command: [sleep, "1000"], health: { command: ["false"], interval: 50ms, retries: 1, on_failure: report } } }
+          - { name: attributes, program: { command: [sleep, "1000"], limits: { stack: { soft: 4MiB, hard: unlimited } } } }
+          - { name: age, program: { command: [sleep, "1000"], recycle: { after: 1h } } }
+          - { name: ready, program: { command: [sleep, "1000"] } }
         """#
     private static let changes = [
         ("done\"] }", "done\"], stop_signal: INT }"), ("exit 3\"] }", "exit 3\"], exit_codes: [3] }"),
         (#"["true"], interval: 50ms"#, #"["false"], interval: 50ms, retries: 2, on_failure: report"#),
         (#", health: { command: ["false"], interval: 50ms, retries: 1, on_failure: report }"#, ""),
-        ("limits: { stack: { soft: 4MiB, hard: unlimited } }", "limits: { open_files: { soft: 50, hard: 60 } }, nice: 7"),
+        ("limits: { stack: { soft: 4MiB, hard: unlimited } }", "limits: { nofile: { soft: 50, hard: 60 } }, nice: 7"),
         ("after: 1h", "after: 200ms"),
         (
             #"key: ready, program: { command: [sleep, "1000"]"#,
@@ -142,11 +142,11 @@ struct LiveChangeTests {
         .enabled(if: geteuid() == 0, "only root can take the right away")
     )
     func refused() async throws {
-        let tree = { (limit: String) in "children: [{ key: p, program: { command: [sleep, \"1000\"], user: nobody, nice: 3\(limit) } }]" }
+        let tree = { (limit: String) in "children: [{ name: p, program: { command: [sleep, \"1000\"], user: nobody, nice: 3\(limit) } }]" }
         try await RunningDaemon.with(tree("")) { daemon in
             let before = try await Self.pids(daemon, 1)
             // Not even root has more than the kernel's largest number of descriptors.
-            try daemon.rewrite(tree(", limits: { open_files: 2000000000 }"))
+            try daemon.rewrite(tree(", limits: { nofile: 2000000000 }"))
             let ended = try await daemon.control("config", "apply")
             #expect(ended.exitCode == 1 && ended.output.contains("failed: /p: Could not change the limit open_files"), "\(ended.output)")
             #expect(try await Self.pids(daemon, 1) == before)

@@ -12,7 +12,7 @@ struct ProcessSettingsTests {
     func attributes() async throws {
         let tree = try ProgramTree(
             "echo me $(id -u) $(id -G) $(umask) $(nice) $(ulimit -n) $(ulimit -Sc) $HOME $USER; exec sleep 1000",
-            "user: nobody\numask: 027\nnice: 5\nlimits: { open_files: 100, core: { soft: 0, hard: 1MiB } }\ndirectory: /\non_daemon_loss: end"
+            "user: nobody\numask: 027\nnice: 5\nlimits: { nofile: 100, core: { soft: 0, hard: 1MiB } }\ndirectory: /\non_daemon_loss: end"
         )
         let log = Transcript()
         try await tree.run(log) { daemon in
@@ -26,10 +26,10 @@ struct ProcessSettingsTests {
 
     @Test("A limit that can't be set fails the start, and is named", .enabled(if: isRoot, "needs root"))
     func impossible() async throws {
-        let tree = try ProgramTree("exec sleep 1000", "limits: { open_files: 2000000000 }", intensity: 1)
+        let tree = try ProgramTree("exec sleep 1000", "limits: { nofile: 2000000000 }", intensity: 1)
         try await tree.run { daemon in
             let node = try await daemon.program("given up") { $0.state == "failed" }
-            #expect(node.lastExit?.contains("its limit open_files can't be set: Operation not permitted (EPERM)") == true, "\(node)")
+            #expect(node.lastExit?.contains("its limit nofile can't be set: Operation not permitted (EPERM)") == true, "\(node)")
         }
     }
 
@@ -37,7 +37,7 @@ struct ProcessSettingsTests {
     func notRoot() async throws {
         let directory = try TemporaryDirectory()
         chmod(directory.path, 0o777)
-        let tree = "children:\n  - { key: p, program: { command: [sleep, '1000'], user: root } }\n"
+        let tree = "children:\n  - { name: p, program: { command: [sleep, '1000'], user: root } }\n"
         try Files.write(tree, to: directory.file("tree.yaml"), mode: 0o644)
         let error = Transcript()
         var specification = ProcessSpecification(
@@ -77,7 +77,7 @@ struct ProcessSettingsTests {
     @Test("The signal of the file asks a program to stop, and its exit codes are normal ends")
     func stop() async throws {
         let script = "trap \"echo by USR1; exit 7\" USR1; trap \"\" TERM; echo up; while :; do sleep 0.05; done"
-        let tree = try ProgramTree(script, "stop_signal: USR1", child: "shutdown: 1m")
+        let tree = try ProgramTree(script, "stop_signal: USR1", child: "stop_timeout: 1m")
         let log = Transcript()
         try await tree.run(log) { daemon in
             try await daemon.eventually("it has its trap") { log.text.contains("[/p] up\n") }
@@ -89,7 +89,7 @@ struct ProcessSettingsTests {
     @Test("A transient program isn't restarted after one of its normal exit codes, and is after another", arguments: [3, 4])
     func exitCodes(code: Int) async throws {
         let script = "test -e DIR/\(code) && exec sleep 1000; touch DIR/\(code); exit \(code)"
-        let tree = try ProgramTree(script, "exit_codes: [3]", child: "restart: transient")
+        let tree = try ProgramTree(script, "exit_codes: [3]", child: "restart: on_failure")
         try await tree.run { daemon in
             if code == 3 {
                 let node = try await daemon.program("it has ended") { $0.state == "inactive" }
@@ -102,7 +102,7 @@ struct ProcessSettingsTests {
 
     @Test("A program that ends within its start seconds has failed, whatever its exit code")
     func startSeconds() async throws {
-        let tree = try ProgramTree("exit 0", "start_seconds: 30s", child: "restart: transient", intensity: 2)
+        let tree = try ProgramTree("exit 0", "start_seconds: 30s", child: "restart: on_failure", intensity: 2)
         try await tree.run { daemon in
             let node = try await daemon.program("given up") { $0.state == "failed" }
             #expect(node.incarnation == 3)
@@ -138,16 +138,16 @@ struct ProcessSettingsTests {
         try Files.write("FROM_FILE=yes\n", to: directory.file("variables"))
         let tree = """
             children:
-              - key: p
+              - name: p
                 worker:
                   executable: FIXTURE
                   coordinator: MiddleCoordinator
                   umask: 027
                   nice: 3
-                  limits: { core: 0, open_files: 512 }
+                  limits: { core: 0, nofile: 512 }
                   environment_files: [\(directory.file("variables"))]
                   recycle: { after: 5s }
-            supervision: { intensity: 1, period: 60s }
+            supervision: { max_restarts: 1, period: 60s }
             """
         try await RunningDaemon.with(tree) { daemon in
             let pid = try #require(try await daemon.program("it's ready") { $0.state == "active" }.pid)

@@ -26,44 +26,44 @@ struct ProgramAdoptionTests {
     /// Programs of all kinds; `DIR` is the directory in which they and the test talk by files.
     private static let tree = """
         children:
-          - key: writer
+          - name: writer
             program:
               command: [sh, -c, 'while [ ! -e DIR/write ]; do sleep 0.02; done; seq -f "%.0f\(String(repeating: ".", count: 74))" \(lines); touch DIR/written; exec sleep 1000']
-          - key: apart
+          - name: apart
             program: { command: [sh, -c, 'while :; do [ -e DIR/write ] && { echo apart; echo error >&2; exec sleep 1000; }; sleep 0.02; done'] }
             logging: { standard_error: separate }
-          - key: forks
-            program: { command: [sh, -c, 'sleep 1000 & echo $! > DIR/forked; wait'], limits: { open_files: 100 } }
-          - key: silent
+          - name: forks
+            program: { command: [sh, -c, 'sleep 1000 & echo $! > DIR/forked; wait'], limits: { nofile: 100 } }
+          - name: silent
             program: { command: [sh, -c, 'exec >/dev/null 2>&1; exec sleep 1000'] }
-          - key: notifier
+          - name: notifier
             program: { command: [python3, DIR/notifier.py], ready: notify, watchdog: 2s }
-          - key: tells
+          - name: tells
             program: { command: [sh, -c, 'while [ ! -e DIR/write ]; do sleep 0.02; done; echo >&5; exec sleep 1000'], ready: { fd: 5 } }
-          - key: server
+          - name: server
             program:
               command: [python3, DIR/server.py]
               sockets:
                 - { name: main, listen: DIR/main.sock }
-          - key: manual
+          - name: manual
             program: { command: [sleep, '1000'] }
             autostart: false
-          - key: code
+          - name: code
             program: { command: [sh, -c, 'trap "exit 7" USR1; while :; do sleep 0.02; done'] }
-            restart: temporary
-          - key: ends
+            restart: never
+          - name: ends
             program: { command: [sh, -c, '[ -e DIR/end ] && exec sleep 1000; while [ ! -e DIR/end ]; do sleep 0.02; done'] }
-            restart: transient
-          - key: once
+            restart: on_failure
+          - name: once
             program: { command: [sh, -c, 'while [ ! -e DIR/end ]; do sleep 0.02; done'] }
-            restart: temporary
-          - key: mortal
+            restart: never
+          - name: mortal
             program: { command: [sleep, '1000'], on_daemon_loss: end }
-          - key: changed
+          - name: changed
             program: { command: [sh, -c, 'trap "touch DIR/changed; exit" USR2; while :; do sleep 0.02; done'], stop_signal: USR2 }
-          - key: removed
+          - name: removed
             program: { command: [sh, -c, 'trap "touch DIR/removed; exit" USR2; while :; do sleep 0.02; done'], stop_signal: USR2 }
-        supervision: { intensity: 100, backoff: { minimum: 1ms, maximum: 10ms } }
+        supervision: { max_restarts: 100, backoff: { minimum: 1ms, maximum: 10ms } }
         """
 
     /// The children that go on.
@@ -91,8 +91,8 @@ struct ProgramAdoptionTests {
             #expect(!Files.names(in: directory.path).contains("written") && former["/writer"]?.isAlive == true)
             let report = try await daemon.control("doctor", "--programs")
             #expect(report.exitCode == 0 && report.output.contains("run that no daemon has") && report.output.contains("/apart (process"))
-            let next = tree.replacing("  - key: removed", with: "  - key: other")
-                .replacing("stop_signal: USR2 }\n  - key: other", with: "stop_signal: USR2, environment: { A: b } }\n  - key: other")
+            let next = tree.replacing("  - name: removed", with: "  - name: other")
+                .replacing("stop_signal: USR2 }\n  - name: other", with: "stop_signal: USR2, environment: { A: b } }\n  - name: other")
             try daemon.rewrite(next)
             var current = try await daemon.startNext()
 
@@ -157,7 +157,7 @@ struct ProgramAdoptionTests {
         let directory = try TemporaryDirectory()
         let file = directory.file("tree.yaml")
         for (loss, exitCode) in [("keep", Int32(78)), ("end", 0)] {
-            try Files.write("children:\n  - { key: p, program: { command: [sleep, '1'], on_daemon_loss: \(loss) } }\n", to: file)
+            try Files.write("children:\n  - { name: p, program: { command: [sleep, '1'], on_daemon_loss: \(loss) } }\n", to: file)
             let output = Transcript()
             let command = ["--pid", "--fork", "--mount-proc", RunningDaemon.coordinatord.path, "--check-config", file]
             var specification = ProcessSpecification(executable: "/usr/bin/unshare", arguments: command, standardOutput: .null)

@@ -22,10 +22,10 @@ struct ProgramTree {
         }
         text = """
             children:
-              - key: p
+              - name: p
             \(indented(child, 4))    program:
                   command: [sh, -c, '\(script)']
-            \(indented(keys, 6))supervision: { intensity: \(intensity), period: 60s, backoff: { minimum: 1ms, maximum: 10ms } }
+            \(indented(keys, 6))supervision: { max_restarts: \(intensity), period: 60s, backoff: { minimum: 1ms, maximum: 10ms } }
             """.replacing("DIR", with: directory.path)
     }
 

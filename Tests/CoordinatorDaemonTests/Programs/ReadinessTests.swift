@@ -64,7 +64,7 @@ struct ReadinessTests {
     @Test("A program that isn't ready in time is ended, and its start has failed")
     func late() async throws {
         let script = "trap \"\" TERM; exec sleep 1000"
-        let tree = try ProgramTree(script, "ready: notify\nstart_timeout: 300ms", child: "shutdown: 100ms", intensity: 1)
+        let tree = try ProgramTree(script, "ready: notify\nstart_timeout: 300ms", child: "stop_timeout: 100ms", intensity: 1)
         try await tree.run { daemon in
             let node = try await daemon.program("given up") { $0.state == "failed" }
             #expect(node.incarnation == 2)
@@ -90,7 +90,7 @@ struct ReadinessTests {
 
     @Test("A program that ends before it's ready has failed, and one that starts can be stopped")
     func ended() async throws {
-        let failing = try ProgramTree("exit 0", "ready: { fd: 5 }", child: "restart: transient", intensity: 1)
+        let failing = try ProgramTree("exit 0", "ready: { fd: 5 }", child: "restart: on_failure", intensity: 1)
         try await failing.run { daemon in
             let node = try await daemon.program("given up") { $0.state == "failed" }
             #expect(node.lastExit == "exited with code 0")

@@ -39,7 +39,7 @@ struct ScheduleRunTests {
 
     private static func child(_ name: String, _ schedule: String, _ child: String = "") -> String {
         """
-          - key: \(name)
+          - name: \(name)
             program: { command: [sh, -c, 'printf . >>DIR/\(name).runs; while [ -e DIR/hold ]; do sleep 0.02; done'] }
             schedule: { cron: "0 3 * * *", time_zone: UTC\(schedule) }
             \(child)
@@ -55,8 +55,8 @@ struct ScheduleRunTests {
         let (clocks, directory) = (try await SteppedClocks(), try TemporaryDirectory())
         let text =
             "children:\n" + Self.child("skip", "") + Self.child("queue", ", overlap: queue") + Self.child("again", ", missed: run")
-            + "  - key: group\n    children:\n"
-            + Self.child("restart", ", overlap: restart", "shutdown: 20s").split(separator: "\n").map { "    \($0)\n" }.joined()
+            + "  - name: group\n    children:\n"
+            + Self.child("restart", ", overlap: restart", "stop_timeout: 20s").split(separator: "\n").map { "    \($0)\n" }.joined()
         let now = time(nil)
         let first = (now / Self.day + 1) * Self.day + 3 * 3600 - now
         try clocks.step(CLOCK_REALTIME, by: first - 3600 * 2 - 30)

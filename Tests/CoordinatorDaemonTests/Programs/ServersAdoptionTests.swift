@@ -108,15 +108,15 @@ struct ServersAdoptionTests {
         try #require(await initdb.waitForExit() == .exited(code: 0))
         let tree = """
             children:
-              - key: postgres
+              - name: postgres
                 program:
                   command: [\(binaries)/postgres, -D, \(directory.path)/data, -k, \(directory.path), -h, '', -c, fsync=off]
                   user: nobody
                   stop_signal: INT
                   ready: { command: [\(binaries)/pg_isready, -q, -h, \(directory.path)], interval: 100ms }
-              - key: nginx
+              - name: nginx
                 program: { command: [/usr/sbin/nginx, -c, \(directory.path)/nginx.conf], stop_signal: QUIT }
-              - key: redis
+              - name: redis
                 program:
                   command: [redis-server, --port, '0', --unixsocket, \(directory.path)/redis.sock, --save, '', --dir, \(directory.path)]
             """

@@ -9,7 +9,7 @@ import WireProtocol
 // What operators see of one node from another.
 extension LinkTests {
     @Test func anyNodeLooksAtAnyOther() async throws {
-        let local = "  - { key: local, program: { command: [/bin/sleep, 1000] } }\n"
+        let local = "  - { name: local, program: { command: [/bin/sleep, 1000] } }\n"
         try await RunningCluster.with(Self.root + "\n" + local, areLinked: true) { cluster in
             let owner = try await cluster.activeOwner(of: "/root")
             let elsewhere = try #require(others(owner).first)
@@ -98,7 +98,7 @@ extension LinkTests {
 
     /// A stream of another node waits while that is away, says so, and goes on with its next daemon.
     @Test func aStreamWaitsForItsNode() async throws {
-        let local = "  - { key: local, program: { command: [/bin/sleep, 1000] } }\n"
+        let local = "  - { name: local, program: { command: [/bin/sleep, 1000] } }\n"
         try await RunningCluster.with(Self.root + "\n" + local, areLinked: true) { cluster in
             let (output, errors) = (Transcript(), Transcript())
             let arguments = ["events", "--follow", "--path", "/local", "--node", "b"]

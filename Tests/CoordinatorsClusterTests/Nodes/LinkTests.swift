@@ -10,12 +10,12 @@ import WireProtocol
 /// Real daemons that pass operators' commands on to one another.
 @Suite("Links of daemons", .sharedEtcd, .timeLimit(.minutes(5))) struct LinkTests {
     private static let ledger = """
-          - key: ledger
+          - name: ledger
             placement: cluster
             worker: { executable: FIXTURE, coordinator: LedgerCoordinator, configuration: { file: DIRECTORY/ledger } }
         """
     static let root = """
-          - { key: root, placement: cluster, worker: { executable: FIXTURE, coordinator: RootCoordinator, configuration: { children: [a] } } }
+          - { name: root, placement: cluster, worker: { executable: FIXTURE, coordinator: RootCoordinator, configuration: { children: [a] } } }
         """
 
     private struct Place: Decodable, Sendable {
@@ -76,7 +76,7 @@ import WireProtocol
     /// Of a child with instances, those on other nodes too are replaced, one after the other.
     @Test func aRollingRestartReachesAllNodes() async throws {
         let web = """
-              - key: web
+              - name: web
                 instances: 3
                 placement: { apart: web }
                 worker: { executable: FIXTURE, coordinator: RootCoordinator }
@@ -103,7 +103,7 @@ import WireProtocol
 
     @Test func logsComeFromTheOwner() async throws {
         let program = "{ command: [/bin/sh, -c, 'echo first line of NAME; while sleep 0.1; do echo another line of NAME; done'] }"
-        try await RunningCluster.with("  - { key: talker, placement: cluster, program: \(program) }", areLinked: true) { cluster in
+        try await RunningCluster.with("  - { name: talker, placement: cluster, program: \(program) }", areLinked: true) { cluster in
             let owner = try await cluster.activeOwner(of: "/talker")
             for name in RunningCluster.names {
                 try await cluster.eventually("\(name) has the lines") {

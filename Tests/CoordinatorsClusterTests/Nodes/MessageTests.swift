@@ -10,13 +10,13 @@ import WireProtocol
 @Suite("Messages between nodes", .sharedEtcd, .timeLimit(.minutes(5))) struct MessageTests {
     /// On each node a caller and a pusher, which ask above themselves; and on one node at a time what answers.
     private static let children = """
-          - { key: caller, worker: { executable: FIXTURE, coordinator: MiddleCoordinator } }
-          - { key: pusher, worker: { executable: FIXTURE, coordinator: LedgerCoordinator } }
-          - key: root
+          - { name: caller, worker: { executable: FIXTURE, coordinator: MiddleCoordinator } }
+          - { name: pusher, worker: { executable: FIXTURE, coordinator: LedgerCoordinator } }
+          - name: root
             placement: cluster
             receives: [Fixture.]
             worker: { executable: FIXTURE, coordinator: RootCoordinator }
-          - key: ledger
+          - name: ledger
             placement: cluster
             receives: [Ledger.EnterBeside]
             worker: { executable: FIXTURE, coordinator: BesideCoordinator, configuration: { file: DIRECTORY/ledger } }

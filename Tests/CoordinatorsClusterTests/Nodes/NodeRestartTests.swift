@@ -16,17 +16,17 @@ import WireProtocol
     private static let children =
         ledgers.map { path in
             """
-              - key: \(path.dropFirst())
+              - name: \(path.dropFirst())
                 placement: cluster
                 worker: { executable: FIXTURE, coordinator: LedgerCoordinator, configuration: { file: DIRECTORY/ledger } }
 
             """
         }.joined() + """
-              - key: shared
+              - name: shared
                 placement: cluster
                 receives: [Ledger.EnterBeside]
                 worker: { executable: FIXTURE, coordinator: BesideCoordinator, configuration: { file: DIRECTORY/ledger } }
-              - { key: pusher, worker: { executable: FIXTURE, coordinator: LedgerCoordinator } }
+              - { name: pusher, worker: { executable: FIXTURE, coordinator: LedgerCoordinator } }
             """
 
     private struct Entry: Hashable {

@@ -9,7 +9,7 @@ import WireProtocol
 
 /// Real daemons as nodes of a cluster, on a real etcd, with harm to each part.
 @Suite(.sharedEtcd, .timeLimit(.minutes(5))) struct NodeTests {
-    private static let clock = "  - { key: clock, placement: cluster, program: APPENDER }"
+    private static let clock = "  - { name: clock, placement: cluster, program: APPENDER }"
     /// The key of the owner.
     private func ownerKey(_ cluster: RunningCluster) -> String { "/coordinators/\(cluster.cluster)/owners/clock" }
 
@@ -44,7 +44,7 @@ import WireProtocol
     @Test func aKilledDaemonsWorkersDieWithIt() async throws {
         let configuration = "{ children: [a], placement: worker }"
         let worker = "worker: { executable: FIXTURE, coordinator: RootCoordinator, configuration: \(configuration) }"
-        let children = "  - { key: root, placement: cluster, \(worker) }\n  - { key: local, \(worker) }"
+        let children = "  - { name: root, placement: cluster, \(worker) }\n  - { name: local, \(worker) }"
         try await RunningCluster.with(children) { cluster in
             var owner: Whereabouts?
             try await cluster.eventually("a node owns the worker") {
@@ -119,7 +119,7 @@ import WireProtocol
     @Test(.enabled(if: SchemaCheck.python != nil, "COORDINATORS_TEST_PYTHON names a Python that has the package jsonschema"))
     func outputsFollowTheirSchemas() async throws {
         let settings = "  labels: { disk: ssd }\n  capacity: 5"
-        let lost = "  - { key: lost, placement: { labels: { disk: tape } }, program: { command: [/bin/sleep, '9999'] } }"
+        let lost = "  - { name: lost, placement: { labels: { disk: tape } }, program: { command: [/bin/sleep, '9999'] } }"
         try await RunningCluster.with("\(Self.clock)\n\(lost)", settings: settings) { cluster in
             let node = try #require(try await cluster.owner(from: "a").node)
             let target = try other(node)
@@ -184,7 +184,7 @@ import WireProtocol
     private static let longLease = "  ttl: 15s"
 
     @Test func drainsAndMovesHandOverAtOnce() async throws {
-        let web = "  - { key: web, instances: 3, placement: { apart: web }, program: { command: [/bin/sleep, '9999'] } }"
+        let web = "  - { name: web, instances: 3, placement: { apart: web }, program: { command: [/bin/sleep, '9999'] } }"
         let children = "\(Self.clock)\n\(web)"
         try await RunningCluster.with(children, settings: Self.longLease) { cluster in
             let place = try await cluster.owner(from: "a")
@@ -251,9 +251,9 @@ import WireProtocol
     @Test func aSubtreeThatFailsIsMovedOn() async throws {
         // It fails wherever a file says so.
         let program = "{ command: [/bin/sh, -c, 'test ! -e FAILING/fails-NAME && exec sleep 9999'] }"
-        let limits = "restart_limits: { intensity: 2, period: 60s, backoff: { minimum: 10ms, maximum: 10ms } }"
+        let limits = "restart_limits: { max_restarts: 2, period: 60s, backoff: { minimum: 10ms, maximum: 10ms } }"
         let failing = try TemporaryDirectory()
-        let child = "  - { key: clock, placement: { moves: 1 }, \(limits), program: \(program) }"
+        let child = "  - { name: clock, placement: { moves: 1 }, \(limits), program: \(program) }"
         try await RunningCluster.with(child.replacing("FAILING", with: failing.path)) { cluster in
             func runs(besides former: String? = nil) async throws -> String {
                 var node: String?
@@ -289,7 +289,7 @@ import WireProtocol
     @Test func nodesFenceThemselvesAndComeBack() async throws {
         try await EtcdMembers.with(1) { etcd in
             try await RunningCluster.with(
-                "  - { key: clock, placement: cluster, program: APPENDER }",
+                "  - { name: clock, placement: cluster, program: APPENDER }",
                 endpoints: etcd.endpoints
             ) { cluster in
                 let place = try await cluster.owner(from: "a")
@@ -309,7 +309,7 @@ import WireProtocol
     @Test func frozenNodesGoOn() async throws {
         try await EtcdMembers.with(1) { etcd in
             try await RunningCluster.with(
-                "  - { key: clock, placement: cluster, program: APPENDER }",
+                "  - { name: clock, placement: cluster, program: APPENDER }",
                 settings: "  on_store_loss: freeze",
                 endpoints: etcd.endpoints
             ) { cluster in

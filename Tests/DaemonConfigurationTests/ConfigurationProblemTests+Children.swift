@@ -186,12 +186,12 @@ extension ConfigurationProblemTests {
         ),
         Row(
             "a shutdown left empty",
-            "children:\n  - name: a\n    program: { command: [cat] }\n    shutdown:\n",
+            "children:\n  - name: a\n    program: { command: [cat] }\n    stop_timeout:\n",
             "f:4:14: `stop_timeout` is empty; expected a whole number and a unit, such as 250ms, 5s, 2m or 1h, or brutal_kill, or infinity"
         ),
         Row(
             "a shutdown that is a list",
-            "children:\n  - name: a\n    program: { command: [cat] }\n    shutdown: [5s]\n",
+            "children:\n  - name: a\n    program: { command: [cat] }\n    stop_timeout: [5s]\n",
             "f:4:15: `stop_timeout` is a list, which isn't a duration; expected a whole number and a unit, such as 250ms, 5s, 2m or 1h, or brutal_kill, or infinity"
         ),
         Row(
@@ -201,7 +201,7 @@ extension ConfigurationProblemTests {
         ),
         Row(
             "an unknown word of shutdown",
-            "children:\n  - name: a\n    program: { command: [cat] }\n    shutdown: gently\n",
+            "children:\n  - name: a\n    program: { command: [cat] }\n    stop_timeout: gently\n",
             "f:4:15: `stop_timeout` is `gently`; expected one of `brutal_kill`, `infinity` (or a duration, such as 5s)"
         ),
         Row(
@@ -216,7 +216,7 @@ extension ConfigurationProblemTests {
         ),
         Row(
             "bad restart limits, all at once",
-            "children:\n  - name: a\n    program: { command: [cat] }\n    restart_limits: { intensity: unlimitted, period: 0s, backof: {}, backoff: { minimum: 2m } }\n",
+            "children:\n  - name: a\n    program: { command: [cat] }\n    restart_limits: { max_restarts: unlimitted, period: 0s, backof: {}, backoff: { minimum: 2m } }\n",
             "f:4:34: `max_restarts` is `unlimitted`; did you mean `unlimited`? (or a whole number)",
             "f:4:54: `period` is zero; expected a time in which restarts can be counted, such as 60s",
             "f:4:58: unknown key `backof` in `restart_limits`; did you mean `backoff`?",

@@ -12,22 +12,22 @@ struct KeyTests {
     private static let base: JSONValue = [
         "children": [
             [
-                "key": "w", "restart_limits": ["backoff": [:]], "shutdown": ["draining": "9s"],
+                "name": "w", "restart_limits": ["backoff": [:]], "stop_timeout": ["draining": "9s"],
                 "worker": [
                     "executable": "w", "coordinator": "W", "recycle": ["after": "1h"], "limits": limits,
                 ],
             ],
             [
-                "key": "p", "logging": ["file": "p.log"],
+                "name": "p", "logging": ["file": "p.log"],
                 "program": [
                     "command": ["cat"], "recycle": ["after": "1h"], "limits": limits, "ready": ["command": ["true"]], "health": ["tcp": 1],
                     "sockets": [["name": "a", "listen": "/a"]], "hooks": hooks,
                 ],
             ],
-            ["key": "o", "oneshot": ["command": ["true"], "limits": limits]],
-            ["key": "g", "supervision": ["backoff": [:]], "children": []],
-            ["key": "s", "program": ["command": ["cat"]], "schedule": ["cron": "@daily"]],
-            ["key": "c", "worker": ["executable": "w", "coordinator": "W"], "placement": [:]],
+            ["name": "o", "oneshot": ["command": ["true"], "limits": limits]],
+            ["name": "g", "supervision": ["backoff": [:]], "children": []],
+            ["name": "s", "program": ["command": ["cat"]], "schedule": ["cron": "@daily"]],
+            ["name": "c", "worker": ["executable": "w", "coordinator": "W"], "placement": [:]],
         ],
         "supervision": ["backoff": [:]],
         "operators": ["group": "staff"],
@@ -57,7 +57,7 @@ struct KeyTests {
         true, false, "7s", 8, 700, 0.25, "64KiB", "64", "seven", "/seven", ["seven"], ["Seven."], "seven:7", "/seven:7", "http://seven",
         "http://localhost:7/", ["https://seven"], [8], ["seven": "7"], ["g"], "infinity", "none", "notify", "QUIT", ["group": "seven"],
         [["name": "b", "listen": "/b"]], ["tcp": 7], ["weight": 3], ["file": "/seven"], ["executable": "v", "coordinator": "V"],
-        ["metrics": [:]], ["intensity": 8], ["minimum": "1ms"], ["keep": 8], ["name": "d", "directory": "/d"], ["authority": "/seven"],
+        ["metrics": [:]], ["max_restarts": 8], ["minimum": "1ms"], ["keep": 8], ["name": "d", "directory": "/d"], ["authority": "/seven"],
         ["authority": "/seven", "certificate": "/b", "key": "/k"], ["command": ["seven"]], ["core": 7], ["after": "7s"],
         ["chown"], "open",
         "@weekly", ["cron": "@weekly"], ["reload": "QUIT"],
@@ -113,7 +113,7 @@ struct KeyTests {
         let key = path.first == "children" && path.count > 1 ? Array(path.dropFirst()) : path
         let differences = ConfigurationPlan(from: former, to: next).changes.flatMap(\.differences)
         // The key of a child is its place in the tree; a mapping differs in its keys.
-        if key != ["key"], key != ["instances"] {
+        if key != ["name"], key != ["instances"] {
             let found = differences.filter {
                 ($0.key + ".").hasPrefix(key.joined(separator: ".") + ".")
                     || key.starts(with: $0.key.split(separator: ".").map(String.init))
@@ -128,14 +128,22 @@ struct KeyTests {
         }
     }
 
-    @Test("The names that other programs have lead to the key, and none of them is a key's")
+    @Test("A former name, and those that other programs have, lead to the key; none of them is a key's")
     func names() {
+        let reader = ConfigurationReader(file: "f")
         for table in Keys.tables {
             let keys = table.rows.map(\.key)
-            let others = keys.flatMap(\.others)
+            let others = keys.flatMap { $0.others + $0.former }
             #expect(Set(others).isDisjoint(with: keys.map(\.name)) && Set(others).count == others.count, "\(table.name): \(others)")
             for key in keys {
-                for other in key.others { #expect(Spelling.suggestion(for: other, among: keys) == key.name) }
+                for former in key.former {
+                    let (problem, meant) = reader.unknown(former, in: "`m`", keys, beside: [])
+                    #expect(problem == "`\(former)` is now called `\(key.name)`" && meant == key.name)
+                }
+                for other in key.others {
+                    let (problem, meant) = reader.unknown(other, in: "`m`", keys, beside: [])
+                    #expect(problem == "unknown key `\(other)` in `m`; did you mean `\(key.name)`?" && meant == key.name)
+                }
             }
         }
     }

@@ -11,29 +11,29 @@ extension Keys {
             "`supervision` is for a child with `children`; expected `children` too, or `restart_limits`"
         }
     ) {
-        Key("key", .childKey, \.key).or("name", "id").required("the child's name among its siblings")
+        Key("name", .childName, \.key).formerly("key").or("id").required("the child's name among its siblings")
             .says(
                 """
                 The child's name among its siblings, at most 255 bytes, without slashes and control characters; its path is a slash and \
-                the key.
+                the name.
                 """
             )
         Key("worker", .table(worker), \.worker, default: "").or("coordinator").says("A process of coordinators: see below.")
-        Key("program", .table(program), \.program, default: "").or("command", "cmd", "process", "service")
+        Key("program", .table(program), \.program, default: "").or("process", "service")
             .says("Any other program: see below.")
-        Key("restart", .choice, \.restart, default: "`permanent`; of a oneshot `temporary`", effect: .live)
+        Key("restart", .restart, \.restart, default: "`always`; of a oneshot `never`", effect: .live)
             .or("autorestart", "restart_policy")
             .says(
                 """
-                `permanent`: the child is always restarted; `transient`: unless it ended normally (exit code 0, or stopped); `temporary`: \
-                never. A oneshot is run again only after a failure, by `transient`.
+                `always`: the child is restarted whenever it has ended; `on_failure`: unless it ended normally (exit code 0, or stopped); \
+                `never`: not at all. A oneshot is run again only after a failure, by `on_failure`.
                 """
             )
-        Key("shutdown", .shutdown, \.shutdown, default: "`5s` for a program, `infinity` for a worker or group", effect: .live)
-            .or("stop_timeout", "stopwaitsecs", "stop_grace_period", "kill_timeout")
+        Key("stop_timeout", .shutdown, \.shutdown, default: "`5s` for a program, `infinity` for a worker or group", effect: .live)
+            .formerly("shutdown").or("stopwaitsecs", "stop_grace_period", "kill_timeout", "timeout_stop_sec", "grace_period")
             .says(
                 """
-                The time that the child is given to stop: a duration, after which the child is killed; `brutalKill`: none; `infinity`: no \
+                The time that the child is given to stop: a duration, after which the child is killed; `brutal_kill`: none; `infinity`: no \
                 limit; a mapping, of a worker or group: see below.
                 """
             )
@@ -51,11 +51,11 @@ extension Keys {
             .says("A program that runs once, to its end, for which others can wait: see below.")
         Key("supervision", .table(supervision), \.supervision, default: "all its defaults", effect: .live)
             .says("The supervision of a group's children: see below.")
-        Key("instances", .integer(0...1_000), \.instances, default: "one child, under the key itself", effect: .live)
+        Key("instances", .integer(0...1_000), \.instances, default: "one child, under the name itself", effect: .live)
             .or("numprocs", "replicas", "scale")
             .says(
                 """
-                The number of equal children, whose keys are the key with `-1`, `-2` and so on; from 0 to 1000. `coordinatorctl scale` \
+                The number of equal children, whose names are the name with `-1`, `-2` and so on; from 0 to 1000. `coordinatorctl scale` \
                 changes the number of a running daemon. From one number to another the last ones end or begin; a child that gets this key, \
                 or loses it, is another child.
                 """
@@ -103,7 +103,7 @@ extension Keys {
             .says("The times at which the program runs: see below.")
     } check: { reader, fields, child in
         reader.checkSchedule(fields, &child)
-        if fields["shutdown"] == nil { child.shutdown = ConfiguredChild.defaultShutdown(of: child.content) }
+        if fields["stop_timeout"] == nil { child.shutdown = ConfiguredChild.defaultShutdown(of: child.content) }
         if child.isOneshot, fields["restart"] == nil { child.restart = .temporary }
         reader.check(fields, child)
     }
@@ -122,7 +122,7 @@ extension Keys {
             )
     }
 
-    static let draining = Table("shutdown", Shutdown.draining(.zero)) {
+    static let draining = Table("stop_timeout", Shutdown.draining(.zero)) {
         Key("draining", .duration, \.drainingTime).required("the time, such as 30s")
             .says(
                 """
@@ -135,7 +135,7 @@ extension Keys {
 extension ConfigurationReader {
     /// Reads the children of one supervisor.
     mutating func children(_ node: YAMLNode) -> [ConfiguredChild]? {
-        guard let nodes = list(node, "`children`", expected: "a list, each item with `key` and `worker` or `program`") else { return nil }
+        guard let nodes = list(node, "`children`", expected: "a list, each item with `name` and `worker` or `program`") else { return nil }
         let children = nodes.map { read(Keys.child, $0, "a child") }
         checkSiblings(
             children.compactMap(\.self).map { ($0.subject, $0.fields) },
@@ -168,8 +168,8 @@ extension ConfigurationReader {
             }
         }
         if let node = fields["restart"], child.isOneshot, child.restart == .permanent {
-            let expected = "`transient` or `temporary`, or a `program`"
-            report(at: node.mark, "a oneshot runs to its end, and `restart` is `permanent`; expected \(expected)")
+            let expected = "`on_failure` or `never`, or a `program`"
+            report(at: node.mark, "a oneshot runs to its end, and `restart` is `always`; expected \(expected)")
         }
         if fields["children"] != nil {
             for key in ["on_exit", "on_failure"] {
@@ -177,7 +177,7 @@ extension ConfigurationReader {
                 report(at: node.mark, "`\(key)` is for what has an exit code; expected it at the children of the group")
             }
         }
-        if let node = fields["shutdown"]?["draining"], fields["program"] != nil || fields["oneshot"] != nil {
+        if let node = fields["stop_timeout"]?["draining"], fields["program"] != nil || fields["oneshot"] != nil {
             report(at: node.mark, "`draining` is for workers: a program decides by itself what it does after SIGTERM; expected a duration")
         }
         if let node = fields["overlap"], child.overlap {
@@ -186,7 +186,7 @@ extension ConfigurationReader {
             } else if fields["children"] != nil {
                 report(at: node.mark, "`overlap` is for workers; expected it at the children of the group")
             } else if fields["worker"] != nil, child.shutdown == .brutalKill {
-                report(at: node.mark, "`overlap` needs time for what a life has taken, and `shutdown` is brutalKill; expected a duration")
+                report(at: node.mark, "`overlap` needs time for what a life has taken, and `stop_timeout` is brutal_kill; expected a duration")
             }
         }
         if let node = fields["logging"]?["standard_error"], fields["worker"] != nil, child.logging?.standardError == .separate {
@@ -204,7 +204,7 @@ extension Value<String> {
     /// The length of the longest key, in bytes; descendants add to it.
     private static var maximumKeyLength: Int { 255 }
 
-    static var childKey: Value {
+    static var childName: Value {
         let schema: JSONValue = [
             "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[^/\\u0000-\\u001f\\u007f-\\u009f]+$",
             "not": ["enum": [".", ".."]],
@@ -220,7 +220,7 @@ extension Value<String> {
                 let expected = "at most \(maximumKeyLength), for it becomes a part of a path"
                 reader.report(at: node.mark, "\(name) has \(count) bytes; expected \(expected)")
             } else if reader.scope.pathLength + 1 + count > maximumPathLength {
-                let expected = "shorter keys, or fewer groups in groups"
+                let expected = "shorter names, or fewer groups in groups"
                 reader.report(at: node.mark, "the child's path has more than \(maximumPathLength) bytes; expected \(expected)")
             } else {
                 return key
@@ -263,8 +263,8 @@ extension Value<[String]> {
 extension Value<DependencyList> {
     /// A list of names, or a mapping of names to conditions.
     static var dependencies: Value {
-        let expected = "a list of siblings' keys, such as [database], or a mapping of them to conditions, such as { migrate: completed }"
-        let name = Value<String>.text("a sibling's key, or a path")
+        let expected = "a list of siblings' names, such as [database], or a mapping of them to conditions, such as { migrate: completed }"
+        let name = Value<String>.text("a sibling's name, or a path")
         let condition = Value<DependencyCondition>.choice
         let list = name.list("", expected: expected)
         let mapping: JSONValue = ["type": "object", "propertyNames": name.schema, "additionalProperties": condition.schema]
@@ -308,29 +308,35 @@ extension Value<ClusterPlacement> {
     }
 }
 
+extension Value<RestartType> {
+    static var restart: Value {
+        .choice(
+            RestartType.words.map { (word: $0.key, value: $0.value) },
+            formerly: ["permanent": "always", "transient": "on_failure", "temporary": "never"],
+            or: [
+                "unless-stopped": "always", "yes": "always", "true": "always", "unexpected": "on_failure", "on-abnormal": "on_failure",
+                "on-error": "on_failure", "no": "never", "false": "never", "none": "never",
+            ]
+        )
+    }
+}
+
 extension Value<Shutdown> {
     static var shutdown: Value {
         let (time, draining) = (Value<Duration>.duration, Value.table(Keys.draining))
-        let words: JSONValue = ["enum": ["brutalKill", "infinity"]]
-        let show: @Sendable (Shutdown) -> String = { shutdown in
-            switch shutdown {
-            case .brutalKill: "brutalKill"
-            case .infinity: "infinity"
-            case .timeout(let duration): duration.configurationText
-            case .draining(let duration): "{ draining: \(duration.configurationText) }"
-            }
-        }
-        var value = Value(["anyOf": [time.schema, words, draining.schema]], show: show) { reader, node, name in
+        let words: JSONValue = ["enum": ["brutal_kill", "infinity"]]
+        var value = Value(["anyOf": [time.schema, words, draining.schema]], show: \.configurationText) { reader, node, name in
             if case .mapping = node.content { return draining.read(&reader, node, name) }
             switch node.text {
-            case "brutalKill"?: return .brutalKill
+            case "brutal_kill"?: return .brutalKill
             case "infinity"?: return .infinity
             case let word? where word.first?.isLetter == true:
+                if reader.isFormer(node, name, ["brutalKill": "brutal_kill"]) { return nil }
                 // A text that begins with a letter isn't a number without a unit.
-                let hint = Spelling.hint(for: word, among: ["brutalKill", "infinity"])
+                let hint = Spelling.hint(for: word, among: ["brutal_kill", "infinity"])
                 reader.report(at: node.mark, "\(name) is `\(word)`; \(hint) (or a duration, such as 5s)")
                 return nil
-            default: return reader.duration(node, name, or: ", or brutalKill, or infinity").map(Shutdown.timeout)
+            default: return reader.duration(node, name, or: ", or brutal_kill, or infinity").map(Shutdown.timeout)
             }
         }
         value.table = draining.table

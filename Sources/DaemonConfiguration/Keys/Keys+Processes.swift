@@ -35,7 +35,7 @@ extension Keys {
                 "The user as whom the worker runs, as for a program. Its link is accepted from that user alone, at a socket that belongs to it; the runtime directory then lets others pass, who can't list it. An upgrade and the next daemon keep such a worker as any other. Workers below it have their sockets in a directory of that user.",
             effect: nil
         )
-        Key("memory_max", .positiveSize, \.memoryLimit, default: "any").or("memory", "memory_max", "max_memory", "max_memory_restart")
+        Key("memory_max", .positiveSize, \.memoryLimit, default: "any").formerly("memory_limit").or("memory", "max_memory", "max_memory_restart")
             .says(
                 """
                 The memory (resident set, measured each second) above which the process is killed and its asks fail; the restart counts \
@@ -176,21 +176,19 @@ extension Keys {
     }
 
     static let limits = Table("limits", LimitKeys()) {
-        Key("open_files", .limit(.openFiles), \.resources[.openFiles], default: "the daemon's").or("nofile", "fds")
+        Key("nofile", .limit(.openFiles), \.resources[.openFiles], default: "the daemon's").formerly("open_files").or("fds")
             .says("The number of descriptors.")
-        Key("processes", .limit(.processes), \.resources[.processes], default: "the daemon's").or("nproc", "tasks")
+        Key("nproc", .limit(.processes), \.resources[.processes], default: "the daemon's").formerly("processes").or("tasks")
             .says("The number of processes and threads of the user, all of them together; root has no such limit.")
         Key("core", .limit(.core), \.resources[.core], default: "the daemon's").says("The bytes of a core dump; `0` for none.")
-        Key("address_space", .limit(.addressSpace), \.resources[.addressSpace], default: "the daemon's").or("as", "virtual_memory")
+        Key("as", .limit(.addressSpace), \.resources[.addressSpace], default: "the daemon's").formerly("address_space").or("virtual_memory")
             .says("The bytes of address space.")
         Key("data", .limit(.data), \.resources[.data], default: "the daemon's").says("The bytes of data.")
         Key("stack", .limit(.stack), \.resources[.stack], default: "the daemon's").says("The bytes of the first thread's stack.")
-        Key("file_size", .limit(.fileSize), \.resources[.fileSize], default: "the daemon's").or("fsize").says(
-            "The bytes of a file that is written."
-        )
-        Key("locked_memory", .limit(.lockedMemory), \.resources[.lockedMemory], default: "the daemon's").or("memlock")
+        Key("fsize", .limit(.fileSize), \.resources[.fileSize], default: "the daemon's").formerly("file_size").says("The bytes of a file that is written.")
+        Key("memlock", .limit(.lockedMemory), \.resources[.lockedMemory], default: "the daemon's").formerly("locked_memory")
             .says("The bytes of memory that is locked into RAM.")
-        Key("cpu_time", .limit(.cpuTime), \.resources[.cpuTime], default: "the daemon's").or("cpu")
+        Key("cpu", .limit(.cpuTime), \.resources[.cpuTime], default: "the daemon's").formerly("cpu_time")
             .says("The processor time, as a duration or a number of seconds.")
         groupLimits()
     }

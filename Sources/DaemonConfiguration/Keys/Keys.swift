@@ -123,11 +123,11 @@ enum Keys {
         Key("strategy", .choice, \.strategy)
             .says(
                 """
-                The siblings that are restarted with a failed child: `oneForOne`: none; `oneForAll`: all; `restForOne`: those after it.
+                The siblings that are restarted with a failed child: `one_for_one`: none; `one_for_all`: all; `rest_for_one`: those after it.
                 """
             )
-        Key("intensity", .integer(0...1_000_000), \.intensity, default: "`5`; of a program `unlimited`")
-            .or("retries", "startretries", "max_restarts")
+        Key("max_restarts", .integer(0...1_000_000), \.intensity, default: "`5`; of a program `unlimited`")
+            .formerly("intensity").or("retries", "startretries", "burst", "max_attempts")
             .says(
                 """
                 The number of restarts in the period that a child may have; with one more it is given up, and an operator has to start it. \
@@ -142,7 +142,8 @@ enum Keys {
     }
 
     static let restartLimits = Table("restart_limits", RestartLimits()) {
-        Key("intensity", .intensity, \.intensity, default: "that of `supervision`").or("retries", "startretries", "max_restarts")
+        Key("max_restarts", .intensity, \.intensity, default: "that of `supervision`").formerly("intensity")
+            .or("retries", "startretries", "burst", "max_attempts")
             .says("As above, or `unlimited`: the child is never given up.")
         Key("period", .period, \.period, default: "that of `supervision`").or("window").says("As above.")
         Key("backoff", .table(backoff) { $0.scope.supervision.backoff }, \.backoff, default: "that of `supervision`")

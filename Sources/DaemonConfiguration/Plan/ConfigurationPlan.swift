@@ -18,11 +18,11 @@ public struct ConfigurationPlan: Hashable, Sendable {
             /// The child is restarted; one that an operator has stopped stays stopped, and takes the change with its next start.
             case restart
             /// Supervision takes the change over, and the child's process goes on.
-            case takeOver
+            case takeOver = "take_over"
             /// The child isn't started, because its `autostart` is false.
             case none
             /// The running daemon can't follow: the next one begins with the change, and so does the one that takes its place in an upgrade.
-            case nextDaemon
+            case nextDaemon = "next_daemon"
         }
 
         /// The path of the child; `/` for the file's own settings.

@@ -6,12 +6,12 @@ extension ConfigurationReader {
     mutating func checkSiblings(_ siblings: [(child: ConfiguredChild, fields: Fields)], isComplete: Bool) {
         var (keys, receivers): ([String: Int], [String: Int]) = ([:], [:])
         for (child, fields) in siblings {
-            if let node = fields["key"], !child.key.isEmpty {
+            if let node = fields["name"], !child.key.isEmpty {
                 let taken = [child.key] + (child.instances == nil ? [] : child.instanceKeys)
                 // All are taken; the first one that was is enough to say.
                 let former = taken.compactMap { key in keys.updateValue(node.mark.line, forKey: key).map { (key, $0) } }
                 if let (key, line) = former.first {
-                    report(at: node.mark, "the key `\(key)` is taken by the child at line \(line); expected each child to have its own")
+                    report(at: node.mark, "the name `\(key)` is taken by the child at line \(line); expected each child to have its own")
                 }
             }
             for node in fields["receives"]?.elements ?? [] {

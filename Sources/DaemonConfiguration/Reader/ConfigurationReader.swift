@@ -13,6 +13,8 @@ struct ConfigurationReader {
     let files: FileLooks?
     private(set) var problems: [ConfigurationError.Problem] = []
     var scope = Scope()
+    /// The mappings around the one that is read, from the outermost one on.
+    var around: [(name: String, keys: [KeyDescription])] = []
 
     /// What the mappings around the one that is read mean for its defaults and bounds.
     struct Scope {
@@ -65,9 +67,9 @@ struct ConfigurationReader {
                 // `checkTree` has reported it, and the keys that it would have merged are unknown.
                 fields.excused.formUnion(keys.map(\.name))
             } else {
-                let suggestion = Spelling.suggestion(for: key, among: keys)
-                report(at: keyNode.mark, "unknown key `\(key)` in \(name); \(Spelling.hint(suggestion, among: keys.map(\.name)))")
-                if let suggestion { fields.excused.insert(suggestion) }
+                let (problem, meant) = unknown(key, in: name, keys, beside: pairs.compactMap(\.key.text))
+                report(at: keyNode.mark, problem)
+                if let meant { fields.excused.insert(meant) }
             }
         }
         return fields
@@ -173,13 +175,11 @@ struct ConfigurationReader {
         return [first] + arguments.compactMap(\.self)
     }
 
-    mutating func choice<Choice: RawRepresentable & CaseIterable>(_ node: YAMLNode, _ name: String) -> Choice?
-    where Choice.RawValue == String {
-        if let choice = node.text.flatMap({ Choice(rawValue: $0) }) { return choice }
-        let names = Choice.allCases.map(\.rawValue)
-        let hint = Spelling.hint(for: node.text ?? "", among: names)
-        report(at: node.mark, "\(name) is \(node.summary); \(hint)")
-        return nil
+    /// Reports a word that is called otherwise now, and returns whether the value is one.
+    mutating func isFormer(_ node: YAMLNode, _ name: String, _ former: [String: String]) -> Bool {
+        guard let word = node.text, let present = former[word] else { return false }
+        report(at: node.mark, "\(name) is `\(word)`, which is now called `\(present)`")
+        return true
     }
 }
 

@@ -9,10 +9,10 @@ enum Spelling {
         return best.candidate
     }
 
-    /// Returns the key that is meant by the name that another program has for the same, or by a similar one.
-    static func suggestion(for word: String, among keys: [KeyDescription]) -> String? {
-        let other = normalised(word)
-        return keys.first { $0.others.contains { normalised($0) == other } }?.name ?? suggestion(for: word, among: keys.map(\.name))
+    /// Returns whether a word is one of others, however it's spelt.
+    static func isAny(_ word: String, of others: [String]) -> Bool {
+        let word = normalised(word)
+        return others.contains { normalised($0) == word }
     }
 
     /// Returns `did you mean …?`, or the list of all candidates.

@@ -44,6 +44,8 @@ struct KeyDescription: Sendable {
     let name: String
     /// The names that other programs have for the same, which lead to a suggestion.
     var others: [String] = []
+    /// What the key was called before: that name is an error, which tells the present one.
+    var former: [String] = []
     /// One paragraph, in Markdown.
     var documentation = ""
     /// What is missing when a key isn't there that has to be; nil: it may be left out.
@@ -139,6 +141,14 @@ extension Key {
         var key = self
         key.description.required = expected
         return key
+    /// Returns the same key, which was called so before.
+    @_semantics("optimize.sil.specialize.generic.never")
+    func formerly(_ former: String...) -> Key {
+        var key = self
+        key.description.former = former
+        return key
+    }
+
     }
 
     /// Returns the same key with its documentation, without which none is in a table: one paragraph in Markdown.

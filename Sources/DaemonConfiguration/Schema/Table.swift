@@ -91,6 +91,8 @@ extension ConfigurationReader {
         }
         for key in table.keys.map(\.description) {
             guard let required = key.required, fields[key.name] == nil, !fields.excused.contains(key.name) else { continue }
+        around.append((name, table.keys.map(\.description)))
+        defer { around.removeLast() }
             report(at: fields.mark, "\(name) has no `\(key.name)`; expected \(required)")
         }
         for rule in table.rules { check(rule, fields) }

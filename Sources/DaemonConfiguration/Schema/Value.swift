@@ -143,11 +143,39 @@ extension Value<Double> {
 
 extension Value where Content: RawRepresentable & CaseIterable, Content.RawValue == String {
     static var choice: Value {
-        Value(["enum": .array(Content.allCases.map { .string($0.rawValue) })], show: \.rawValue) { $0.choice($1, $2) }
+        let words = Content.allCases.map { (word: $0.rawValue.snakeCase, value: $0) }
+        let former = words.filter { $0.word != $0.value.rawValue }.map { ($0.value.rawValue, $0.word) }
+        return .choice(words, formerly: Dictionary(uniqueKeysWithValues: former))
+    }
+}
+
+extension Value {
+    /// One of some words.
+    ///
+    /// - Parameters:
+    ///   - former: What words were called before, with the present ones.
+    ///   - others: What other programs have for the same, with the words that are meant.
+    @_semantics("optimize.sil.specialize.generic.never")
+    static func choice(
+        _ words: [(word: String, value: Content)],
+        formerly former: [String: String] = [:],
+        or others: [String: String] = [:]
+    ) -> Value {
+        let names = words.map(\.word)
+        let show: @Sendable (Content) -> String = { value in words.first { $0.value == value }?.word ?? "" }
+        return Value(["enum": .array(names.map { .string($0) })], show: show) { reader, node, name in
+            let text = node.text ?? ""
+            if let choice = words.first(where: { $0.word == text }) { return choice.value }
+            if reader.isFormer(node, name, former) { return nil }
+            let suggestion = others[text.lowercased()] ?? Spelling.suggestion(for: text, among: names)
+            reader.report(at: node.mark, "\(name) is \(node.summary); \(Spelling.hint(suggestion, among: names))")
+            return nil
+        }
     }
 }
 
 extension Value<String> {
+    /// One of the cases, whose names are written as the file's words are.
     /// A text that isn't empty.
     static func text(_ expected: String) -> Value {
         Value(["type": "string", "minLength": 1]) { $0.text($1, $2, expected: expected) }

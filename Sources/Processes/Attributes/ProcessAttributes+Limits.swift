@@ -1,24 +1,24 @@
 import Glibc
 
 extension ProcessAttributes {
-    /// A resource that setrlimit(2) limits.
+    /// A resource that setrlimit(2) limits, by the name that it has there.
     public enum Resource: String, Sendable, Hashable, Codable, CaseIterable, CodingKeyRepresentable {
         /// The bytes of address space (RLIMIT_AS).
-        case addressSpace = "address_space"
+        case addressSpace = "as"
         /// The bytes of a core dump; 0 forbids core dumps (RLIMIT_CORE).
         case core
         /// The seconds of processor time (RLIMIT_CPU).
-        case cpuTime = "cpu_time"
+        case cpuTime = "cpu"
         /// The bytes of data (RLIMIT_DATA).
         case data
         /// The bytes of a file that is written (RLIMIT_FSIZE).
-        case fileSize = "file_size"
+        case fileSize = "fsize"
         /// The bytes of memory that is locked into RAM (RLIMIT_MEMLOCK).
-        case lockedMemory = "locked_memory"
+        case lockedMemory = "memlock"
         /// The number of descriptors (RLIMIT_NOFILE).
-        case openFiles = "open_files"
+        case openFiles = "nofile"
         /// The number of processes and threads of the user, all of them together (RLIMIT_NPROC); root has no such limit.
-        case processes
+        case processes = "nproc"
         /// The bytes of the first thread's stack (RLIMIT_STACK).
         case stack
 

@@ -10,7 +10,7 @@ extension ConfigurationChanges {
     }
 
     private var summary: String {
-        let effects = [("start", "started"), ("stop", "stopped"), ("restart", "restarted"), ("takeOver", "changed without a restart")]
+        let effects = [("start", "started"), ("stop", "stopped"), ("restart", "restarted"), ("take_over", "changed without a restart")]
         let counts = effects.compactMap { effect, word -> String? in
             let count = changes.count { $0.effect == effect && $0.error == nil && $0.pending == nil }
             return count == 0 ? nil : "\(count) \(isApplied ? word : "to be \(word)")"
@@ -44,8 +44,8 @@ extension ConfigurationChanges.Change {
         switch effect {
         case "restart": cause.map { " (restart, because it requires \($0))" } ?? " (restart)"
         case "start": cause.map { " (a restart if it runs, because it requires \($0))" } ?? ""
-        case "takeOver": " (no restart)"
-        case "nextDaemon": " (with an upgrade or the next start of the daemon)"
+        case "take_over": " (no restart)"
+        case "next_daemon": " (with an upgrade or the next start of the daemon)"
         case "none": " (not started: autostart is false)"
         default: ""
         }

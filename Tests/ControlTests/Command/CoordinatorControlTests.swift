@@ -229,10 +229,10 @@ import WireProtocol
         let file = temporary.file("c.yaml")
         func write(_ text: String) throws { try Files.write(text, to: file) }
         try write("children:\n  - { name: cat, program: { command: [cat] }, stop_timeout: 1500ms }\n")
-        let text = "\(file): ok; 1 child, oneForOne, at most 5 restarts in 1m\n  cat: program cat, permanent, shutdown 1500ms\n"
+        let text = "\(file): ok; 1 child, one_for_one, at most 5 restarts in 1m\n  cat: program cat, restart always, stop_timeout 1500ms\n"
         #expect(try await Self.coordinatorctl.run(["config", "check", file]) == .init(exitCode: 0, output: text, errors: ""))
         let json =
-            #"{"children":[{"executable":"cat","key":"cat","kind":"program","restart":"always","shutdown":"1500ms"}],"#
+            #"{"children":[{"executable":"cat","kind":"program","name":"cat","restart":"always","stop_timeout":"1500ms"}],"#
             + #""file":"\#(file)","max_restarts":5,"orphan_grace":"10s","period":"1m","strategy":"one_for_one","valid":true}"# + "\n"
         for arguments in [["--json", "config", "check"], ["config", "--json", "check"], ["config", "check", "--json"]] {
             #expect(try await Self.coordinatorctl.run(arguments + [file]) == .init(exitCode: 0, output: json, errors: ""))

@@ -1,0 +1,32 @@
+import ConcurrencySupport
+package import Supervision
+
+extension RestartType {
+    /// The words of the file, which are those of other supervisors.
+    static let words: KeyValuePairs<String, RestartType> = ["always": .permanent, "on_failure": .transient, "never": .temporary]
+
+    /// The word of the file.
+    package var configurationText: String { Self.words.first { $0.value == self }?.key ?? rawValue }
+}
+
+extension SupervisionPolicy.Strategy {
+    /// The word of the file.
+    package var configurationText: String { rawValue.snakeCase }
+}
+
+extension Shutdown {
+    /// The value as the file has it.
+    package var configurationText: String {
+        switch self {
+        case .brutalKill: "brutal_kill"
+        case .infinity: "infinity"
+        case .timeout(let duration): duration.configurationText
+        case .draining(let duration): "{ draining: \(duration.configurationText) }"
+        }
+    }
+}
+
+extension String {
+    /// A name in camel case as the words of the file are written.
+    var snakeCase: String { reduce(into: "") { $0 += $1.isUppercase ? "_\($1.lowercased())" : "\($1)" } }
+}

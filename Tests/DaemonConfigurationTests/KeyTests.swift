@@ -129,6 +129,23 @@ struct KeyTests {
     }
 
     @Test("A former name, and those that other programs have, lead to the key; none of them is a key's")
+    @Test("Each text of a child has the instance's number in place of {instance}", arguments: SchemaDocuments.places.map(\.path))
+    func instances(path: [String]) throws {
+        let place = try #require(SchemaDocuments.places.first { $0.path == path })
+        // Names of children, and of what's placed together, are the same for all instances.
+        guard path.first == "children", !["name", "after", "requires", "receives", "children", "defaults"].contains(path.last ?? "") else {
+            return
+        }
+        let texts: [JSONValue] = ["x{instance}", "/x{instance}", ["x{instance}"], ["A": "x{instance}"], "http://localhost:7/x{instance}"]
+        for file in texts.flatMap({ Self.files(with: $0, at: place) }) {
+            for var child in Self.parse(file)?.children ?? [] where "\(child)".contains("x{instance}") {
+                child.instances = 3
+                let second = "\([child].withInstances[1])"
+                #expect(second.contains("x2") && !second.contains("{instance}"), "\(second)")
+            }
+        }
+    }
+
     func names() {
         let reader = ConfigurationReader(file: "f")
         for table in Keys.tables {

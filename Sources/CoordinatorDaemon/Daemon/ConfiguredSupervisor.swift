@@ -153,7 +153,7 @@ extension ConfiguredSupervisor {
                 worker: worker.coordinator,
                 as: child.key,
                 executable: worker.executable,
-                environment: worker.environment,
+                environment: worker.environment.merging(child.instance?.variables ?? [:]) { own, _ in own },
                 directory: worker.directory,
                 environmentFiles: worker.process.environmentFiles,
                 inheritsEnvironment: worker.process.inheritsEnvironment,
@@ -173,7 +173,7 @@ extension ConfiguredSupervisor {
             )
         case .program(let program):
             try await context.start(
-                program: ProgramSpecification(program, fence: children.fence(of: child.key)),
+                program: ProgramSpecification(program, instance: child.instance, fence: children.fence(of: child.key)),
                 as: child.key,
                 restart: child.isOneshot ? .transient : child.restart,
                 shutdown: child.shutdown,

@@ -7,9 +7,11 @@ import Supervision
 extension ProgramSpecification {
     /// Creates the specification of a program as the file describes it.
     ///
-    /// - Parameter fence: The epoch under which this node owns the subtree; the program gets it as `COORDINATOR_FENCE`.
-    init(_ program: ConfiguredProgram, fence: UInt64?) {
-        var environment = program.environment
+    /// - Parameters:
+    ///   - instance: The number among the instances of a child; the program gets it in variables that it hasn't itself.
+    ///   - fence: The epoch under which this node owns the subtree; the program gets it as `COORDINATOR_FENCE`.
+    init(_ program: ConfiguredProgram, instance: InstanceNumber?, fence: UInt64?) {
+        var environment = program.environment.merging(instance?.variables ?? [:]) { own, _ in own }
         if let fence { environment["COORDINATOR_FENCE"] = "\(fence)" }
         self.init(command: program.command, environment: environment, directory: program.directory)
         environmentFiles = program.process.environmentFiles

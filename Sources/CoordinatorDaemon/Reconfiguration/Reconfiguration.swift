@@ -137,7 +137,10 @@ private struct Level: Sendable {
             note(parent, Result { try supervisor.take(supervision) }.error)
         }
         children.replace(next, supervision)
-        await change(next.withInstances, wasRunning)
+        let counts = Dictionary(former.map { ($0.key, $0.instance?.count) }) { first, _ in first }
+        let next = next.withInstances
+        let recounted = Set(next.filter { counts[$0.key, default: $0.instance?.count] != $0.instance?.count }.map(\.key))
+        await change(next, wasRunning, recounted)
         supervisor.arrange()
         return failures.errors.withLock { $0 }
     }
@@ -184,11 +187,12 @@ private struct Level: Sendable {
 
     // MARK: Changes and starts
 
-    private func change(_ next: [ConfiguredChild], _ wasRunning: Set<String>) async {
+    /// - Parameter recounted: The instances that have more or fewer siblings now: their next lives are told of it.
+    private func change(_ next: [ConfiguredChild], _ wasRunning: Set<String>, _ recounted: Set<String>) async {
         let dependencies = children.dependencies
         let involved = next.filter { child in
             if case .group = child.content { return true }
-            return plan.change(of: child.key, under: parent) != nil
+            return plan.change(of: child.key, under: parent) != nil || recounted.contains(child.key)
         }
         var starts: [String: FirstStart] = [:]
         for child in involved where mustStart(child.key) {
@@ -199,7 +203,7 @@ private struct Level: Sendable {
         let waits = byKey.mapValues { dependencies.before($0.key) }
         await Reconfiguration.forEach(involved.map(\.key), waitingFor: waits) { [starts] key in
             guard let child = byKey[key] else { return }
-            await follow(child, starts[key], wasRunning: wasRunning.contains(key))
+            await follow(child, starts[key], wasRunning: wasRunning.contains(key), isRecounted: recounted.contains(key))
         }
     }
 
@@ -210,7 +214,7 @@ private struct Level: Sendable {
         return change.effect != .none && (children.isWaiting(key) || children.isHeld(key))
     }
 
-    private func follow(_ child: ConfiguredChild, _ start: FirstStart?, wasRunning: Bool) async {
+    private func follow(_ child: ConfiguredChild, _ start: FirstStart?, wasRunning: Bool, isRecounted: Bool) async {
         let path = parent.appending(child.key)
         let change = plan.change(of: child.key, under: parent)
         if let start {
@@ -230,11 +234,12 @@ private struct Level: Sendable {
         // What supervision doesn't know, such as a temporary child that has ended, takes the change with its next start.
         // After an upgrade, that may be one that had run to its end before: it runs again.
         let runsAgain = child.isOneshot && wasRunning && change?.replacesProcess == true
-        guard let change, runsAgain || supervisor.state(of: child.key) != nil else { return }
-        switch change.effect {
+        guard runsAgain || supervisor.state(of: child.key) != nil else { return }
+        let effect: ConfigurationPlan.Change.Effect = if let change { change.effect } else if isRecounted { .takeOver } else { .none }
+        switch effect {
         case .stop, .none, .nextDaemon: break
         case .start, .takeOver, .restart:
-            let ifPresent: IfPresent = wasRunning && change.replacesProcess ? .restart : .change
+            let ifPresent: IfPresent = wasRunning && change?.replacesProcess == true ? .restart : .change
             note(path, await failure(of: child) { await error { try await supervisor.attempt(child, ifPresent: ifPresent) } })
             await startHeld(without: child.key)
         }

@@ -70,6 +70,9 @@ public struct ConfiguredChild: Codable, Hashable, Sendable {
     /// What the child wants of the cluster's node on which it runs; nil: it runs here, and isn't the cluster's.
     public var placement: ClusterPlacement?
 
+    /// The number of the child among instances, which the file doesn't have: ``instances`` make it; nil: it isn't one of several.
+    public var instance: InstanceNumber?
+
     /// The beginnings of the names of messages that the daemon's root hands on to the child; only a worker of the root has some.
     public var receives: [String] = []
 

@@ -62,18 +62,27 @@ public struct LoggingConfiguration: Codable, Hashable, Sendable {
 extension DaemonConfiguration {
     /// Returns the logging of the child at a path; of one that the file doesn't list, that of its nearest ancestor, else that of the file.
     ///
-    /// A `file` of a child with instances, or below one, is a file for each of them: `web.log` becomes `web-1.log`.
+    /// A `file` of a child with instances, or below one, is a file for each of them: `web.log` becomes `web-1.log`, unless the name says
+    /// by `{instance}` where the number belongs.
     public func logging(of path: String) -> LoggingConfiguration {
         var (siblings, logging) = (children, logging)
-        var number = ""
+        var (number, instance) = ("", InstanceNumber?.none)
         for key in path.split(separator: "/").map(String.init) {
             guard let child = siblings.first(where: { $0.instanceKeys.contains(key) }) else { break }
             logging = child.logging ?? logging
-            if child.instances != nil { number += key.dropFirst(child.key.utf8.count) }
+            if let instances = child.instances {
+                number += key.dropFirst(child.key.utf8.count)
+                instance = Int(key.dropFirst(child.key.utf8.count + 1)).map { InstanceNumber($0, of: instances) }
+            }
             guard case .group(let group) = child.content else { break }
             siblings = group.children
         }
-        if case .file(let file) = logging.destination { logging.destination = .file(Self.inserting(number, into: file)) }
+        switch logging.destination {
+        case .file(let file)? where instance != nil && file.namesInstance: logging.destination = .file(instance?.filling(file) ?? file)
+        case .file(let file)?: logging.destination = .file(Self.inserting(number, into: file))
+        case .directory(let path)?: logging.destination = .directory(instance?.filling(path) ?? path)
+        case LoggingConfiguration.Destination.none?, nil: break
+        }
         return logging
     }
 

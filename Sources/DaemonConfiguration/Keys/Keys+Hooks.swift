@@ -19,7 +19,7 @@ extension Keys {
             .says(
                 """
                 The command that asks the program to stop, instead of the signal. If it fails, or the program still runs when its time is \
-                over, the program gets the signal, and is killed when the time of `shutdown` is over.
+                over, the program gets the signal, and is killed when the `stop_timeout` is over.
                 """
             )
         Key("reload", .reload, \.reload, default: "none").or("reload_signal", "reload_command", "exec_reload")

@@ -35,13 +35,17 @@ extension Keys {
                 "The user as whom the worker runs, as for a program. Its link is accepted from that user alone, at a socket that belongs to it; the runtime directory then lets others pass, who can't list it. An upgrade and the next daemon keep such a worker as any other. Workers below it have their sockets in a directory of that user.",
             effect: nil
         )
-        Key("memory_max", .positiveSize, \.memoryLimit, default: "any").formerly("memory_limit").or("memory", "max_memory", "max_memory_restart")
-            .says(
-                """
-                The memory (resident set, measured each second) above which the process is killed and its asks fail; the restart counts \
-                against no limit. A coordinator that is above it when it's ready isn't started. `recycle` replaces a process in order.
-                """
-            )
+        Key("memory_max", .positiveSize, \.memoryLimit, default: "any").formerly("memory_limit").or(
+            "memory",
+            "max_memory",
+            "max_memory_restart"
+        )
+        .says(
+            """
+            The memory (resident set, measured each second) above which the process is killed and its asks fail; the restart counts \
+            against no limit. A coordinator that is above it when it's ready isn't started. `recycle` replaces a process in order.
+            """
+        )
         Key("spares", .integer(0...100), \.spares, effect: .live)
             .says(
                 """
@@ -185,7 +189,9 @@ extension Keys {
             .says("The bytes of address space.")
         Key("data", .limit(.data), \.resources[.data], default: "the daemon's").says("The bytes of data.")
         Key("stack", .limit(.stack), \.resources[.stack], default: "the daemon's").says("The bytes of the first thread's stack.")
-        Key("fsize", .limit(.fileSize), \.resources[.fileSize], default: "the daemon's").formerly("file_size").says("The bytes of a file that is written.")
+        Key("fsize", .limit(.fileSize), \.resources[.fileSize], default: "the daemon's").formerly("file_size").says(
+            "The bytes of a file that is written."
+        )
         Key("memlock", .limit(.lockedMemory), \.resources[.lockedMemory], default: "the daemon's").formerly("locked_memory")
             .says("The bytes of memory that is locked into RAM.")
         Key("cpu", .limit(.cpuTime), \.resources[.cpuTime], default: "the daemon's").formerly("cpu_time")
@@ -493,7 +499,10 @@ extension Value<HealthCheck.Probe> {
         let show: @Sendable (HealthCheck.Probe) -> String = { probe in
             if case .http(let port, let path) = probe { "http://127.0.0.1:\(port)\(path)" } else { "" }
         }
-        return Value(["type": "string", "pattern": "^http://(127\\.0\\.0\\.1|localhost|\\[::1\\])"], show: show) { reader, node, name in
+        var value = Value(["type": "string", "pattern": "^http://(127\\.0\\.0\\.1|localhost|\\[::1\\])"], show: show) {
+            reader,
+            node,
+            name in
             let text = node.text ?? ""
             if text.hasPrefix("http://"), let (port, path) = localAddress(String(text.dropFirst(7)), defaultPort: 80) {
                 return .http(port: port, path: path.isEmpty ? "/" : path)
@@ -502,6 +511,10 @@ extension Value<HealthCheck.Probe> {
             reader.report(at: node.mark, "\(name) is \(node.summary); expected \(expected)")
             return nil
         }
+        value.changingTexts = { probe, change in
+            if case .http(let port, let path) = probe { .http(port: port, path: change(path)) } else { probe }
+        }
+        return value
     }
 }
 

@@ -92,7 +92,7 @@ extension ConfigurationReader {
             let expected = "`overlap: restart`, which restarts it at the times, or `transient` or `temporary`"
             report(
                 at: node.mark,
-                "`restart` is `permanent`: such a child never ends by itself, and each time would be skipped; expected \(expected)"
+                "`restart` is `always`: such a child never ends by itself, and each time would be skipped; expected \(expected)"
             )
         }
     }

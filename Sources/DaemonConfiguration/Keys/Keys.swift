@@ -138,7 +138,7 @@ enum Keys {
         Key("backoff", .table(backoff), \.backoff, default: "all its defaults").or("backoff_seconds", "restart_delay")
             .says("The wait before a restart: see below.")
     } check: { _, fields, policy in
-        if fields["intensity"] != nil { policy.limitsFailures = true }
+        if fields["max_restarts"] != nil { policy.limitsFailures = true }
     }
 
     static let restartLimits = Table("restart_limits", RestartLimits()) {

@@ -33,6 +33,7 @@ extension ConfigurationReader {
     }
 
     mutating func checkEnvironmentFile(_ path: String, at node: YAMLNode) {
+        if path.namesInstance { return }
         do throws(ProcessError) {
             _ = try EnvironmentFile.load([path], within: .seconds(5))
         } catch {
@@ -41,7 +42,7 @@ extension ConfigurationReader {
     }
 
     mutating func checkDirectory(_ path: String, at node: YAMLNode) {
-        guard let files else { return }
+        guard let files, !path.namesInstance else { return }
         do throws(RegularFile.Failure) {
             let (mode, isExecutable) = try files.look(at: path)
             if mode & S_IFMT != S_IFDIR || !isExecutable {
@@ -55,7 +56,7 @@ extension ConfigurationReader {
     /// Reports a file that the daemon won't write, because another user could lead it elsewhere.
     mutating func checkPlace(_ path: String, at node: YAMLNode) {
         do throws(RegularFile.Failure) {
-            guard let danger = try files?.danger(at: path) else { return }
+            guard !path.namesInstance, let danger = try files?.danger(at: path) else { return }
             report(at: node.mark, "`\(path)` won't be written: \(danger)")
         } catch {
             report(at: node.mark, "`\(path)` can't be looked at: \(reason(error, path)); expected a path that can be written")
@@ -68,7 +69,7 @@ extension ConfigurationReader {
     ///   - searchPath: the directories in which a name without a slash is looked up; nil means that it isn't looked up.
     ///   - directory: the child's working directory.
     mutating func checkExecutable(_ path: String, searchPath: String?, directory: String?, at node: YAMLNode) {
-        guard let files else { return }
+        guard let files, !path.namesInstance, directory?.namesInstance != true else { return }
         func isExecutable(_ path: String) -> Bool {
             guard let (mode, isExecutable) = try? files.look(at: path) else { return false }
             return mode & S_IFMT == S_IFREG && isExecutable

@@ -73,6 +73,8 @@ struct Key<Subject: Hashable & Sendable>: Sendable {
     let differences: @Sendable (Subject, Subject, KeyPlace) -> [KeyDifference]
     /// Gives the second value what the first one has of the key.
     let copy: @Sendable (Subject, inout Subject) -> Void
+    /// Changes the texts of the value.
+    let changeTexts: @Sendable (inout Subject, (String) -> String) -> Void
     /// The value as the file has it; nil: there is none.
     let shown: @Sendable (Subject) -> String?
     /// Whether the key is read after the others, on which the meaning of its value depends.
@@ -93,6 +95,7 @@ struct Key<Subject: Hashable & Sendable>: Sendable {
         }
         differences = { value.differences($0[keyPath: path], $1[keyPath: path], $2.inside(name, effect)) }
         copy = { $1[keyPath: path] = $0[keyPath: path] }
+        changeTexts = { $0[keyPath: path] = value.changingTexts($0[keyPath: path], $1) }
         shown = { value.show($0[keyPath: path]) }
     }
 
@@ -118,6 +121,9 @@ struct Key<Subject: Hashable & Sendable>: Sendable {
             }
         }
         copy = { $1[keyPath: path] = $0[keyPath: path] }
+        changeTexts = { subject, change in
+            if let content = subject[keyPath: path] { subject[keyPath: path] = value.changingTexts(content, change) }
+        }
         shown = { $0[keyPath: path].map(value.show) }
     }
 
@@ -135,12 +141,6 @@ extension Key {
         return key
     }
 
-    /// Returns the same key, which has to be there; the text says what is missing otherwise.
-    @_semantics("optimize.sil.specialize.generic.never")
-    func required(_ expected: String) -> Key {
-        var key = self
-        key.description.required = expected
-        return key
     /// Returns the same key, which was called so before.
     @_semantics("optimize.sil.specialize.generic.never")
     func formerly(_ former: String...) -> Key {
@@ -149,6 +149,12 @@ extension Key {
         return key
     }
 
+    /// Returns the same key, which has to be there; the text says what is missing otherwise.
+    @_semantics("optimize.sil.specialize.generic.never")
+    func required(_ expected: String) -> Key {
+        var key = self
+        key.description.required = expected
+        return key
     }
 
     /// Returns the same key with its documentation, without which none is in a table: one paragraph in Markdown.

@@ -59,6 +59,14 @@ struct Table<Subject: Hashable & Sendable>: KeyTable {
         return differences.isEmpty && rest != former ? place.difference("…", "…") : differences
     }
 
+    /// Returns the value with all its texts changed.
+    @_semantics("optimize.sil.specialize.generic.never")
+    func changingTexts(_ subject: Subject, _ change: (String) -> String) -> Subject {
+        var changed = subject
+        for key in keys { key.changeTexts(&changed, change) }
+        return changed
+    }
+
     /// Returns a value as the file has it, without what is as by default.
     @_semantics("optimize.sil.specialize.generic.never")
     func show(_ subject: Subject) -> String {
@@ -83,6 +91,8 @@ extension ConfigurationReader {
         from start: Subject? = nil
     ) -> (subject: Subject, fields: Fields)? {
         guard let fields = fields(node, name, table.keys.map(\.description)) else { return nil }
+        around.append((name, table.keys.map(\.description)))
+        defer { around.removeLast() }
         var subject = start ?? table.blank
         for isLate in [false, true] {
             for key in table.keys where key.isLate == isLate {
@@ -91,8 +101,6 @@ extension ConfigurationReader {
         }
         for key in table.keys.map(\.description) {
             guard let required = key.required, fields[key.name] == nil, !fields.excused.contains(key.name) else { continue }
-        around.append((name, table.keys.map(\.description)))
-        defer { around.removeLast() }
             report(at: fields.mark, "\(name) has no `\(key.name)`; expected \(required)")
         }
         for rule in table.rules { check(rule, fields) }

@@ -10,6 +10,8 @@ struct Value<Content: Hashable & Sendable>: Sendable {
     /// Returns the value as the file has it, with secrets hidden.
     let show: @Sendable (Content) -> String
     var differences: @Sendable (Content, Content, KeyPlace) -> [KeyDifference]
+    /// Returns the value with its texts changed.
+    var changingTexts: @Sendable (Content, (String) -> String) -> Content = { $0.changingTexts($1) }
     /// The mapping that the value is, or has in it.
     var table: (@Sendable () -> any KeyTable)?
 
@@ -39,6 +41,7 @@ struct Value<Content: Hashable & Sendable>: Sendable {
         read = { reader, node, name in reader.read(table, node, name, from: start(reader))?.subject }
         show = table.show
         differences = table.differences
+        changingTexts = table.changingTexts
         self.table = { table }
     }
 
@@ -56,6 +59,7 @@ struct Value<Content: Hashable & Sendable>: Sendable {
             return node.text == nil ? form.read(&reader, node, name) : read(&reader, node, name)
         }
         value.table = table
+        value.changingTexts = changingTexts
         return value
     }
 
@@ -67,6 +71,7 @@ struct Value<Content: Hashable & Sendable>: Sendable {
             form.read(&reader, node, name).flatMap(make)
         }
         value.table = table
+        value.changingTexts = { content, change in back(content).flatMap { make(form.changingTexts($0, change)) } ?? content }
         return value
     }
 
@@ -87,6 +92,7 @@ struct Value<Content: Hashable & Sendable>: Sendable {
             return nodes.compactMap { form.read(&reader, $0, item) }
         }
         value.table = table
+        value.changingTexts = { content, change in content.map { form.changingTexts($0, change) } }
         return value
     }
 }
@@ -142,6 +148,7 @@ extension Value<Double> {
 }
 
 extension Value where Content: RawRepresentable & CaseIterable, Content.RawValue == String {
+    /// One of the cases, whose names are written as the file's words are.
     static var choice: Value {
         let words = Content.allCases.map { (word: $0.rawValue.snakeCase, value: $0) }
         let former = words.filter { $0.word != $0.value.rawValue }.map { ($0.value.rawValue, $0.word) }
@@ -175,7 +182,6 @@ extension Value {
 }
 
 extension Value<String> {
-    /// One of the cases, whose names are written as the file's words are.
     /// A text that isn't empty.
     static func text(_ expected: String) -> Value {
         Value(["type": "string", "minLength": 1]) { $0.text($1, $2, expected: expected) }
@@ -329,6 +335,32 @@ extension Value<JSONValue> {
         Value([:], show: { _ in "…" }) { reader, node, _ in
             guard let value = reader.json(node), value != .null else { return .none }
             return value
+        }
+    }
+}
+
+extension Hashable {
+    /// The value with its texts changed, if it has any: a text, a list or a mapping of texts, or JSON.
+    fileprivate func changingTexts(_ change: (String) -> String) -> Self {
+        let changed: Any? =
+            switch self {
+            case let text as String: change(text)
+            case let texts as [String]: texts.map(change)
+            case let texts as [String: String]: texts.mapValues(change)
+            case let value as JSONValue: value.changingTexts(change)
+            default: nil
+            }
+        return changed as? Self ?? self
+    }
+}
+
+extension JSONValue {
+    fileprivate func changingTexts(_ change: (String) -> String) -> JSONValue {
+        switch self {
+        case .string(let text): .string(change(text))
+        case .array(let elements): .array(elements.map { $0.changingTexts(change) })
+        case .object(let members): .object(members.mapValues { $0.changingTexts(change) })
+        case .null, .bool, .integer, .number: self
         }
     }
 }

@@ -10,11 +10,16 @@ import WireProtocol
 /// A handler that carries requests out as the test defines, and records them.
 final class FakeHandler: ControlHandler {
     private let body: @Sendable (ControlOperation) async -> Result<JSONValue, ControlError>
+    private let items: [JSONValue]
     private let seen = Lock<[ControlOperation]>([])
     private let notCarriedOut = Lock<[ControlOperation]>([])
 
-    init(_ body: @escaping @Sendable (ControlOperation) async -> Result<JSONValue, ControlError> = { .success(["op": .string($0.name)]) }) {
-        self.body = body
+    /// - Parameter items: What a stream has.
+    init(
+        items: [JSONValue] = [],
+        _ body: @escaping @Sendable (ControlOperation) async -> Result<JSONValue, ControlError> = { .success(["op": .string($0.name)]) }
+    ) {
+        (self.items, self.body) = (items, body)
     }
 
     var operations: [ControlOperation] { seen.withLock { $0 } }
@@ -26,13 +31,14 @@ final class FakeHandler: ControlHandler {
         return try await body(operation).get()
     }
 
-    /// Ends every stream at once, with the result of the operation.
+    /// Ends every stream after its items, with the result of the operation.
     func stream(
         _ operation: ControlOperation,
         from requester: Requester,
-        to items: ItemWriter
+        to writer: ItemWriter
     ) async throws(ControlError) -> JSONValue {
-        try await handle(operation, from: requester)
+        if !items.isEmpty { try await writer.send(items) }
+        return try await handle(operation, from: requester)
     }
 
     func refused(_ operation: ControlOperation, from requester: Requester, _ error: ControlError) {

@@ -52,6 +52,15 @@ public struct ControlOperation: Hashable, Sendable {
     /// The path that the operation is about; nil when it is about the daemon as a whole.
     public var path: String? { content.subject }
 
+    /// The paths that an operator names in the arguments, also of a question to another node.
+    package var operands: [String] { (content as? OnNode)?.question.operands ?? content.operands }
+
+    /// Returns the operation on other paths: one that takes a list of them, or one for each.
+    package func on(paths: [String]) -> [ControlOperation] {
+        guard let other = content as? OnNode else { return content.on(paths: paths) }
+        return other.question.on(paths: paths).map { .onNode(other.node, $0) }
+    }
+
     /// The role that an operator needs for the operation.
     ///
     /// It's all that decides what an operator may do, however the request has come.

@@ -112,6 +112,19 @@ extension DescribedOperation {
     /// The path that the operation is about; nil when it is about the daemon as a whole.
     var subject: String? { Self.about.arguments.first { $0.name == "path" }?.write(self)?.stringValue }
 
+    /// The paths that an operator names in the arguments.
+    var operands: [String] { Self.about.arguments.lazy.compactMap(\.operands).first?.get(self) ?? [] }
+
+    /// Returns the operation on other paths: one that takes a list, or one for each.
+    func on(paths: [String]) -> [ControlOperation] {
+        guard let operands = Self.about.arguments.lazy.compactMap(\.operands).first else { return [ControlOperation(self)] }
+        return (operands.isList ? [paths] : paths.map { [$0] }).map { paths in
+            var operation = self
+            operands.set(&operation, paths)
+            return ControlOperation(operation)
+        }
+    }
+
     /// The time for which the requester waits for a coordinator's reply; nil of all but a message that has one.
     var replyTimeout: Duration? { Self.about.arguments.lazy.compactMap(\.replyTimeout).first.map { self[keyPath: $0] } }
 

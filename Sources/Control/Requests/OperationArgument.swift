@@ -11,37 +11,64 @@ struct OperationArgument<Operation: DescribedOperation>: Sendable {
     var replyTimeout: (Property<Duration>)?
     /// The path that the operation is about, if this is that.
     var path: (Property<String>)?
+    /// The paths that an operator names, if this is what has them.
+    var operands: Operands?
     /// Returns the member; nil when it is left out.
     let write: @Sendable (Operation) -> JSONValue?
     let read: @Sendable (inout Operation, RequestFields) throws(ControlError) -> Void
 }
 
 extension OperationArgument {
+    /// The paths among the arguments: one, or a list.
+    struct Operands: Sendable {
+        let isList: Bool
+        let get: @Sendable (Operation) -> [String]
+        let set: @Sendable (inout Operation, [String]) -> Void
+    }
+
     /// The path in the tree that the operation is about.
     static func path(_ property: Property<String>) -> Self {
-        Self(name: "path", path: property) {
+        var argument = Self(name: "path", path: property) {
             .string($0[keyPath: property])
         } read: { operation, fields throws(ControlError) in
             operation[keyPath: property] = try fields.path()
         }
+        argument.operands = Operands(isList: false) {
+            [$0[keyPath: property]]
+        } set: {
+            $0[keyPath: property] = $1.first ?? ""
+        }
+        return argument
     }
 
     /// A path that may be left out.
     static func path(_ property: Property<String?>) -> Self {
-        Self(name: "path") {
+        var argument = Self(name: "path") {
             $0[keyPath: property].map(JSONValue.string)
         } read: { operation, fields throws(ControlError) in
             operation[keyPath: property] = fields.members["path"] == nil ? nil : try fields.path()
         }
+        argument.operands = Operands(isList: false) {
+            $0[keyPath: property].map { [$0] } ?? []
+        } set: {
+            $0[keyPath: property] = $1.first
+        }
+        return argument
     }
 
     /// A list of paths.
     static func paths(_ property: Property<[String]>, atMost maximum: Int) -> Self {
-        Self(name: "paths") {
+        var argument = Self(name: "paths") {
             .array($0[keyPath: property].map(JSONValue.string))
         } read: { operation, fields throws(ControlError) in
             operation[keyPath: property] = try fields.paths(atMost: maximum)
         }
+        argument.operands = Operands(isList: true) {
+            $0[keyPath: property]
+        } set: {
+            $0[keyPath: property] = $1
+        }
+        return argument
     }
 
     static func text(_ name: String, _ property: Property<String>) -> Self {

@@ -1,3 +1,5 @@
+import WireProtocol
+
 extension ConfigurationReader {
     /// Reports keys that are taken, beginnings of messages' names that two children have, names that no sibling has, and children that are
     /// started after one another in a circle.

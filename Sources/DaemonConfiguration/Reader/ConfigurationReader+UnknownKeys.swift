@@ -1,3 +1,5 @@
+import WireProtocol
+
 extension ConfigurationReader {
     /// Returns what to say of a key that a mapping doesn't have, and the key of the mapping that is meant, if one is.
     ///

@@ -30,7 +30,7 @@ struct AskCommand: ParsableCommand {
         let json = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in
             let payload = try MessageArgument.payload(self.json)
             var client = try options.connect()
-            return try client.call(operation(payload))
+            return try client.callSingle(operation(payload))
         }
         trace ? try print(trace: json, options) : try print(reply: json, options)
     }

@@ -84,7 +84,7 @@ struct BenchCommand: AsyncParsableCommand {
 
     private func benchSettings() throws(ControlError) -> Bench.Settings {
         Bench.Settings(
-            path: path,
+            path: PathMeaning.whole(path),
             message: name,
             payload: try message(),
             rate: rate?.perSecond,

@@ -14,17 +14,19 @@ struct NodesCommand: DaemonCommand {
 }
 
 /// The command `where PATH`.
-struct WhereCommand: DaemonCommand {
+struct WhereCommand: PathsCommand {
     static let configuration = CommandConfiguration(
         of: ControlOperation.Where.self,
-        discussion: "Exits with 3 when no node owns it."
+        discussion: "The paths are those of children with `placement`, or below them. Exits with 3 when no node owns one."
     )
+
+    static let coversDescendants = false
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
-    @Argument(help: "The path of a child with `placement`, or one below it, such as /shop.") var path: String
+    @OptionGroup var selection: PathArguments
 
-    func operation() -> ControlOperation { .whereabouts(path: path) }
+    func operation(on path: String) -> ControlOperation { .whereabouts(path: path) }
 
     func text(of answer: Whereabouts) -> String { answer.text }
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import Control
 import Dispatch
 import Glibc
+import WireProtocol
 
 /// The operator's command, which sends requests to a running daemon and checks configuration files.
 @main
@@ -40,6 +41,7 @@ struct CoordinatorControl: AsyncParsableCommand {
         do {
             if let arguments = PlainArguments(CommandLine.arguments.dropFirst()) { return try arguments.run() }
             try checkHelp()
+            try checkCommand()
             var command = try parseAsRoot()
             if let command = command as? any AsyncParsableCommand { run(command) }
             try command.run()
@@ -70,9 +72,38 @@ struct CoordinatorControl: AsyncParsableCommand {
             let next = command.configuration.subcommands.first { subcommand in
                 subcommand.configuration.commandName == name || subcommand.configuration.aliases.contains(name)
             }
-            guard let next else { throw ValidationError("there is no command '\(name)'; `coordinatorctl help` lists them") }
+            guard let next else { throw unknown(name, in: command) }
             command = next
         }
+    }
+
+    /// Refuses a command that there isn't, which the parser takes for an argument too many.
+    private static func checkCommand() throws {
+        var arguments = CommandLine.arguments.dropFirst()
+        while let argument = arguments.first, argument.hasPrefix("-") {
+            arguments = arguments.dropFirst(argument == "--runtime-dir" ? 2 : 1)
+        }
+        var command: any ParsableCommand.Type = Self.self
+        while let name = arguments.popFirst(), !command.configuration.subcommands.isEmpty, !name.hasPrefix("-"), name != "help" {
+            guard let next = command.configuration.subcommands.first(where: { $0.configuration.commandName == name }) else {
+                throw unknown(name, in: command)
+            }
+            command = next
+        }
+    }
+
+    /// What other programs call a command.
+    private static let others = [
+        "list": "tree", "ls": "tree", "show": "status", "describe": "status", "reload": "config apply", "update": "config apply",
+        "reread": "config diff", "tail": "logs", "log": "logs", "journal": "logs", "down": "shutdown", "cordon": "drain",
+        "uncordon": "drain --back", "pin": "move", "unpin": "move --anywhere", "rescale": "scale", "validate": "config check",
+    ]
+
+    private static func unknown(_ name: String, in command: any ParsableCommand.Type) -> ValidationError {
+        let names = command.configuration.subcommands.compactMap { $0.configuration.commandName }
+        let suggestion = (command is Self.Type ? others[name] : nil) ?? Spelling.suggestion(for: name, among: names)
+        let hint = suggestion.map { "did you mean `\($0)`?" } ?? "`coordinatorctl help` lists them"
+        return ValidationError("there is no command '\(name)'; \(hint)")
     }
 
     /// Prints an error of the arguments, as an object under `--json`, and exits; other errors were printed already.

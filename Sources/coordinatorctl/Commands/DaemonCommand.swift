@@ -55,14 +55,14 @@ extension DaemonCommand {
         try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) -> (Answer, String)? in
             let operation = try operation()
             var client = try options.connect()
-            let outcome: Result<JSONValue, ControlError>
+            let json: JSONValue
             if let waiting {
-                outcome = client.call(all: [operation], patience: waiting.patience(isQuiet: options.isJSON))[0]
+                let outcome = client.call(all: [operation], patience: waiting.patience(isQuiet: options.isJSON))[0]
                 if case .failure(let error) = outcome, waiting.accepts(error) { return nil }
+                json = try outcome.get()
             } else {
-                outcome = client.call(all: [operation])[0]
+                json = try client.callSingle(operation)
             }
-            let json = try outcome.get()
             let answer = try ControlJSON.decode(Answer.self, from: json)
             return (answer, options.isJSON ? try ControlJSON.text(of: json) + "\n" : text(answer))
         }

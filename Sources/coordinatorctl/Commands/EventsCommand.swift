@@ -18,7 +18,8 @@ struct EventsCommand: StreamCommand {
     @Flag(name: .shortAndLong, help: "Go on with the events that occur from now on.") var follow = false
     @Option(help: "Begin after an event's number, at a time such as 2026-11-22T20:41:00Z, or at a duration before now, such as 10m.")
     var since: String?
-    @Option(help: "Show only events about a path and its descendants.", completion: .livePaths) var path: String?
+    @Option(help: "Show only events about a path, a pattern or a child's instances, and their descendants.", completion: .livePaths)
+    var path: String?
     @OptionGroup var place: NodeOption
 
     func operation() throws(ControlError) -> ControlOperation {
@@ -32,6 +33,18 @@ struct EventsCommand: StreamCommand {
         guard var query = (operation.content as? ControlOperation.Events)?.query else { return operation }
         (query.after, query.boot, query.sinceMilliseconds) = (event.number, event.boot, nil)
         return .events(query)
+    }
+
+    static func unbounded(_ operation: ControlOperation) -> ControlOperation {
+        if let other = operation.content as? ControlOperation.OnNode { return unbounded(other.question).on(other.node) }
+        guard var query = (operation.content as? ControlOperation.Events)?.query else { return operation }
+        query.path = nil
+        return .events(query)
+    }
+
+    static func isAbout(_ event: ControlEvent, _ paths: [String]) -> Bool {
+        guard let path = event.path else { return false }
+        return paths.contains { path == $0 || path.hasPrefix($0 + "/") }
     }
 
     /// The daemon sends what comes after a number, so that nothing comes again.

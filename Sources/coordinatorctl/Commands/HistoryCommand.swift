@@ -2,17 +2,19 @@ import ArgumentParser
 import Control
 
 /// The command `history PATH`.
-struct HistoryCommand: DaemonCommand {
+struct HistoryCommand: PathsCommand {
     static let configuration = CommandConfiguration(
         of: ControlOperation.History.self,
         discussion: "The daemon keeps the last 32 lives of each process. Coordinators that live in their parents' processes have none."
     )
 
+    static let coversDescendants = false
+
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
-    @Argument(help: .path, completion: .livePaths) var path: String
+    @OptionGroup var selection: PathArguments
 
-    func operation() -> ControlOperation { .history(path: path) }
+    func operation(on path: String) -> ControlOperation { .history(path: path) }
 
     func text(of answer: LifeHistory) -> String { answer.text }
 }

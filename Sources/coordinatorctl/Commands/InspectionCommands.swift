@@ -2,18 +2,44 @@ import ArgumentParser
 import Control
 import WireProtocol
 
-/// The command `tree`.
-struct TreeCommand: PlainCommand {
-    typealias Answer = TreeNode
+/// The command `tree [PATH…]`.
+struct TreeCommand: PathsCommand {
+    static let configuration = CommandConfiguration(
+        of: ControlOperation.Tree.self,
+        discussion: "With paths, what is at and below each of them. On a terminal, lines end at its edge."
+    )
 
-    static let configuration = CommandConfiguration(of: ControlOperation.Tree.self)
+    static let coversDescendants = true
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
+    @OptionGroup var given: OptionalPathArguments
+    @Flag(help: "Show only what doesn't run as it should, and what that is in; not with --json.") var failed = false
 
-    static var operation: ControlOperation { .tree }
+    var selection: PathArguments { given.selection }
 
-    static func text(of answer: TreeNode) -> String { answer.text(.ofOutput) }
+    func operation(on path: String) -> ControlOperation { .status(path: path) }
+
+    func text(of answer: TreeNode) -> String { (failed ? answer.onlyTroubled : answer)?.text(.ofOutput) ?? "" }
+
+    func run() throws {
+        guard given.isEmpty else { return try runOnPaths() }
+        try Self.run(options.merged(over: root.options).values, isOnlyTrouble: failed)
+    }
+
+    /// Prints the whole tree.
+    ///
+    /// - Parameter isOnlyTrouble: Whether what runs as it should is left out; an object is left whole.
+    static func run(_ options: CommonValues, isOnlyTrouble: Bool = false) throws(ExitCode) {
+        let output = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) -> String in
+            var client = try options.connect()
+            let json = try client.call(.tree)
+            if options.isJSON { return try ControlJSON.text(of: json) + "\n" }
+            let tree = try ControlJSON.decode(TreeNode.self, from: json)
+            return (isOnlyTrouble ? tree.onlyTroubled : tree)?.text(.ofOutput) ?? ""
+        }
+        try Terminal.print(output)
+    }
 }
 
 /// The command `ps`.
@@ -39,14 +65,14 @@ struct ProcessesCommand: PlainCommand {
     static func text(of answer: ProcessList) -> String { answer.text(.ofOutput) }
 }
 
-/// The command `status PATH…`.
+/// The command `status [PATH…]`.
 struct StatusCommand: PathsCommand {
     static let configuration = CommandConfiguration(
         of: ControlOperation.Status.self,
         discussion: """
-            The exit code by state: active 0, paused 0; inactive, waiting, starting, stopping, restarting, failed, unresponsive and every \
-            state that a later version may have 3; unhealthy 5; 4 when no coordinator or program has the path. With several paths, that of the \
-            first that isn't 0.
+            Without a path, the tree. The exit code by state: active 0, paused 0; inactive, waiting, starting, stopping, restarting, failing, \
+            failed, unresponsive and every state that a later version may have 3; unhealthy 5; 4 when no coordinator or program has the path. \
+            With several paths, that of the first that isn't 0.
             """
     )
 
@@ -54,11 +80,15 @@ struct StatusCommand: PathsCommand {
 
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
-    @OptionGroup var selection: PathArguments
+    @OptionGroup var given: OptionalPathArguments
+
+    var selection: PathArguments { given.selection }
 
     func operation(on path: String) -> ControlOperation { .status(path: path) }
 
     func text(of answer: TreeNode) -> String { answer.details(.ofOutput) }
+
+    func run() throws { try given.isEmpty ? TreeCommand.run(options.merged(over: root.options).values) : runOnPaths() }
 
     func exitCode(of answer: TreeNode) -> Int32 {
         answer.shownState?.statusExitCode ?? ShownState.unknownStatusExitCode

@@ -3,7 +3,7 @@ import Control
 import WireProtocol
 
 /// The command `mailbox PATH`.
-struct MailboxCommand: DaemonCommand {
+struct MailboxCommand: PathsCommand {
     static let configuration = CommandConfiguration(
         commandName: "mailbox",
         abstract: "Show the messages that wait and run at a coordinator and its descendants.",
@@ -15,11 +15,13 @@ struct MailboxCommand: DaemonCommand {
             """
     )
 
+    static let coversDescendants = false
+
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
-    @Argument(help: .path, completion: .livePaths) var path: String
+    @OptionGroup var selection: PathArguments
 
-    func operation() -> ControlOperation { .status(path: path) }
+    func operation(on path: String) -> ControlOperation { .status(path: path) }
 
     func text(of answer: TreeNode) -> String {
         let rows = answer.subtree.map { node -> [String] in

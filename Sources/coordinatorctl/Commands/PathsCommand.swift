@@ -45,7 +45,7 @@ extension PathsCommand {
             var client = try options.connect()
             return try self.outcomes(of: client.paths(self), by: &client, isQuiet: options.isJSON)
         }
-        try print(outcomes, isJSON: options.isJSON, isList: selection.isList)
+        try print(outcomes, isJSON: options.isJSON, isList: selection.isList || outcomes.count > 1)
     }
 
     /// Prints the outcomes, and exits with the code of the first failure.
@@ -80,7 +80,18 @@ extension PathsCommand {
         var operations: [ControlOperation] = []
         for path in paths { operations.append(try operation(on: path)) }
         let results = waiting.map { client.call(all: operations, patience: $0.patience(isQuiet: isQuiet)) } ?? client.call(all: operations)
-        return zip(paths, results).map { path, outcome in PathOutcome(path: path, outcome) }
+        var outcomes: [PathOutcome<Answer>] = []
+        for ((path, operation), outcome) in zip(zip(paths, operations), results) {
+            if case .failure(let error) = outcome {
+                let instances = client.instances(operation, error)
+                if !instances.isEmpty {
+                    outcomes += try self.outcomes(of: instances, by: &client, isQuiet: isQuiet)
+                    continue
+                }
+            }
+            outcomes.append(PathOutcome(path: path, outcome))
+        }
+        return outcomes
     }
 
     private func text(of outcomes: [PathOutcome<Answer>]) -> String {

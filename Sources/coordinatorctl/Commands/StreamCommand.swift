@@ -20,22 +20,42 @@ protocol StreamCommand: AsyncParsableCommand {
     /// Returns the operation that goes on after an item, on another connection.
     static func operation(_ operation: ControlOperation, after item: Item) -> ControlOperation
 
+    /// Returns the operation without the path that it's about.
+    static func unbounded(_ operation: ControlOperation) -> ControlOperation
+
     /// Returns the time by which items are known that come again on another connection; nil when none comes again.
     static func time(of item: Item) -> String?
 
     /// Returns an item as a line for people, without its end.
     static func text(of item: Item) -> String
+
+    /// Whether an item is about one of some paths, where the operation takes one path alone.
+    static func isAbout(_ item: Item, _ paths: [String]) -> Bool
+}
+
+extension StreamCommand {
+    static func unbounded(_ operation: ControlOperation) -> ControlOperation { operation }
+
+    static func isAbout(_ item: Item, _ paths: [String]) -> Bool { true }
 }
 
 extension StreamCommand {
     func run() async throws {
         let options = options.merged(over: root.options)
-        let operation = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in try self.operation() }
+        let (operation, paths) = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in
+            let operation = try self.operation()
+            guard !operation.operands.isEmpty else { return (operation, [String]()) }
+            var client = try options.connect()
+            let operations = try client.resolved(operation)
+            // Of several paths the stream is that of all, from which theirs are taken.
+            return operations.count == 1 ? (operations[0], []) : (Self.unbounded(operation), operations.flatMap(\.operands))
+        }
         let request = StreamRequest<Self>(
             runtimeDirectory: options.runtimeDirectory,
             isJSON: options.isJSON,
             follows: follow,
-            operation: operation
+            operation: operation,
+            paths: paths
         )
         let failure = await request.failure()
         try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in if let failure { throw failure } }
@@ -55,6 +75,8 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
     let isJSON: Bool
     let follows: Bool
     let operation: ControlOperation
+    /// The paths of which items are printed; empty: all.
+    let paths: [String]
 
     /// Prints the stream to its end.
     ///
@@ -158,7 +180,7 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
     private func print(_ json: JSONValue, _ position: inout Position) throws(ControlError) {
         let item = try ControlJSON.decode(Command.Item.self, from: json)
         position.note(presenceOf: node)
-        guard position.takes(item) else { return }
+        guard position.takes(item), paths.isEmpty || Command.isAbout(item, paths) else { return }
         let line = isJSON ? try ControlJSON.text(of: json) : Command.text(of: item)
         guard let error = Terminal.write(line + "\n", to: STDOUT_FILENO) else { return }
         position.isClosed = error == EPIPE

@@ -39,19 +39,55 @@ struct Colours {
 }
 
 extension String {
-    /// The number of characters that a terminal shows: without the escapes of colours.
+    /// The number of columns that a terminal needs: without the escapes of colours, and two for each wide character.
     var shownCount: Int {
-        guard utf8.contains(0x1B) else { return count }
+        if utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) { return utf8.count }
         var (count, isInEscape) = (0, false)
         for character in self {
             if character == "\u{1B}" {
                 isInEscape = true
             } else if !isInEscape {
-                count += 1
+                count += character.columns
             } else if character == "m" {
                 isInEscape = false
             }
         }
         return count
+    }
+
+    /// Returns the beginning of a line that fits into some columns, with all of its escapes; what is cut off leaves an ellipsis.
+    func cut(to columns: Int) -> String {
+        guard shownCount > columns else { return self }
+        var (result, count, isInEscape, isFull) = ("", 0, false, false)
+        for character in self {
+            if character == "\u{1B}" { isInEscape = true }
+            if isInEscape {
+                result.append(character)
+                if character == "m" { isInEscape = false }
+            } else if !isFull {
+                isFull = count + character.columns > columns - 1
+                if isFull, columns > 0 { result.append("…") }
+                if !isFull { result.append(character) }
+                count += character.columns
+            }
+        }
+        return result
+    }
+}
+
+extension Character {
+    /// The number of columns in which a terminal shows the character: 2 of ideographs, syllables of Korean, full forms and emoji.
+    ///
+    /// https://www.unicode.org/reports/tr11/
+    var columns: Int {
+        guard let scalar = unicodeScalars.first, scalar.value >= 0x300 else { return 1 }
+        if scalar.properties.generalCategory == .nonspacingMark || scalar.properties.generalCategory == .format { return 0 }
+        if scalar.properties.isEmojiPresentation || unicodeScalars.contains("\u{FE0F}") { return 2 }
+        switch scalar.value {
+        case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xA960...0xA97F, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F,
+            0xFF01...0xFF60, 0xFFE0...0xFFE6, 0x20000...0x3FFFD:
+            return 2
+        default: return 1
+        }
     }
 }

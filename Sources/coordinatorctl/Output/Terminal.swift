@@ -5,6 +5,13 @@ import WireProtocol
 
 /// Standard output, standard error and the exit after a failure.
 enum Terminal {
+    /// The columns of the terminal that standard output is; nil: it's a file or a pipe.
+    static let width: Int? = {
+        var size = winsize()
+        guard isatty(STDOUT_FILENO) == 1, ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
+        return Int(size.ws_col)
+    }()
+
     /// Prints a command's result.
     ///
     /// - Throws: the exit code of a failure when the text can't be written: a script must not take an empty file for an answer.

@@ -7,7 +7,9 @@ enum TextLayout {
     }
 
     /// Returns the rows under one another, with two spaces between columns and no spaces at a line's end.
-    static func table(_ rows: [[String]], _ alignments: [Alignment]) -> String {
+    ///
+    /// - Parameter width: The columns of the terminal, at which lines end; nil: lines are as long as they are.
+    static func table(_ rows: [[String]], _ alignments: [Alignment], width: Int? = Terminal.width) -> String {
         let widths = alignments.indices.map { column in rows.map { $0[column].shownCount }.max() ?? 0 }
         return rows.map { row in
             var line = ""
@@ -17,7 +19,8 @@ enum TextLayout {
             }
             // By bytes: characters of a text that is walked backwards take longer than all the rest.
             let end = line.utf8.lastIndex { $0 != UInt8(ascii: " ") }.map { line.utf8.index(after: $0) } ?? line.startIndex
-            return String(line[..<end]) + "\n"
+            let whole = String(line[..<end])
+            return (width.map { whole.cut(to: $0) } ?? whole) + "\n"
         }.joined()
     }
 

@@ -67,6 +67,14 @@ extension TreeNode {
         return "\(mailbox.waiting)\(age)"
     }
 
+    /// The tree without what runs as it should: the nodes that don't, and those that these are in; nil when there is none.
+    var onlyTroubled: TreeNode? {
+        var node = self
+        node.children = children.compactMap(\.onlyTroubled)
+        let isTroubled = ["failed", "restarting", "unresponsive", "failing", "unhealthy"].contains(state) || health?.healthy == false
+        return isTroubled || !node.children.isEmpty ? node : nil
+    }
+
     /// All facts about this node, one a line, then its descendants.
     var details: String { details(.off) }
 

@@ -23,37 +23,49 @@ struct PathArguments: ParsableArguments {
     /// - Parameter outermost: whether paths below others that are named too are left out, because what is done to the latter is done to them.
     /// - Throws: `.noSuchPath` for a pattern that no path matches.
     func resolved(by client: inout BlockingControlClient, outermost: Bool) throws(ControlError) -> [String] {
-        let patterns = all ? ["/*"] : paths
-        var found: [String] = []
-        if patterns.contains(where: PathPattern.isPattern) {
-            let tree = try ControlJSON.decode(TreeNode.self, from: try client.call(.tree))
-            let present = tree.subtree.map(\.path).filter { $0 != "/" }
-            for text in patterns {
-                guard PathPattern.isPattern(text) else {
-                    found.append(text)
-                    continue
-                }
-                let pattern = PathPattern(text)
-                let matching = present.filter { pattern.matches($0) }
-                // There may be no children at all.
-                guard all || !matching.isEmpty else {
-                    throw ControlError(.noSuchPath, "no path matches \(text); see `coordinatorctl tree`")
-                }
-                found += matching
+        // There may be no children at all.
+        let operations: [ControlOperation] =
+            if all {
+                PathMeaning.paths("/*", in: try client.tree()).map { .status(path: $0) }
+            } else {
+                try resolvedPaths(by: &client)
             }
-        } else {
-            found = patterns
-        }
         var known: Set<String> = []
-        let unique = found.filter { known.insert($0).inserted }
+        let unique = operations.compactMap(\.operands.first).filter { known.insert($0).inserted }
         guard outermost else { return unique }
         return unique.filter { path in !unique.contains { path != $0 && path.hasPrefix($0 + "/") } }
     }
 }
 
+extension PathArguments {
+    private func resolvedPaths(by client: inout BlockingControlClient) throws(ControlError) -> [ControlOperation] {
+        var operations: [ControlOperation] = []
+        for path in paths { operations += try client.resolved(.status(path: path)) }
+        return operations
+    }
+}
+
+/// The paths that a command is about, which may be left out.
+struct OptionalPathArguments: ParsableArguments {
+    @Argument(help: .paths, completion: .livePaths) var paths: [String] = []
+    @Flag(help: "Name all children of the root: the same as '/*'.") var all = false
+
+    func validate() throws {
+        if !paths.isEmpty, all { throw ValidationError("--all and paths exclude each other") }
+    }
+
+    var selection: PathArguments {
+        var selection = PathArguments()
+        (selection.paths, selection.all) = (paths, all)
+        return selection
+    }
+
+    var isEmpty: Bool { paths.isEmpty && !all }
+}
+
 extension ArgumentHelp {
     static let paths = ArgumentHelp(
-        "Paths in the tree, such as /shop/cart; '/web/*' names all children of /web, '/web/**' all descendants.",
+        "Paths in the tree, such as /shop/cart or shop/cart; '/web/*' names all children of /web, '/web/**' all descendants, /web the instances of a child with `instances`.",
         valueName: "path"
     )
 }

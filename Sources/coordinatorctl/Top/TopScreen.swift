@@ -151,8 +151,8 @@ struct TopScreen {
 
     /// Returns the text in exactly this width.
     private static func pad(_ text: String, to width: Int, isLeft: Bool = true) -> String {
-        let cut = text.count > width ? text.prefix(max(0, width - 1)) + "…" : text
-        let padding = String(repeating: " ", count: max(0, width - cut.count))
+        let cut = text.cut(to: width)
+        let padding = String(repeating: " ", count: max(0, width - cut.shownCount))
         return isLeft ? cut + padding : padding + cut
     }
 
@@ -165,9 +165,9 @@ struct TopScreen {
             if isInEscape {
                 result.append(character)
                 if character == "m" { isInEscape = false }
-            } else if count < width {
-                result.append(character)
-                count += 1
+            } else {
+                count += character.columns
+                if count <= width { result.append(character) }
             }
         }
         return result

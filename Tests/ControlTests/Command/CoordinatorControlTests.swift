@@ -52,9 +52,10 @@ import WireProtocol
             (["status", "/mailer"], OutputTests.tree.children[1].details, "", 3),
             (["status", "/shop"], OutputTests.tree.children[0].details, "", 0),
             (["status", "/x"], "", "coordinatorctl: there is no /x; see `coordinatorctl tree`\n", 4),
-            (
-                ["status", "x"], "", "coordinatorctl: the path `x` doesn't begin with a slash; expected a path such as /shop/cart\n", 64
-            ),
+            (["status", "x"], "", "coordinatorctl: there is no /x; see `coordinatorctl tree`\n", 4),
+            (["status", "shop"], OutputTests.tree.children[0].details, "", 0),
+            (["status"], OutputTests.tree.text, "", 0),
+            (["tree", "shop"], OutputTests.tree.children[0].text, "", 0),
             (["start", "/shop"], "/shop: active (pid 5, life 2)\n", "", 0),
             (["stop", "/shop"], "/shop: active (pid 5, life 2)\n", "", 0),
             (["kill", "/shop"], "/shop: active (pid 5, life 2)\n", "", 0),
@@ -178,7 +179,7 @@ import WireProtocol
     @Test(
         "A wrong usage exits with 64 and prints the usage",
         arguments: [
-            ["status"], ["pause"], ["resume"], ["bogus"], ["ask", "/a", "M", "{}", "--timeout", "5"],
+            ["pause"], ["resume"], ["bogus"], ["ask", "/a", "M", "{}", "--timeout", "5"],
             ["ask", "/a", "M", "--timeout", "0s"], ["tree", "--colour"],
         ]
     )

@@ -1,7 +1,7 @@
 /// The suggestion in a message about an unknown name.
-enum Spelling {
+package enum Spelling {
     /// Returns the candidate that is most similar to `word`; nil when none is similar enough.
-    static func suggestion(for word: String, among candidates: [String]) -> String? {
+    package static func suggestion(for word: String, among candidates: [String]) -> String? {
         let best = candidates.map { (candidate: $0, distance: distance(normalised(word), normalised($0))) }.min {
             $0.distance < $1.distance
         }
@@ -10,18 +10,18 @@ enum Spelling {
     }
 
     /// Returns whether a word is one of others, however it's spelt.
-    static func isAny(_ word: String, of others: [String]) -> Bool {
+    package static func isAny(_ word: String, of others: [String]) -> Bool {
         let word = normalised(word)
         return others.contains { normalised($0) == word }
     }
 
     /// Returns `did you mean …?`, or the list of all candidates.
-    static func hint(for word: String, among candidates: [String]) -> String {
+    package static func hint(for word: String, among candidates: [String]) -> String {
         hint(suggestion(for: word, among: candidates), among: candidates)
     }
 
     /// Returns `did you mean …?` of a suggestion, or the list of all candidates.
-    static func hint(_ suggestion: String?, among candidates: [String]) -> String {
+    package static func hint(_ suggestion: String?, among candidates: [String]) -> String {
         if let suggestion { return "did you mean `\(suggestion)`?" }
         return "expected one of \(candidates.map { "`\($0)`" }.joined(separator: ", "))"
     }

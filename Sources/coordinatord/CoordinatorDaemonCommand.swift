@@ -174,8 +174,12 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
         do {
             let heritage = isRehearsal ? try DaemonHeritage.take() : heritage()
             // The configuration that was in effect stays so.
-            let text = try heritage?.configuration ?? DaemonConfiguration.text(path: file, allowsPipes: true)
-            var configuration = try DaemonConfiguration.parse(text: text, file: file)
+            var (configuration, text) =
+                if let text = heritage?.configuration {
+                    (try DaemonConfiguration.parse(text: text, file: file), text)
+                } else {
+                    try DaemonConfiguration.read(path: file, allowsPipes: true)
+                }
             heritage?.adjust(&configuration)
             if let problem = configuration.missingPrivilege { throw failure("coordinatord: \(file): \(problem)", code: 77) }
             let directory = try RuntimeDirectory.resolve(option: runtimeDir).resolvingWorkingDirectory()

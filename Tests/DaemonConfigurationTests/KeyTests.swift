@@ -58,7 +58,8 @@ struct KeyTests {
         "http://localhost:7/", ["https://seven"], [8], ["seven": "7"], ["g"], "infinity", "none", "notify", "QUIT", ["group": "seven"],
         [["name": "b", "listen": "/b"]], ["tcp": 7], ["weight": 3], ["file": "/seven"], ["executable": "v", "coordinator": "V"],
         ["metrics": [:]], ["max_restarts": 8], ["minimum": "1ms"], ["keep": 8], ["name": "d", "directory": "/d"], ["authority": "/seven"],
-        ["authority": "/seven", "certificate": "/b", "key": "/k"], ["command": ["seven"]], ["core": 7], ["after": "7s"],
+        ["authority": "/seven", "certificate": "/b", "key": "/k"], ["restart": "never"], ["/none/*.yaml"], ["command": ["seven"]],
+        ["core": 7], ["after": "7s"],
         ["chown"], "open",
         "@weekly", ["cron": "@weekly"], ["reload": "QUIT"],
     ]
@@ -128,7 +129,6 @@ struct KeyTests {
         }
     }
 
-    @Test("A former name, and those that other programs have, lead to the key; none of them is a key's")
     @Test("Each text of a child has the instance's number in place of {instance}", arguments: SchemaDocuments.places.map(\.path))
     func instances(path: [String]) throws {
         let place = try #require(SchemaDocuments.places.first { $0.path == path })
@@ -146,6 +146,7 @@ struct KeyTests {
         }
     }
 
+    @Test("A former name, and those that other programs have, lead to the key; none of them is a key's")
     func names() {
         let reader = ConfigurationReader(file: "f")
         for table in Keys.tables {

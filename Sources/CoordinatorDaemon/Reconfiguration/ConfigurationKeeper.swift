@@ -145,8 +145,7 @@ final class ConfigurationKeeper: Sendable {
         do throws(BlockingCalls.Failure) {
             result = try await BlockingCalls.shared.run("configuration to \(purpose)", within: Self.readingLimit) {
                 do throws(ConfigurationError) {
-                    let text = try DaemonConfiguration.text(path: file, as: account)
-                    return .success((try DaemonConfiguration.parse(text: text, file: file, checkingFiles: true), text))
+                    return .success(try DaemonConfiguration.read(path: file, as: account, checkingFiles: true))
                 } catch {
                     return .failure(error)
                 }

@@ -1,4 +1,5 @@
 public import Supervision
+public import WireProtocol
 
 /// Children with a supervisor of their own, which is a coordinator in the daemon's process.
 ///
@@ -14,6 +15,9 @@ public struct ConfiguredGroup: Codable, Hashable, Sendable {
 
     /// Whether a child that is given up leaves its siblings alone.
     public var isolatesFailures: Bool { supervision.strategy == .oneForOne }
+
+    /// What the file says once for all children of the group; each of ``children`` has it already.
+    public var defaults: JSONValue?
 
     /// Creates a group.
     public init(children: [ConfiguredChild], supervision: SupervisionPolicy = SupervisionPolicy()) {

@@ -16,19 +16,38 @@ extension DaemonConfiguration {
         try parse(bytes: try contents(ofFile: path, allowsPipes: true), file: path, checkingFiles: checkingFiles)
     }
 
-    /// Returns the text of the file at `path`, which ``parse(text:file:checkingFiles:)`` reads.
+    /// Reads the file at `path` as ``load(path:checkingFiles:)`` does, and its text, from which the same configuration can be read later.
+    ///
+    /// - Parameter account: The account as whose the files are opened; nil: this process's, for which the file may be a pipe.
+    package static func read(
+        path: String,
+        as account: Account? = nil,
+        allowsPipes: Bool = false,
+        checkingFiles: Bool = false
+    ) throws(ConfigurationError) -> (configuration: DaemonConfiguration, text: String) {
+        let text = try SourceText.decode(try contents(ofFile: path, allowsPipes: allowsPipes, as: account), file: path)
+        return try read(text: text, file: path, as: account, checkingFiles: checkingFiles)
+    }
+
+    /// Returns the text of the file at `path`, which ``parse(text:file:checkingFiles:)`` reads; that of one that includes others has their
+    /// children.
     ///
     /// Blocks while the file is read.
     ///
     /// - Parameter allowsPipes: whether the file may be a pipe, whose writer decides how long the call takes.
     /// - Throws: a problem when the file can't be read, or isn't UTF-8.
     public static func text(path: String, allowsPipes: Bool = false) throws(ConfigurationError) -> String {
-        try SourceText.decode(try contents(ofFile: path, allowsPipes: allowsPipes), file: path)
+        try complete(try SourceText.decode(try contents(ofFile: path, allowsPipes: allowsPipes), file: path), file: path)
     }
 
     /// Returns the text of the file at `path`, as an account's user may read it, or without an account as this process may.
     package static func text(path: String, as account: Account?) throws(ConfigurationError) -> String {
-        try SourceText.decode(try contents(ofFile: path, as: account), file: path)
+        try complete(try SourceText.decode(try contents(ofFile: path, as: account), file: path), file: path, as: account)
+    }
+
+    /// Returns a text with the children of the files that it includes; most texts include none.
+    private static func complete(_ text: String, file: String, as account: Account? = nil) throws(ConfigurationError) -> String {
+        text.contains("include") ? try read(text: text, file: file, as: account, checkingFiles: false).text : text
     }
 
     /// Reads a configuration from `text`; `file` is the name that problems show.
@@ -43,18 +62,35 @@ extension DaemonConfiguration {
     /// - Parameter checkingFiles: as of ``load(path:checkingFiles:)``.
     /// - Throws: the problems of the text.
     public static func parse(text: String, file: String, checkingFiles: Bool) throws(ConfigurationError) -> DaemonConfiguration {
+        try read(text: text, file: file, checkingFiles: checkingFiles).configuration
+    }
+
+    private static func read(
+        text: String,
+        file: String,
+        as account: Account? = nil,
+        checkingFiles: Bool
+    ) throws(ConfigurationError) -> (configuration: DaemonConfiguration, text: String) {
         let root = try YAMLComposer.compose(text, file: file)
-        var reader = ConfigurationReader(file: file, checksFiles: checkingFiles)
-        var configuration: DaemonConfiguration?
+        var reader = ConfigurationReader(file: file, checksFiles: checkingFiles, as: account)
+        var (configuration, whole) = (DaemonConfiguration?.none, text)
         if let root, root.plain != .null {
-            if reader.checkTree(root, size: text.utf8.count) { configuration = reader.read(Keys.file, root, "the file")?.subject }
+            if reader.checkTree(root, size: text.utf8.count) {
+                let complete = reader.complete(root, size: text.utf8.count)
+                configuration = reader.read(Keys.file, complete, "the file")?.subject
+                if root["include"] != nil { whole = complete.flowText }
+                if whole.utf8.count > maximumFileSize {
+                    let problem = "the file has more than \(maximumFileSize) bytes with all that it includes"
+                    reader.report(at: root.mark, "\(problem); expected fewer")
+                }
+            }
         } else {
             reader.report(at: Mark(), "the file is empty; expected a mapping with `children`")
         }
         guard let configuration, reader.problems.isEmpty else {
             throw ConfigurationError(problems: reader.problemsInFileOrder)
         }
-        return configuration
+        return (configuration, whole)
     }
 
     /// Reads a file that has the mapping of `cluster` alone.
@@ -129,7 +165,7 @@ extension DaemonConfiguration {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 64 * 1024)
         while bytes.count <= maximumFileSize {
-            let count = read(descriptor, &buffer, buffer.count)
+            let count = Glibc.read(descriptor, &buffer, buffer.count)
             if count == 0 { return bytes }
             guard count > 0 || errno == EINTR else {
                 throw failure("can't read the configuration file: \(String(cString: strerror(errno))); expected a readable YAML file")

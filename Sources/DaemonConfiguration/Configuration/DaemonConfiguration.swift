@@ -1,4 +1,5 @@
 public import Supervision
+public import WireProtocol
 
 /// The configuration of the daemon: the content of the file given with `coordinatord --config`.
 ///
@@ -9,6 +10,12 @@ public struct DaemonConfiguration: Codable, Hashable, Sendable {
 
     /// The supervision of the children by the root.
     public var supervision: SupervisionPolicy
+
+    /// The paths and patterns of the files whose children are among ``children``.
+    public var include: [String] = []
+
+    /// What the file says once for all children; each of ``children`` has it already.
+    public var defaults: JSONValue?
 
     /// The time for which the daemon's own workers live on when the daemon was killed, so that the next daemon adopts them; with zero they die
     /// with the daemon.

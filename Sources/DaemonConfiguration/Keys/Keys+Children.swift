@@ -9,6 +9,8 @@ extension Keys {
         .one(["worker", "program", "children", "oneshot"]),
         .needs("supervision", "children") { _ in
             "`supervision` is for a child with `children`; expected `children` too, or `restart_limits`"
+        },
+        .needs("defaults", "children") { _ in "`defaults` is for a child with `children`, whose children it's for; expected `children` too"
         }
     ) {
         Key("name", .childName, \.key).formerly("key").or("id").required("the child's name among its siblings")
@@ -101,6 +103,8 @@ extension Keys {
         Key("schedule", .table(schedule), \.schedule, default: "it runs all the time", effect: .live)
             .or("cron", "cron_restart", "timer", "on_calendar")
             .says("The times at which the program runs: see below.")
+        Key("defaults", .defaults, \.defaults, default: "those around the group", effect: .live).or("default", "common")
+            .says("Of a group: what each worker and program in it has that doesn't say it itself; see below.")
     } check: { reader, fields, child in
         reader.checkSchedule(fields, &child)
         if fields["stop_timeout"] == nil { child.shutdown = ConfiguredChild.defaultShutdown(of: child.content) }
@@ -186,7 +190,10 @@ extension ConfigurationReader {
             } else if fields["children"] != nil {
                 report(at: node.mark, "`overlap` is for workers; expected it at the children of the group")
             } else if fields["worker"] != nil, child.shutdown == .brutalKill {
-                report(at: node.mark, "`overlap` needs time for what a life has taken, and `stop_timeout` is brutal_kill; expected a duration")
+                report(
+                    at: node.mark,
+                    "`overlap` needs time for what a life has taken, and `stop_timeout` is brutal_kill; expected a duration"
+                )
             }
         }
         if let node = fields["logging"]?["standard_error"], fields["worker"] != nil, child.logging?.standardError == .separate {
@@ -366,13 +373,32 @@ extension ConfiguredChild {
 
     fileprivate var children: [ConfiguredChild]? {
         get { group?.children }
-        set { content = newValue.map { .group(ConfiguredGroup(children: $0, supervision: supervision)) } ?? content }
+        set {
+            guard let newValue else { return }
+            var group = group ?? ConfiguredGroup(children: [])
+            group.children = newValue
+            content = .group(group)
+        }
+    }
+
+    /// What a group says for its children.
+    fileprivate var defaults: JSONValue? {
+        get { group?.defaults }
+        set {
+            guard var group else { return }
+            group.defaults = newValue
+            content = .group(group)
+        }
     }
 
     /// The supervision of a group's children; of another child the default.
     fileprivate var supervision: SupervisionPolicy {
         get { group?.supervision ?? SupervisionPolicy() }
-        set { content = group.map { .group(ConfiguredGroup(children: $0.children, supervision: newValue)) } ?? content }
+        set {
+            guard var group else { return }
+            group.supervision = newValue
+            content = .group(group)
+        }
     }
 }
 

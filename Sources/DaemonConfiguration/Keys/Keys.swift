@@ -46,6 +46,15 @@ enum Keys {
         Key("observability", .table(observability), \.observability, default: "nothing").or("telemetry")
             .says("What is recorded of the tree, and where it's exported: see below.")
         Key("cluster", .table(cluster), \.cluster, default: "it isn't one").says("The daemon as a node of a cluster: see below.")
+        Key("include", .included, \.include, default: "none", effect: .live).or("includes", "imports")
+            .says(
+                """
+                Files whose children come after those of this file: a path or a list of paths, directories and patterns, such as \
+                `[web.yaml, conf.d, "sites/*.yaml"]`; see below.
+                """
+            )
+        Key("defaults", .defaults, \.defaults, default: "none", effect: .live).or("default", "common")
+            .says("What each worker and program has that doesn't say it itself: a mapping with keys of a child; see below.")
     } check: { reader, fields, configuration in
         configuration.receives = configuration.children.routes
         reader.checkPaths(in: configuration.children)
@@ -131,7 +140,7 @@ enum Keys {
             .says(
                 """
                 The number of restarts in the period that a child may have; with one more it is given up, and an operator has to start it. \
-                The restarts of each child are counted separately. A program isn't given up unless the file has an intensity.
+                The restarts of each child are counted separately. A program isn't given up unless the file says so.
                 """
             )
         Key("period", .period, \.period).or("window").says("The time in which restarts are counted.")

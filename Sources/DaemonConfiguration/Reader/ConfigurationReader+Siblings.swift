@@ -6,20 +6,22 @@ extension ConfigurationReader {
     ///
     /// - Parameter isComplete: Whether every child's key could be read.
     mutating func checkSiblings(_ siblings: [(child: ConfiguredChild, fields: Fields)], isComplete: Bool) {
-        var (keys, receivers): ([String: Int], [String: Int]) = ([:], [:])
+        var (keys, receivers): ([String: Mark], [String: Mark]) = ([:], [:])
         for (child, fields) in siblings {
             if let node = fields["name"], !child.key.isEmpty {
                 let taken = [child.key] + (child.instances == nil ? [] : child.instanceKeys)
                 // All are taken; the first one that was is enough to say.
-                let former = taken.compactMap { key in keys.updateValue(node.mark.line, forKey: key).map { (key, $0) } }
-                if let (key, line) = former.first {
-                    report(at: node.mark, "the name `\(key)` is taken by the child at line \(line); expected each child to have its own")
+                let former = taken.compactMap { key in keys.updateValue(node.mark, forKey: key).map { (key, $0) } }
+                if let (key, mark) = former.first {
+                    let child = "the child at \(mark.line(seenFrom: node.mark))"
+                    report(at: node.mark, "the name `\(key)` is taken by \(child); expected each child to have its own")
                 }
             }
             for node in fields["receives"]?.elements ?? [] {
                 guard let prefix = node.text, child.receives.contains(prefix) else { continue }
-                guard let line = receivers.updateValue(node.mark.line, forKey: prefix) else { continue }
-                report(at: node.mark, "`receives` has `\(prefix)`, as it does at line \(line); expected each beginning once in the file")
+                guard let mark = receivers.updateValue(node.mark, forKey: prefix) else { continue }
+                let place = mark.line(seenFrom: node.mark)
+                report(at: node.mark, "`receives` has `\(prefix)`, as it does at \(place); expected each beginning once in the file")
             }
         }
         // A name may be that of a child whose key couldn't be read.

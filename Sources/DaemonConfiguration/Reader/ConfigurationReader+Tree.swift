@@ -3,7 +3,7 @@ extension ConfigurationReader {
     ///
     /// An alias takes a few bytes and may stand for a large tree, which may contain aliases again. A file without aliases has fewer than two
     /// values for each byte and is never refused.
-    private static func maximumNodes(_ size: Int) -> Int { max(100_000, 2 * size) }
+    static func maximumNodes(_ size: Int) -> Int { max(100_000, 2 * size) }
 
     /// Checks every node: there are no custom tags, no merge keys and no NUL, at which paths, arguments and variables would end.
     ///

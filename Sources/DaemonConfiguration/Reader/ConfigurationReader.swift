@@ -11,7 +11,17 @@ struct ConfigurationReader {
     var checksFiles: Bool { files != nil }
     /// What looks at the named files; nil: nothing does.
     let files: FileLooks?
+    /// The account as whose included files are opened; nil: this process's.
+    let account: Account?
     private(set) var problems: [ConfigurationError.Problem] = []
+    /// The problems as a set: what is wrong in `defaults` would be reported for each child that has them.
+    private var known: Set<ConfigurationError.Problem> = []
+    /// The files that are read, each of them included by the one before.
+    var including: [String] = []
+    /// The number of files that were included.
+    var fileCount = 0
+    /// The number of values that files and defaults may still add.
+    var room = 0
     var scope = Scope()
     /// The mappings around the one that is read, from the outermost one on.
     var around: [(name: String, keys: [KeyDescription])] = []
@@ -26,26 +36,30 @@ struct ConfigurationReader {
         var pathLength = 0
         /// The supervisor's path; empty for the root.
         var path = ""
+        /// Whether only a part of a mapping is read, which others complete: nothing is missing in it.
+        var isPartial = false
     }
 
     /// The paths that children name, which are looked up when the whole file was read.
     var pathsNamed: [NamedPath] = []
 
-    init(file: String, checksFiles: Bool = false) {
-        self.file = file
+    init(file: String, checksFiles: Bool = false, as account: Account? = nil) {
+        (self.file, self.account) = (file, account)
         files = checksFiles ? FileLooks() : nil
     }
 
-    /// The problems by position; those of the whole file come first.
+    /// The problems by position; those of the whole file come first, those of included files after all others.
     var problemsInFileOrder: [ConfigurationError.Problem] {
         // Sorted by offset too: Swift's sort doesn't promise to keep the order of equals.
-        problems.enumerated()
-            .sorted { ($0.element.line, $0.element.column, $0.offset) < ($1.element.line, $1.element.column, $1.offset) }
-            .map(\.element)
+        problems.enumerated().map { ($0.element.file == file ? "" : $0.element.file, $0.element, $0.offset) }
+            .sorted { ($0.0, $0.1.line, $0.1.column, $0.2) < ($1.0, $1.1.line, $1.1.column, $1.2) }
+            .map(\.1)
     }
 
-    mutating func report(at mark: Mark, _ message: String) {
-        problems.append(mark.problem(message, file: file))
+    mutating func report(at mark: Mark, _ message: String) { report(mark.problem(message, file: file)) }
+
+    mutating func report(_ problem: ConfigurationError.Problem) {
+        if known.insert(problem).inserted { problems.append(problem) }
     }
 
     /// Reads a mapping whose keys are all in `keys`; `name` is its name in messages.

@@ -99,6 +99,7 @@ extension ConfigurationReader {
                 if let node = fields[key.description.name] { key.read(&self, node, &subject) }
             }
         }
+        if scope.isPartial { return (subject, fields) }
         for key in table.keys.map(\.description) {
             guard let required = key.required, fields[key.name] == nil, !fields.excused.contains(key.name) else { continue }
             report(at: fields.mark, "\(name) has no `\(key.name)`; expected \(required)")

@@ -4,6 +4,11 @@ package struct Mark {
     package var line = 1
     /// The column, from 1, counted in Unicode scalars.
     var column = 1
+    /// The file, if it's one that the file which is read includes.
+    var file: String?
+
+    /// The line in a sentence, with the file if it isn't the one of this mark.
+    func line(seenFrom other: Mark) -> String { file == other.file ? "line \(line)" : "line \(line) of \(file ?? "the main file")" }
 
     mutating func advance(over scalar: Unicode.Scalar) {
         if scalar == "\n" {
@@ -16,7 +21,7 @@ package struct Mark {
     /// Returns a problem at this place; control characters that the message quotes from the file are shown as escapes.
     func problem(_ message: String, file: String) -> ConfigurationError.Problem {
         let shown = message.unicodeScalars.map { $0.properties.generalCategory == .control ? $0.escaped(asASCII: true) : String($0) }
-        return ConfigurationError.Problem(file: file, line: line, column: column, message: shown.joined())
+        return ConfigurationError.Problem(file: self.file ?? file, line: line, column: column, message: shown.joined())
     }
 
     /// Returns the error that has one problem, at this place.

@@ -9,10 +9,12 @@ struct YAMLComposer: ~Copyable {
     private var anchors: [String: YAMLNode] = [:]
 
     /// Returns the root of the one document in `text`; nil when there is none.
-    static func compose(_ text: String, file: String) throws(ConfigurationError) -> YAMLNode? {
+    ///
+    /// - Parameter isIncluded: Whether the marks say which file it is, because another one includes it.
+    static func compose(_ text: String, file: String, isIncluded: Bool = false) throws(ConfigurationError) -> YAMLNode? {
         try SourceText.check(scalars: text.unicodeScalars, file: file)
         return try text.utf8.span.withUnsafeBufferPointer { bytes throws(ConfigurationError) in
-            var composer = YAMLComposer(parser: YAMLParser(bytes, file: file), file: file)
+            var composer = YAMLComposer(parser: YAMLParser(bytes, file: file, isIncluded: isIncluded), file: file)
             return try composer.root()
         }
     }

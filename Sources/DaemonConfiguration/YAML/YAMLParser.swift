@@ -26,10 +26,11 @@ struct YAMLParser: ~Copyable {
     // On the heap, because the parser has pointers into itself.
     private let parser: UnsafeMutablePointer<yaml_parser_t>
     private let file: String
+    private let isIncluded: Bool
 
     /// Creates a parser that reads from `text`, which must outlive it.
-    init(_ text: UnsafeBufferPointer<UInt8>, file: String) {
-        self.file = file
+    init(_ text: UnsafeBufferPointer<UInt8>, file: String, isIncluded: Bool) {
+        (self.file, self.isIncluded) = (file, isIncluded)
         parser = .allocate(capacity: 1)
         precondition(yaml_parser_initialize(parser) == 1, "there is no memory for a parser")
         yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)
@@ -46,7 +47,8 @@ struct YAMLParser: ~Copyable {
         var event = yaml_event_t()
         guard yaml_parser_parse(parser, &event) == 1 else { throw error }
         defer { yaml_event_delete(&event) }
-        let mark = Mark(event.start_mark)
+        var mark = Mark(event.start_mark)
+        if isIncluded { mark.file = file }
         switch event.type {
         case YAML_STREAM_START_EVENT: return Event(kind: .stream, mark: mark)
         case YAML_DOCUMENT_START_EVENT: return Event(kind: .document, mark: mark)

@@ -27,8 +27,8 @@ struct ConfigurationApplyTests {
         + /new
         ~ /other: program.command (restart)
             program.command: [sleep, 1000] → [sleep, 1002]
-        ~ /limited: restart, shutdown, restart_limits (no restart)
-            restart: always → temporary
+        ~ /limited: restart, stop_timeout, restart_limits (no restart)
+            restart: always → never
             stop_timeout: 5s → 1s
             restart_limits: none → { max_restarts: 1 }
         - /old

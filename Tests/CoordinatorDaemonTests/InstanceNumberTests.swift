@@ -11,7 +11,7 @@ struct InstanceNumberTests {
         children:
           - name: web
             program:
-              command: [sh, -c, "exec sleep 1000", "arg-{instance}-{{instance}}"]
+              command: [sh, -c, "sleep 1000; true", "arg-{instance}-{{instance}}"]
               environment: { PORT: "808{instance}" }
             instances: 2
           - name: app

@@ -5,7 +5,7 @@ struct RandomConfiguration {
     struct Child {
         var variant = 0
         var environment = 0
-        var restart = "permanent"
+        var restart = "always"
         var autostart = true
         var after: [Int] = []
         var requires: [Int] = []
@@ -99,7 +99,7 @@ extension RandomConfiguration {
             return
         case 3: child.variant = Int.random(in: 0..<3, using: &dice)
         case 4: child.environment = Int.random(in: 0..<3, using: &dice)
-        case 5: child.restart = ["permanent", "transient"].randomElement(using: &dice)!
+        case 5: child.restart = ["always", "on_failure"].randomElement(using: &dice)!
         case 6: child.autostart.toggle()
         case 7: child.instances = [nil, 1, 2, 3].randomElement(using: &dice)!
         case 8: depend(&child, number, level, &dice)

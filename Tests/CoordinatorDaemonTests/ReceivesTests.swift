@@ -230,7 +230,7 @@ struct ReceivesTests {
         let file = directory.file("tree.yaml")
         try Files.write("children: [{ name: a, worker: { executable: /bin/sh, coordinator: A }, receives: [A., B.Go] }]", to: file)
         let checked = try await RunningDaemon.coordinatord.run(["--check-config", file])
-        #expect(checked.output.hasSuffix("\n  a: worker /bin/sh, permanent, shutdown infinity, receives A. B.Go\n"), "\(checked)")
+        #expect(checked.output.hasSuffix("\n  a: worker /bin/sh, restart always, stop_timeout infinity, receives A. B.Go\n"), "\(checked)")
     }
 }
 

@@ -47,7 +47,7 @@ struct ConfigurationPlanTests {
             (
                 "{ name: a, program: { command: [cat] } }",
                 "{ name: a, program: { command: [cat] }, stop_timeout: 1s, restart_limits: { max_restarts: 1 } }",
-                ["~ /a shutdown restart_limits take_over"]
+                ["~ /a stop_timeout restart_limits take_over"]
             ),
             (
                 "{ name: a, program: { command: [cat] } }", "{ name: a, program: { command: [cat, -] } }",

@@ -35,42 +35,42 @@ extension ConfigurationProblemTests {
         Row(
             "a key that is a number",
             "children:\n  - name: 5\n    program: { command: [cat] }\n",
-            "f:2:10: `name` is the number 5; expected a name (write \"5\" if it is meant as text)"
+            "f:2:11: `name` is the number 5; expected a name (write \"5\" if it is meant as text)"
         ),
         Row(
             "a key that is empty",
             "children:\n  - name: ''\n    program: { command: [cat] }\n",
-            "f:2:10: `name` is empty; expected a name"
+            "f:2:11: `name` is empty; expected a name"
         ),
         Row(
             "a key left empty",
-            "children:\n  - key:\n    program: { command: [cat] }\n",
-            "f:2:9: `name` is empty; expected a name"
+            "children:\n  - name:\n    program: { command: [cat] }\n",
+            "f:2:10: `name` is empty; expected a name"
         ),
         Row(
             "a key that is a list",
             "children:\n  - name: [a]\n    program: { command: [cat] }\n",
-            "f:2:10: `name` is a list; expected a name"
+            "f:2:11: `name` is a list; expected a name"
         ),
         Row(
             "a key with a slash",
             "children:\n  - name: shop/cart\n    program: { command: [cat] }\n",
-            "f:2:10: `name` is `shop/cart`; expected a name without slashes and control characters, for it becomes a part of a path"
+            "f:2:11: `name` is `shop/cart`; expected a name without slashes and control characters, for it becomes a part of a path"
         ),
         Row(
             "a key that names a parent",
             "children:\n  - name: \"..\"\n    program: { command: [cat] }\n",
-            "f:2:10: `name` is `..`; expected a name without slashes and control characters, for it becomes a part of a path"
+            "f:2:11: `name` is `..`; expected a name without slashes and control characters, for it becomes a part of a path"
         ),
         Row(
             "a key with a control character",
             "children:\n  - name: \"a\\tb\"\n    program: { command: [cat] }\n",
-            "f:2:10: `name` is `a\\tb`; expected a name without slashes and control characters, for it becomes a part of a path"
+            "f:2:11: `name` is `a\\tb`; expected a name without slashes and control characters, for it becomes a part of a path"
         ),
         Row(
             "a key used twice",
             "children:\n  - name: a\n    program: { command: [cat] }\n  - name: b\n    program: { command: [cat] }\n  - name: a\n    program: { command: [cat] }\n",
-            "f:6:10: the key `a` is taken by the child at line 2; expected each child to have its own"
+            "f:6:11: the name `a` is taken by the child at line 2; expected each child to have its own"
         ),
         Row(
             "both worker and program",
@@ -151,58 +151,58 @@ extension ConfigurationProblemTests {
         ),
         Row(
             "an unknown restart type",
-            "children:\n  - name: a\n    program: { command: [cat] }\n    restart: allways\n",
-            "f:4:14: `restart` is `allways`; expected one of `permanent`, `transient`, `temporary`"
+            "children:\n  - name: a\n    program: { command: [cat] }\n    restart: perhaps\n",
+            "f:4:14: `restart` is `perhaps`; expected one of `always`, `on_failure`, `never`"
         ),
         Row(
             "a misspelt restart type",
-            "children:\n  - name: a\n    program: { command: [cat] }\n    restart: Permanent\n",
-            "f:4:14: `restart` is `Permanent`; did you mean `permanent`?"
+            "children:\n  - name: a\n    program: { command: [cat] }\n    restart: Always\n",
+            "f:4:14: `restart` is `Always`; did you mean `always`?"
         ),
         Row(
             "a restart type that is a number",
             "children:\n  - name: a\n    program: { command: [cat] }\n    restart: 5\n",
-            "f:4:14: `restart` is the number 5; expected one of `permanent`, `transient`, `temporary`"
+            "f:4:14: `restart` is the number 5; expected one of `always`, `on_failure`, `never`"
         ),
         Row(
             "a duration without a unit",
             "children:\n  - name: a\n    program: { command: [cat] }\n    stop_timeout: 5\n",
-            "f:4:15: `stop_timeout` is 5 without a unit; expected 5s if seconds are meant, or another of the units ms, s, m and h"
+            "f:4:19: `stop_timeout` is 5 without a unit; expected 5s if seconds are meant, or another of the units ms, s, m and h"
         ),
         Row(
             "a duration with a fraction",
             "children:\n  - name: a\n    program: { command: [cat] }\n    stop_timeout: 1.5s\n",
-            "f:4:15: `stop_timeout` is `1.5s`, which isn't a duration; expected a whole number and a unit, such as 250ms, 5s, 2m or 1h, or brutal_kill, or infinity"
+            "f:4:19: `stop_timeout` is `1.5s`, which isn't a duration; expected a whole number and a unit, such as 250ms, 5s, 2m or 1h, or brutal_kill, or infinity"
         ),
         Row(
             "a negative duration",
             "children:\n  - name: a\n    program: { command: [cat] }\n    stop_timeout: -5s\n",
-            "f:4:15: `stop_timeout` is `-5s`, which isn't a duration; expected a whole number and a unit, such as 250ms, 5s, 2m or 1h, or brutal_kill, or infinity"
+            "f:4:19: `stop_timeout` is `-5s`, which isn't a duration; expected a whole number and a unit, such as 250ms, 5s, 2m or 1h, or brutal_kill, or infinity"
         ),
         Row(
             "a program that drains",
             "children:\n  - name: a\n    program: { command: [cat] }\n    stop_timeout: { draining: 5s }\n",
-            "f:4:27: `draining` is for workers: a program decides by itself what it does after SIGTERM; expected a duration"
+            "f:4:31: `draining` is for workers: a program decides by itself what it does after SIGTERM; expected a duration"
         ),
         Row(
             "a shutdown left empty",
             "children:\n  - name: a\n    program: { command: [cat] }\n    stop_timeout:\n",
-            "f:4:14: `stop_timeout` is empty; expected a whole number and a unit, such as 250ms, 5s, 2m or 1h, or brutal_kill, or infinity"
+            "f:4:18: `stop_timeout` is empty; expected a whole number and a unit, such as 250ms, 5s, 2m or 1h, or brutal_kill, or infinity"
         ),
         Row(
             "a shutdown that is a list",
             "children:\n  - name: a\n    program: { command: [cat] }\n    stop_timeout: [5s]\n",
-            "f:4:15: `stop_timeout` is a list, which isn't a duration; expected a whole number and a unit, such as 250ms, 5s, 2m or 1h, or brutal_kill, or infinity"
+            "f:4:19: `stop_timeout` is a list, which isn't a duration; expected a whole number and a unit, such as 250ms, 5s, 2m or 1h, or brutal_kill, or infinity"
         ),
         Row(
             "a misspelt word of shutdown",
-            "children:\n  - name: a\n    program: { command: [cat] }\n    stop_timeout: brutal_kill\n",
-            "f:4:15: `stop_timeout` is `brutal_kill`; did you mean `brutal_kill`? (or a duration, such as 5s)"
+            "children:\n  - name: a\n    program: { command: [cat] }\n    stop_timeout: brutal-kil\n",
+            "f:4:19: `stop_timeout` is `brutal-kil`; did you mean `brutal_kill`? (or a duration, such as 5s)"
         ),
         Row(
             "an unknown word of shutdown",
             "children:\n  - name: a\n    program: { command: [cat] }\n    stop_timeout: gently\n",
-            "f:4:15: `stop_timeout` is `gently`; expected one of `brutal_kill`, `infinity` (or a duration, such as 5s)"
+            "f:4:19: `stop_timeout` is `gently`; expected one of `brutal_kill`, `infinity` (or a duration, such as 5s)"
         ),
         Row(
             "restart limits that are a number",
@@ -217,15 +217,15 @@ extension ConfigurationProblemTests {
         Row(
             "bad restart limits, all at once",
             "children:\n  - name: a\n    program: { command: [cat] }\n    restart_limits: { max_restarts: unlimitted, period: 0s, backof: {}, backoff: { minimum: 2m } }\n",
-            "f:4:34: `max_restarts` is `unlimitted`; did you mean `unlimited`? (or a whole number)",
-            "f:4:54: `period` is zero; expected a time in which restarts can be counted, such as 60s",
-            "f:4:58: unknown key `backof` in `restart_limits`; did you mean `backoff`?",
-            "f:4:79: `backoff` goes from 2m down to 30s; expected `minimum` to be at most `maximum`"
+            "f:4:37: `max_restarts` is `unlimitted`; did you mean `unlimited`? (or a whole number)",
+            "f:4:57: `period` is zero; expected a time in which restarts can be counted, such as 60s",
+            "f:4:61: unknown key `backof` in `restart_limits`; did you mean `backoff`?",
+            "f:4:82: `backoff` goes from 2m down to 30s; expected `minimum` to be at most `maximum`"
         ),
         Row(
             "an intensity below zero",
             "children:\n  - name: a\n    program: { command: [cat] }\n    restart_limits: { max_restarts: -1 }\n",
-            "f:4:34: `max_restarts` is the number -1; expected a whole number from 0 to 1000000, or unlimited"
+            "f:4:37: `max_restarts` is the number -1; expected a whole number from 0 to 1000000, or unlimited"
         ),
     ]
 }

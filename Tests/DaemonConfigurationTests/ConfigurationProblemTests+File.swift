@@ -34,7 +34,7 @@ extension ConfigurationProblemTests {
         Row(
             "an unknown key that is near nothing",
             "children: []\ncolour: red\n",
-            "f:2:1: unknown key `colour` in the file; expected one of `children`, `supervision`, `orphan_grace`, `operators`, `logging`, `observability`, `cluster`"
+            "f:2:1: unknown key `colour` in the file; expected one of `children`, `supervision`, `orphan_grace`, `operators`, `logging`, `observability`, `cluster`, `include`, `defaults`"
         ),
         Row(
             "operators without a group",
@@ -70,7 +70,7 @@ extension ConfigurationProblemTests {
         Row(
             "a quote that isn't closed",
             "children:\n  - name: 'a\n",
-            "f:3:1: not valid YAML: found unexpected end of stream while scanning a quoted scalar that begins at line 2, column 10; expected YAML 1.2 (look at indentation, quotes and brackets)"
+            "f:3:1: not valid YAML: found unexpected end of stream while scanning a quoted scalar that begins at line 2, column 11; expected YAML 1.2 (look at indentation, quotes and brackets)"
         ),
         Row(
             "a colon too many",
@@ -132,7 +132,7 @@ extension ConfigurationProblemTests {
         Row(
             "columns are counted in Unicode scalars",
             "children: [{ name: \"äöü\", program: { command: [] } }]\n",
-            "f:1:46: `command` is an empty list; expected a list of the program and its arguments, such as [python3, mailer.py]"
+            "f:1:47: `command` is an empty list; expected a list of the program and its arguments, such as [python3, mailer.py]"
         ),
         Row(
             "a key that isn't a name",

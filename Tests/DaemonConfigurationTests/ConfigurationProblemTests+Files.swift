@@ -71,16 +71,16 @@ struct ConfigurationFilesTests {
     @Test("A key that is too long for a path is a problem")
     func longKey() throws {
         let text = "children:\n  - { name: \(String(repeating: "k", count: 256)), program: { command: [sh] } }\n"
-        #expect(try Self.problems(text) == ["2:12: `name` has 256 bytes; expected at most 255, for it becomes a part of a path"])
+        #expect(try Self.problems(text) == ["2:13: `name` has 256 bytes; expected at most 255, for it becomes a part of a path"])
         #expect(try Self.problems(text.replacing("kk", with: "k")) == [])
     }
 
     @Test("A key that is given twice is reported where it's given again")
     func duplicateKey() throws {
-        let text = "orphan_grace: 0s\n# children:\nchildren:\n  - name: a\n    program: { command: [sh] }\n    key: b\norphan_grace: 1s\n"
+        let text = "orphan_grace: 0s\n# children:\nchildren:\n  - name: a\n    program: { command: [sh] }\n    name: b\norphan_grace: 1s\n"
         let message = "is given more than once in one mapping; expected each key once"
         #expect(try Self.problems(text) == ["6:5: the key `name` \(message)"])
-        #expect(try Self.problems(text.replacing("    key: b\n", with: "")) == ["6:1: the key `orphan_grace` \(message)"])
+        #expect(try Self.problems(text.replacing("    name: b\n", with: "")) == ["6:1: the key `orphan_grace` \(message)"])
         #expect(try Self.problems("{children: [], \"children\": []}\n") == ["1:16: the key `children` \(message)"])
         #expect(try Self.problems("children: []\n\"\\e\": 1\n\"\\e\": 2\n") == ["3:1: the key `\\u{1B}` \(message)"])
     }

@@ -19,7 +19,7 @@ extension ConfigurationProblemTests {
         Row(
             "a group that receives, and a child in it",
             "children:\n  - name: a\n    children: [{ name: b, \(worker), receives: [A] }]\n    receives: [B]\n",
-            "f:3:79: `receives` is for a child at the top of the file: the daemon's root hands messages on to its own children",
+            "f:3:80: `receives` is for a child at the top of the file: the daemon's root hands messages on to its own children",
             "f:4:15: `receives` is for workers at the top of the file: a group takes no messages; expected none"
         ),
         Row(

@@ -89,28 +89,28 @@ struct GroupTests {
               - { name: b, program: { command: [cat] }, requires: [c] }
               - { name: c, program: { command: [cat] }, after: [a] }
             """,
-            "f:3:55: children would be started after one another in a circle: `a` after `b` after `c` after `a`; "
+            "f:3:56: children would be started after one another in a circle: `a` after `b` after `c` after `a`; "
                 + "expected an order in which they can start"
         ),
         .init(
             "a child after itself",
             "children:\n  - { name: a, program: { command: [cat] }, requires: [a] }\n",
-            "f:2:55: children would be started after one another in a circle: `a` after `a`; expected an order in which they can start"
+            "f:2:56: children would be started after one another in a circle: `a` after `a`; expected an order in which they can start"
         ),
         .init(
             "a name that no sibling has",
             "children:\n  - { name: data, program: { command: [cat] } }\n  - { name: b, program: { command: [cat] }, after: [date] }\n",
-            "f:3:52: `after` of `b` names `date`, which is the key of no sibling; did you mean `data`?"
+            "f:3:53: `after` of `b` names `date`, which is the name of no sibling; did you mean `data`?"
         ),
         .init(
             "a name of an only child",
             "children:\n  - { name: a, program: { command: [cat] }, after: [b] }\n",
-            "f:2:52: `after` of `a` names `b`, which is the key of no sibling; it has no sibling"
+            "f:2:53: `after` of `a` names `b`, which is the name of no sibling; it has no sibling"
         ),
         .init(
             "a name that isn't a list",
             "children:\n  - { name: a, program: { command: [cat] }, after: b }\n",
-            "f:2:51: `after` is `b`; expected a list of siblings' keys, such as [database], or a mapping of them to conditions, "
+            "f:2:52: `after` is `b`; expected a list of siblings' names, such as [database], or a mapping of them to conditions, "
                 + "such as { migrate: completed }"
         ),
         .init(
@@ -120,33 +120,33 @@ struct GroupTests {
               - { name: a, program: { command: [cat] }, instances: 2 }
               - { name: a-2, program: { command: [cat] } }
             """,
-            "f:3:12: the key `a-2` is taken by the child at line 2; expected each child to have its own"
+            "f:3:13: the name `a-2` is taken by the child at line 2; expected each child to have its own"
         ),
         .init(
             "a number of instances that is none",
             "children:\n  - { name: a, program: { command: [cat] }, instances: many }\n",
-            "f:2:55: `instances` is `many`; expected a whole number from 0 to 1000"
+            "f:2:56: `instances` is `many`; expected a whole number from 0 to 1000"
         ),
         .init(
             "autostart that is neither",
             "children:\n  - { name: a, program: { command: [cat] }, autostart: no }\n",
-            "f:2:55: `autostart` is `no`; expected true or false"
+            "f:2:56: `autostart` is `no`; expected true or false"
         ),
         .init(
             "a supervision without children",
             "children:\n  - { name: a, program: { command: [cat] }, supervision: { max_restarts: 1 } }\n",
-            "f:2:57: `supervision` is for a child with `children`; expected `children` too, or `restart_limits`"
+            "f:2:58: `supervision` is for a child with `children`; expected `children` too, or `restart_limits`"
         ),
         .init(
             "a group with a program",
             "children:\n  - { name: a, program: { command: [cat] }, children: [{ name: b }] }\n",
             "f:2:5: a child has both `program` and `children`; expected one of them",
-            "f:2:55: a child has neither `worker` nor `program`, and no `children`, and no `oneshot`; expected one of them"
+            "f:2:56: a child has neither `worker` nor `program`, and no `children`, and no `oneshot`; expected one of them"
         ),
         .init(
             "a problem in a group",
             "children:\n  - name: a\n    children:\n      - { name: b, programm: { command: [cat] } }\n",
-            "f:4:19: unknown key `programm` in a child; did you mean `program`?"
+            "f:4:20: unknown key `programm` in a child; did you mean `program`?"
         ),
     ]
 

@@ -107,7 +107,7 @@ struct ProcessSettingsTests {
             ("umask: -1", "`umask` is the number -1; expected octal digits, such as 027"),
             ("nice: 20", "`nice` is the number 20; expected a whole number from -20 to 19"),
             ("user: []", "`user` is a list; expected the name or the number of an account"),
-            ("limits: { open_file: 1 }", "unknown key `open_file` in `limits`; did you mean `nofile`?"),
+            ("limits: { nofil: 1 }", "unknown key `nofil` in `limits`; did you mean `nofile`?"),
             ("limits: { core: 1MB }", "`core` is `1MB`; expected a number of bytes, or a whole number and a unit"),
             ("limits: { nofile: 1KiB }", "`nofile` is `1KiB`; expected a whole number from 0 to 2147483647, or unlimited"),
             ("limits: { core: { soft: 2, hard: 1 } }", "the limit `soft` of `core` is above `hard`"),
@@ -202,10 +202,10 @@ struct ProcessSettingsTests {
         #expect(try parse("\(worker), overlap: false, stop_timeout: brutal_kill")?.overlap == false)
         #expect(try parse(worker)?.overlap == false)
         for (keys, message) in [
-            ("\(worker), overlap: true, stop_timeout: brutal_kill", "f:1:74: `overlap` needs time for what a life has taken"),
-            ("program: { command: [cat] }, overlap: true", "f:1:60: `overlap` is for workers: a program has no messages"),
-            ("children: [], overlap: true", "f:1:45: `overlap` is for workers; expected it at the children"),
-            ("\(worker), overlap: maybe", "f:1:74: `overlap` is `maybe`; expected true or false"),
+            ("\(worker), overlap: true, stop_timeout: brutal_kill", "f:1:75: `overlap` needs time for what a life has taken"),
+            ("program: { command: [cat] }, overlap: true", "f:1:61: `overlap` is for workers: a program has no messages"),
+            ("children: [], overlap: true", "f:1:46: `overlap` is for workers; expected it at the children"),
+            ("\(worker), overlap: maybe", "f:1:75: `overlap` is `maybe`; expected true or false"),
         ] {
             let error = #expect(throws: ConfigurationError.self) { try parse(keys) }
             #expect(error?.problems.count == 1 && error?.description.contains(message) == true, "\(error?.description ?? "")")

@@ -78,7 +78,7 @@ extension DaemonConfiguration {
             if reader.checkTree(root, size: text.utf8.count) {
                 let complete = reader.complete(root, size: text.utf8.count)
                 configuration = reader.read(Keys.file, complete, "the file")?.subject
-                if root["include"] != nil { whole = complete.flowText }
+                if root["include"] != nil { whole = complete.without("include").flowText }
                 if whole.utf8.count > maximumFileSize {
                     let problem = "the file has more than \(maximumFileSize) bytes with all that it includes"
                     reader.report(at: root.mark, "\(problem); expected fewer")

@@ -25,6 +25,9 @@ extension ConfigurationReader {
 
     /// Returns children with the defaults around them; those of a group are over those around it.
     mutating func children(_ nodes: [YAMLNode], with defaults: YAMLNode?) -> [YAMLNode] {
+        // Keys that there are not were reported.
+        let known = Set(Keys.child.keys.map(\.description.name)).subtracting(Self.ownKeys)
+        let defaults = defaults.map { defaults in defaults.names.subtracting(known).reduce(defaults) { $0.without($1) } }
         let weight = defaults.map(\.count) ?? 0
         return nodes.map { child in
             guard case .mapping = child.content else { return child }
@@ -74,6 +77,17 @@ extension YAMLNode {
         case .sequence(let elements): elements.reduce(1) { $0 + $1.count }
         case .mapping(let pairs): pairs.reduce(1) { $0 + $1.key.count + $1.value.count }
         }
+    }
+
+    /// The keys of a mapping that are texts.
+    var names: Set<String> {
+        if case .mapping(let pairs) = content { Set(pairs.compactMap(\.key.text)) } else { [] }
+    }
+
+    /// Returns a mapping without a key.
+    func without(_ name: String) -> YAMLNode {
+        guard case .mapping(let pairs) = content, names.contains(name) else { return self }
+        return YAMLNode(.mapping(pairs.filter { $0.key.text != name }), tag: tag, mark: mark)
     }
 
     /// Returns a mapping with another value of a key, which is added where there's none.

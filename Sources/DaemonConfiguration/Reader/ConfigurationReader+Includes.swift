@@ -107,8 +107,11 @@ extension Value<[String]> {
     static var included: Value {
         let path = Value<String>.path("the path of a file")
         let list = path.list("an item of `include`", expected: "a path, or a list of paths, directories and patterns")
-        return Value(["anyOf": [path.schema, list.schema]], show: list.show) { reader, node, name in
+        var value = Value(["anyOf": [path.schema, list.schema]], show: list.show) { reader, node, name in
             node.text == nil ? list.read(&reader, node, name) : path.read(&reader, node, name).map { [$0] }
         }
+        // A plan compares the children, wherever they are described.
+        value.differences = { _, _, _ in [] }
+        return value
     }
 }

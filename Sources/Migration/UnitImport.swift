@@ -212,8 +212,8 @@ struct UnitImport {
         }
         let place = unit.last("RestartSec")
         let delay = place.flatMap { Self.milliseconds($0.value) } ?? 100
-        let burst =
-            (unit.last("StartLimitBurst", "Unit") ?? unit.last("StartLimitBurst")).flatMap { ImportedChildren.number($0.value) } ?? 5
+        let given = (unit.last("StartLimitBurst", "Unit") ?? unit.last("StartLimitBurst")).flatMap { ImportedChildren.number($0.value) }
+        let burst = max(0, given ?? 5)
         let keys = ["StartLimitIntervalSec", "StartLimitInterval"]
         let interval =
             keys.flatMap { [unit.last($0, "Unit"), unit.last($0)] }.compactMap(\.self).first.flatMap { Self.milliseconds($0.value) }

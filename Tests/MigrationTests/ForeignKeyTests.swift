@@ -30,8 +30,11 @@ struct ForeignKeyTests {
     func effects(format: ConfigurationImport.Format) async throws {
         for (section, keys) in try await Self.original(format) {
             let table = try #require(ForeignKeys.tables(of: format).first { $0.section == section })
+            var formers: [String: ConfigurationImport] = [:]
             for key in keys {
-                let former = try Self.imported(format, section, nil, key)
+                let context = Self.contexts[key] ?? ""
+                let former = try formers[context] ?? Self.imported(format, section, nil, key)
+                formers[context] = former
                 let next = try Self.imported(format, section, key, key)
                 let isNoted = next.notes.contains { note in
                     note.subject.split(whereSeparator: { " .".contains($0) }).contains { $0 == key } || note.subject.hasSuffix(key)

@@ -40,7 +40,7 @@ extension ProgramHost {
             try? child.sendToGroup(.kill)
         } else if let family {
             // The wait for these ends with them.
-            tasks.add { [self] in if await runtime.end([family]) > 0 { noteKill(after: grace) } }
+            tasks.add { [self] in await runtime.end([family]) { if !$0.isEmpty { noteKill(after: grace) } } }
         }
     }
 
@@ -72,10 +72,8 @@ extension ProgramHost {
                 return await concluded(family)
             }
         }
-        let killed = await runtime.end([family])
-        if killed > 0, !state.withLock({ $0.isKilled }) {
-            noteKill(after: state.withLock { $0.stopGrace.flatMap(\.self) } ?? grace)
-        }
+        let (isKilled, limit) = state.withLock { ($0.isKilled, $0.stopGrace.flatMap(\.self) ?? grace) }
+        await runtime.end([family]) { if !$0.isEmpty, !isKilled { noteKill(after: limit) } }
         await concluded(family)
     }
 

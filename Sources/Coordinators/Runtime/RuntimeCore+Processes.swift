@@ -45,15 +45,13 @@ extension RuntimeCore {
 
     /// Ends the remains of some processes whose leaders have ended, or are to end now.
     ///
-    /// - Parameter areRemembered: Whether the families are known from a file, so that their numbers may have been reused.
-    /// - Returns: The number of processes that were killed.
-    @discardableResult
-    func end(_ families: [ProcessFamily], areRemembered: Bool = false) async -> Int {
-        var count = 0
-        for process in await ProcessFamily.end(families, areRemembered: areRemembered, killed: { count += $0.count }) {
+    /// - Parameters:
+    ///   - areRemembered: Whether the families are known from a file, so that their numbers may have been reused.
+    ///   - killed: A function that gets the processes that are killed, before their end is awaited.
+    func end(_ families: [ProcessFamily], areRemembered: Bool = false, killed: (Set<ProcessIdentity>) -> Void = { _ in }) async {
+        for process in await ProcessFamily.end(families, areRemembered: areRemembered, killed: killed) {
             logger.error("a process of another user can't be ended", metadata: ["process": "\(process)"])
         }
-        return count
     }
 
     /// Prepares the start of the tree: becomes a subreaper if that is set, ends the remains of a former runtime, and finds its workers that

@@ -77,7 +77,8 @@ struct ConfigurationImportTests {
             "supervisord.conf",
             files: ["more.conf": "[program:first]\ncommand=true\npriority=1\n"]
         )
-        #expect(configuration.children.map(\.key) == ["first", "many-0", "many-1", "equal", "web", "late"])
+        let numbered = KnownKeys.numbersInstances ? ["many"] : ["many-0", "many-1"]
+        #expect(configuration.children.map(\.key) == ["first"] + numbered + ["equal", "web", "late"])
         let late = try #require(configuration.children.last)
         let program = try Self.program(late)
         // The daemon's HOME, and not the one of this import.
@@ -89,16 +90,17 @@ struct ConfigurationImportTests {
         #expect(late.restart == .permanent && late.shutdown == .timeout(.seconds(20)) && !late.autostart)
         #expect(late.restartLimits?.intensity == .restarts(2) && late.restartLimits?.period == .seconds(94))
         #expect(late.logging?.destination == .file("/var/log/late.log"))
-        #expect(try Self.program(configuration.children[2]).command == ["/bin/worker", "--port=9001"])
-        let equal = configuration.children[3]
+        let port = "\"--port=90$(printf %02d $((COORDINATOR_INSTANCE - 1)))\""
+        let many = KnownKeys.numbersInstances ? ["sh", "-c", "exec /bin/worker \(port)"] : ["/bin/worker", "--port=9001"]
+        #expect(try Self.program(configuration.children[numbered.count]).command == many)
+        let equal = configuration.children[numbered.count + 1]
         #expect(equal.instances == 3 && equal.restart == .transient)
         #expect(try Self.program(equal).settings.exitCodes == [2])
         #expect(try Self.program(equal).settings.startSeconds == .seconds(1))
-        guard case .group(let group) = configuration.children[4].content else { throw ProgramMissing() }
+        guard case .group(let group) = configuration.children[numbered.count + 2].content else { throw ProgramMissing() }
         #expect(group.children.map(\.key) == ["inner"] && group.children[0].restart == .temporary)
         for note in [
             "supervisord.conf:5: [unix_http_server] file: the daemon's control socket",
-            "supervisord.conf:24: [program:many] numprocs: each process has a child",
             "supervisord.conf:30: [program:equal] stdout_capture_maxbytes: no capture",
             "supervisord.conf:31: [group:web]: its programs have the paths /web/NAME",
             "supervisord.conf:38: [eventlistener:mail] command: listeners aren't carried over",
@@ -190,7 +192,10 @@ struct ConfigurationImportTests {
         #expect(configuration.children.map(\.key) == ["api", "job"])
         let api = configuration.children[0]
         let program = try Self.program(api)
-        #expect(program.command == ["node", "--max-old-space-size=200", "./server.js", "--port", "80"])
+        let words = ["node", "--max-old-space-size=200", "./server.js", "--port", "80"]
+        let number = "export NODE_APP_INSTANCE=\"$((COORDINATOR_INSTANCE - 1))\"; exec "
+        let numbered = ["sh", "-c", number + words.map { $0.contains("=") ? "\"\($0)\"" : $0 }.joined(separator: " ")]
+        #expect(program.command == (KnownKeys.numbersInstances ? numbered : words))
         #expect(program.environment == ["NODE_ENV": "production", "N": "5"] && program.directory == "\(directory)/app")
         #expect(program.process.recycling?.memory == 300 << 20 && program.settings.startSeconds == .seconds(10))
         #expect(program.settings.stopSignal == .interrupt && api.instances == 2 && api.shutdown == .timeout(.seconds(3)))

@@ -1,3 +1,5 @@
+import WireProtocol
+
 /// A path that a child names in `after` or `requires`.
 struct NamedPath {
     let name: String

@@ -332,7 +332,9 @@ let package = Package(
         ),
         .testTarget(
             name: "MigrationTests",
-            dependencies: ["DaemonConfiguration", "Migration", "Processes", "Supervision", "TestSupport"]
+            dependencies: [
+                "DaemonConfiguration", "Migration", "Processes", "Supervision", "TestSupport", "WireProtocol", "coordinatorctl", "coordinatord",
+            ]
         ),
         .testTarget(name: "SupervisordTests", dependencies: ["Control", "Supervisord"]),
         .testTarget(

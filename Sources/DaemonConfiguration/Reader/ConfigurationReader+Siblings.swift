@@ -35,7 +35,7 @@ extension ConfigurationReader {
         var marks: [String: [String: Mark]] = [:]
         for (child, fields) in siblings {
             for list in ["after", "requires"] {
-                for node in fields[list]?.names ?? [] {
+                for node in fields[list]?.namedNodes ?? [] {
                     guard let name = node.text, (child.after + child.requires).contains(name) else { continue }
                     if placed.contains(child.key) || placed.contains(name) {
                         let names = "`\(list)` of `\(child.key)` names `\(name)`, and one of them has `placement`"
@@ -51,7 +51,7 @@ extension ConfigurationReader {
                     } else {
                         let others = keys.filter { $0 != child.key }
                         let hint = others.isEmpty ? "it has no sibling" : Spelling.hint(for: name, among: Array(others.prefix(20)))
-                        report(at: node.mark, "`\(list)` of `\(child.key)` names `\(name)`, which is the key of no sibling; \(hint)")
+                        report(at: node.mark, "`\(list)` of `\(child.key)` names `\(name)`, which is the name of no sibling; \(hint)")
                     }
                 }
             }
@@ -81,7 +81,7 @@ extension ConfigurationReader {
 
 extension YAMLNode {
     /// The names of a list of them, or of a mapping.
-    fileprivate var names: [YAMLNode] {
+    fileprivate var namedNodes: [YAMLNode] {
         switch content {
         case .sequence(let nodes): nodes
         case .mapping(let pairs): pairs.map(\.key)

@@ -1,8 +1,15 @@
 // A coordinator's author writes `SupervisionPolicy(.oneForOne, intensity: 5, period: .seconds(60))` and matches exit reasons: these types
 // belong to this library's API, though they are declared in lower targets.
+@_exported public import enum Processes.Capability
+@_exported public import struct Processes.GroupLimits
 @_exported public import struct Processes.HealthCheck
 @_exported public import struct Processes.ProcessAttributes
+<<<<<<< ours
 @_exported public import struct Processes.ProgramHooks
+||||||| base
+=======
+@_exported public import enum Processes.ProgramInput
+>>>>>>> theirs
 @_exported public import enum Processes.Readiness
 @_exported public import struct Processes.Signal
 @_exported public import struct Supervision.Backoff

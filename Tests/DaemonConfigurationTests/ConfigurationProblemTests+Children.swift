@@ -207,7 +207,7 @@ extension ConfigurationProblemTests {
         Row(
             "restart limits that are a number",
             "children:\n  - name: a\n    program: { command: [cat] }\n    restart_limits: 5\n",
-            "f:4:21: `restart_limits` is the number 5; expected a mapping with `max_restarts`, `period`, `backoff`"
+            "f:4:21: `restart_limits` is the number 5; expected a mapping with `max_restarts`, `period`, `backoff`, `counts`, `first_delay`, `delay`"
         ),
         Row(
             "misspelt restart limits",

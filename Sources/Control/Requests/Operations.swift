@@ -251,7 +251,7 @@ extension ControlOperation {
             "reload",
             .operate,
             does: [.changes, .goesToOwner],
-            patience: rollingPatience,
+            patience: childrensTimes,
             .path(\.path)
         )
         package static let summary = "Have programs read their configurations again."

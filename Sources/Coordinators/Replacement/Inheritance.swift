@@ -47,9 +47,6 @@ final class Inheritance: Sendable {
         return Set(notify + programs.flatMap(\.process.files).map { String($0.split(separator: "/").last ?? "") })
     }
 
-    /// Whether a program is left at a path, and nothing has asked for it.
-    func hasProgram(at path: CoordinatorPath) -> Bool { state.withLock { $0.programs.contains { $0.path == path.description } } }
-
     /// Keeps the exit statuses of the programs until each is taken over; called before anything waits for children.
     func claim(by spawner: ProcessSpawner) { spawner.expect(state.withLock { $0.programs.map(\.process) }) }
 

@@ -72,7 +72,7 @@ struct InstanceNumberTests {
             #expect(try await daemon.node("/extra").pid == pid)
             try Files.write("children:\n  - { name: extra, program: { command: [] } }\n", to: file)
             let broken = try await daemon.control("config", "apply")
-            #expect(broken.exitCode == 78 && broken.errors.contains("\(file):2:39: `command` is an empty list"), "\(broken)")
+            #expect(broken.exitCode == 78 && broken.errors.contains("\(file):2:40: `command` is an empty list"), "\(broken)")
             #expect(try await daemon.node("/extra").pid == pid)
 
             Files.remove(file)

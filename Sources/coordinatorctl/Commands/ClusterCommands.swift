@@ -63,7 +63,7 @@ struct MoveCommand: DaemonCommand {
         discussion: """
             Examples: coordinatorctl move /shop node-b; coordinatorctl move --anywhere /shop
 
-            The subtree stops where it is, as its `shutdown` says, and starts on the node. While that node isn't there, or may not have it, \
+            The subtree stops where it is, as its `stop_timeout` says, and starts on the node. While that node isn't there, or may not have it, \
             the subtree runs elsewhere. A subtree that was given up is tried again. The command returns when the pin is written; `where` \
             shows how far the move is.
             """

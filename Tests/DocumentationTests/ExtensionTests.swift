@@ -18,6 +18,7 @@ struct ExtensionTests {
         "CoordinatorSnapshot": "each folder fills in what it knows", "TraceContext": "the marks of traces, which messages only carry",
         // How a value of the API looks on a link or in a record, of which the API knows nothing.
         "CoordinatorDefinition": "the fingerprint by which a worker is adopted",
+        "ProgramSpecification": "the fingerprint by which a program is adopted",
         "CoordinatorError": "errors that a folder makes in several places",
         "CoordinatorPath": "forms of a path that one folder needs", "PauseReasons": "their frame", "RemoteError": "its coding",
     ]

@@ -4,12 +4,8 @@
 @_exported public import struct Processes.GroupLimits
 @_exported public import struct Processes.HealthCheck
 @_exported public import struct Processes.ProcessAttributes
-<<<<<<< ours
 @_exported public import struct Processes.ProgramHooks
-||||||| base
-=======
 @_exported public import enum Processes.ProgramInput
->>>>>>> theirs
 @_exported public import enum Processes.Readiness
 @_exported public import struct Processes.Signal
 @_exported public import struct Supervision.Backoff

@@ -50,7 +50,7 @@ extension TreeNode {
     fileprivate var moving: [TreeNode] {
         let below = children.flatMap(\.moving)
         switch shownState {
-        case .stopping, .starting, .restarting, .waiting: return below.isEmpty ? [self] : below
+        case .stopping, .starting, .restarting, .failing, .waiting: return below.isEmpty ? [self] : below
         case .active, .paused, .unhealthy, .inactive, .failed, .unresponsive, nil: return below
         }
     }

@@ -117,7 +117,7 @@ extension ProcessLoop {
         do throws(ProcessError) {
             let child = try keep(processID, token: launch.child, launch.specification)
             children[launch.child] = child
-            OutOfMemoryScore.reset(processID)
+            if launch.attributes?.oomScore == nil { OutOfMemoryScore.reset(processID) }
             guard let reply = launch.reply else {
                 // It was given up, and ends.
                 forget(launch.captures)

@@ -89,7 +89,7 @@ extension ConfiguredChild {
         var patience = Duration.seconds(10)
         if case .program(let program) = content {
             if program.settings.readiness != .running { patience += program.settings.startTimeout ?? Self.usualStartTimeout }
-            patience += program.settings.startSeconds
+            patience += program.settings.startSeconds ?? .zero
         } else if case .group(let group) = content {
             let children = group.children.withInstances
             let own = children.map(\.startPatience)
@@ -247,8 +247,8 @@ private struct Level: Sendable {
 
     /// Starts what a child has held up, if the change lets it go on.
     private func startHeld(without key: String) async {
-        let path = parent.appending(key)
-        note(path, await Reconfiguration.error { await error { try await children.startHeld(without: key) } })
+        guard let child = children.child(key) else { return }
+        note(parent.appending(key), await failure(of: child) { await error { try await children.startHeld(without: key) } })
     }
 
     private func start(_ child: ConfiguredChild, _ start: FirstStart) async -> String? {

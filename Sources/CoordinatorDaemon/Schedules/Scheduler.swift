@@ -172,8 +172,8 @@ final class Scheduler: Sendable {
         }
         // One that runs all the time, and was stopped, isn't started by its times.
         guard child.runsAtTimesAlone || siblings.isRunning(key) else { return }
-        if let missing = siblings.dependencies.required(by: key).first(where: { !siblings.isRunning($0) }) {
-            return note("it requires \(place.parent.appending(missing)), which doesn't run", place.path)
+        if let missing = siblings.required(by: place).first(where: { !$0.place.siblings.meets($0.place.child.key, $0.condition) }) {
+            return note("it \(missing)", place.path)
         }
         do {
             if stopsFirst, siblings.isRunning(key) { try await supervisor.stop(key) }

@@ -130,7 +130,7 @@ struct LiveChangeTests {
             _ = try await daemon.control("kill", "/ready")
             try await daemon.eventually("it isn't ready") {
                 let node = try await daemon.node("/ready")
-                return node.state == "starting" && node.pid != nil && node.pid != before["/ready"]
+                return node.state == "restarting" && node.pid != nil && node.pid != before["/ready"]
             }
             try Files.write("", to: directory.file("go"))
             try await daemon.eventually("it's ready") { try await daemon.node("/ready").state == "active" }

@@ -333,7 +333,8 @@ let package = Package(
         .testTarget(
             name: "MigrationTests",
             dependencies: [
-                "DaemonConfiguration", "Migration", "Processes", "Supervision", "TestSupport", "WireProtocol", "coordinatorctl", "coordinatord",
+                "DaemonConfiguration", "Migration", "Processes", "Supervision", "TestSupport", "WireProtocol", "coordinatorctl",
+                "coordinatord",
             ]
         ),
         .testTarget(name: "SupervisordTests", dependencies: ["Control", "Supervisord"]),

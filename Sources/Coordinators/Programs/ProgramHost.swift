@@ -277,7 +277,9 @@ final class ProgramHost: ChildHost {
             return state.child
         }
         guard let child else { return giveUpLaunch() }
-        guard specification.hooks.stop != nil, grace ?? Self.forEver > .zero else { return ask(child, by: specification.stopSignal, within: grace) }
+        guard specification.hooks.stop != nil, grace ?? Self.forEver > .zero else {
+            return ask(child, by: specification.stopSignal, within: grace)
+        }
         tasks.add { [self] in
             let left = await askByHook(within: grace ?? Self.forEver)
             ask(child, by: specification.stopSignal, within: grace == nil ? nil : left)

@@ -78,13 +78,17 @@ extension Keys {
             .says("The check that is made again and again: see below.")
         Key("sockets", .sockets, \.settings.sockets, default: "none").or("listen")
             .says("The listening sockets that the program gets, a list: see below.")
-        Key("memory_max", .positiveSize, \.settings.memoryLimit, default: "any", effect: .live).or("memory_max", "max_memory", "max_memory_restart")
-            .says(
-                """
-                The memory (resident sets of the program and its descendants, measured each second) above which the program is stopped and \
-                started again, a size; the restart counts against no limit. Pages that processes share are counted for each.
-                """
-            )
+        Key("memory_max", .positiveSize, \.settings.memoryLimit, default: "any", effect: .live).or(
+            "memory_max",
+            "max_memory",
+            "max_memory_restart"
+        )
+        .says(
+            """
+            The memory (resident sets of the program and its descendants, measured each second) above which the program is stopped and \
+            started again, a size; the restart counts against no limit. Pages that processes share are counted for each.
+            """
+        )
         Key("hooks", .table(hooks), \.settings.hooks, default: "none").or("exec_start_pre", "exec_stop_post", "exec_reload")
             .says("The commands that are run at certain moments: see below.")
         daemonLoss()

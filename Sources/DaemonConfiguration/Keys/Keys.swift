@@ -9,7 +9,8 @@ enum Keys {
     static var tables: [any KeyTable] {
         [
             file, child, placement, cluster, storeSecurity, operatorGroup, observability, traces, metrics, draining, oneshot, worker,
-            program, limits, limit(.core), recycling, ready, socket, health, hooks, hook, schedule, supervision, restartLimits, backoff, logging,
+            program, limits, limit(.core), recycling, ready, socket, health, hooks, hook, schedule, supervision, restartLimits, backoff,
+            logging,
         ]
     }
 

@@ -242,7 +242,7 @@ struct DaemonLogsTests {
             let end = try #require(entries.first { $0["message"] == "/b crashed: exited with code 3" })
             #expect(line["path"] == "/b" && line["stream"] == "stdout" && line["pid"] == end["metadata"]?["pid"])
             #expect(end["metadata"]?["change"] == "crashed" && end["metadata"]?["code"] == 3 && end["level"] == "warning")
-            let killed = try #require(entries.first { $0["message"] == "/c crashed: ended by signal 9" })
+            let killed = try #require(entries.first { $0["message"] == "/c crashed: killed by signal 9 from outside" })
             #expect(killed["metadata"]?["signal"] == 9)
             let (b, c) = (try await daemon.node("/b"), try await daemon.node("/c"))
             #expect(b.lastExitCode == 3 && b.lastExitSignal == nil && c.lastExitSignal == 9 && c.lastExitCode == nil)

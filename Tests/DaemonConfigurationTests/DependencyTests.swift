@@ -63,48 +63,48 @@ import Testing
     private static func child(_ rest: String) -> String { "  - { name: x, program: { command: [cat] }, \(rest) }\n" }
 
     static let rows = [
-        (child("after: [/infra/bd]"), "52: `after` of `/x` names `/infra/bd`, which is the path of no child; did you mean `/infra/db`?"),
+        (child("after: [/infra/bd]"), "53: `after` of `/x` names `/infra/bd`, which is the path of no child; did you mean `/infra/db`?"),
         (
             child("requires: { /web/log: healthy }"),
-            "56: `requires` of `/x` waits for `/web/log` to be `healthy`, which has no `health` that could be checked; "
+            "57: `requires` of `/x` waits for `/web/log` to be `healthy`, which has no `health` that could be checked; "
                 + "expected `health` there, or `ready`"
         ),
         (
             child("requires: { last: completed }"),
-            "56: `requires` of `x` waits for `last` to be `completed`, which doesn't run to its end; expected a `oneshot`, or `ready`"
+            "57: `requires` of `x` waits for `last` to be `completed`, which doesn't run to its end; expected a `oneshot`, or `ready`"
         ),
         (
             child("after: { /infra/job: ready }"),
-            "53: `after` of `/x` waits for `/infra/job` to be `ready`, which runs to its end; expected `completed`"
+            "54: `after` of `/x` waits for `/infra/job` to be `ready`, which runs to its end; expected `completed`"
         ),
-        (child("after: { last: running }"), "59: `last` in `after` is `running`; expected one of `ready`, `healthy`, `completed`"),
+        (child("after: { last: running }"), "60: `last` in `after` is `running`; expected one of `ready`, `healthy`, `completed`"),
         (
             child("after: [/x]"),
-            "52: `after` of `/x` names `/x`, which is the child itself, or a group that it is in; expected another child"
+            "53: `after` of `/x` names `/x`, which is the child itself, or a group that it is in; expected another child"
         ),
         (
             "  - { name: x, children: [{ name: y, program: { command: [cat] }, after: [/x] }] }\n",
-            "73: `after` of `/x/y` names `/x`, which is the child itself, or a group that it is in; expected another child"
+            "75: `after` of `/x/y` names `/x`, which is the child itself, or a group that it is in; expected another child"
         ),
         (
             "  - { name: x, children: [{ name: y, oneshot: { command: [cat] }, after: [/z] }] }\n"
                 + "  - { name: z, program: { command: [cat] }, after: [/x/y] }\n",
-            "73: children, or some of those below them, would be started after one another in a circle: `/x` after `/z` after `/x`; "
+            "75: children, or some of those below them, would be started after one another in a circle: `/x` after `/z` after `/x`; "
                 + "expected an order in which they can start and end"
         ),
         (
             "  - { name: x, oneshot: { command: [cat] }, restart: always }\n",
-            "53: a oneshot runs to its end, and `restart` is `permanent`; expected `transient` or `temporary`, or a `program`"
+            "54: a oneshot runs to its end, and `restart` is `always`; expected `on_failure` or `never`, or a `program`"
         ),
         (
             "  - { name: x, children: [], on_exit: end_daemon }\n",
-            "38: `on_exit` is for what has an exit code; expected it at the children of the group"
+            "39: `on_exit` is for what has an exit code; expected it at the children of the group"
         ),
         ("  - { name: x, oneshot: { command: [cat], ready: notify } }\n", nil),
     ]
 
     @Test(arguments: rows) func senselessDependenciesAreRefusedWithTheirPlaces(rest: String, problem: String?) {
         let problems = ConfigurationProblemTests.problems(of: Self.tree + rest)
-        #expect(problem.map { problems == ["f:12:\($0)"] } ?? (problems.first?.hasPrefix("f:12:42: unknown key") == true), "\(problems)")
+        #expect(problem.map { problems == ["f:12:\($0)"] } ?? (problems.first?.hasPrefix("f:12:43: unknown key") == true), "\(problems)")
     }
 }

@@ -65,6 +65,7 @@ struct DecoderTests {
 
     /// What reads, and is checked by other tests, or reads what this program has written for itself.
     private static let elsewhere: [String: String] = [
+        "Migration/ImportedValue.swift": "sizes and times; ConfigurationImportTests, and each import here",
         "WireProtocol/JSON/JSONValue+Codable.swift": "JSONSyntaxTests, and each sample here",
         "WireProtocol/Tickets/Ticket+Coding.swift": "the fuzzer Frame",
         "WireProtocol/Frames/FrameDecoder.swift": "FrameRobustnessTests, the fuzzer Frame",

@@ -9,7 +9,8 @@ struct FileCallTests {
     private static let places: [String: String] = [
         "Processes/FilePlace.swift": "it's what the others go by", "CProcess/CPlaces.c": "it's what the others go by",
         "CoordinatorDaemon/Logs/LogFile.swift": "FilePlace", "Processes/Sockets/ListeningSocket.swift": "FilePlace",
-        "Processes/ControlGroup.swift": "the kernel's files",
+        "Processes/ControlGroup.swift": "the kernel's files", "Processes/ControlGroup+Limits.swift": "the kernel's files",
+        "CoordinatorDaemon/Logs/LogAccess.swift": "an open file", "Processes/Attributes/FileOwner.swift": "an open file",
         "coordinatord/CoordinatorDaemonCommand.swift": "/dev/null",
         // The runtime directory is `PrivateDirectory`'s.
         "CProcess/CProcess.c": "runtime directory", "Control/Server/ControlEndpoint.swift": "runtime directory",

@@ -62,7 +62,8 @@ extension ProgramSpecification {
     ///
     /// What only the parent uses isn't part of it: checks, times, and how the program is stopped.
     var fingerprint: String {
-        let variables = environment.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] }
+        // The number of a child's instances is that of when the process began.
+        let variables = environment.filter { $0.key != "COORDINATOR_INSTANCES" }.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] }
         var readiness = JSONValue.string("")
         if case .notify = self.readiness { readiness = "notify" }
         if case .descriptor(let number) = self.readiness { readiness = .string("\(number)") }

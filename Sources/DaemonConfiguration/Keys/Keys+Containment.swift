@@ -72,10 +72,12 @@ extension Value<ProgramInput> {
             case .file(let path): path
             }
         }
-        return Value(["type": ["string", "null"]], show: show) { reader, node, name in
+        var value = Value(["type": ["string", "null"]], show: show) { reader, node, name in
             if node.plain == .null || node.text == "null" { return .null }
             if node.text == "open" { return .open }
             return reader.path(node, name, expected: "open, null or the path of a file").map { .file($0) }
         }
+        value.changingTexts = { input, change in if case .file(let path) = input { .file(change(path)) } else { input } }
+        return value
     }
 }

@@ -45,6 +45,11 @@ extension Value<ProgramHooks.Command> {
             return command.read(&reader, node, name).map { ProgramHooks.Command($0) }
         }
         value.table = table.table
+        value.changingTexts = { hook, change in
+            var hook = hook
+            hook.command = hook.command.map(change)
+            return hook
+        }
         return value
     }
 }
@@ -63,6 +68,9 @@ extension Value<ProgramHooks.Reload> {
             return hook.read(&reader, node, name).map { .command($0) }
         }
         value.table = hook.table
+        value.changingTexts = { reload, change in
+            if case .command(let command) = reload { .command(hook.changingTexts(command, change)) } else { reload }
+        }
         return value
     }
 }

@@ -61,13 +61,16 @@ extension Keys {
 
     static let program = Table("program", ConfiguredProgram(command: [])) {
         command()
-        Key("start_seconds", .duration, \.settings.startSeconds, default: "`1s`", effect: .live).or("startsecs", "min_uptime")
-            .says(
-                """
-                The time that the program must run: if it ends before, its start has failed, whatever the exit code. A time that the file \
-                has also delays the program's readiness; the default doesn't, and holds for programs that are always restarted.
-                """
-            )
+        Key("start_seconds", .duration, \.settings.startSeconds, default: "a second, which doesn't delay readiness", effect: .live).or(
+            "startsecs",
+            "min_uptime"
+        )
+        .says(
+            """
+            The time that the program must run: if it ends before, its start has failed, whatever the exit code. A time that the file \
+            has also delays the program's readiness; the default doesn't, and holds for programs that are always restarted.
+            """
+        )
         Key("start_timeout", .positive(), \.settings.startTimeout, default: "`30s`", effect: .live).or("listen_timeout", "timeout")
             .says("The time within which the program must be ready; otherwise it's stopped, and its start has failed.")
         Key("ready", .ready, \.settings.ready, default: "it's ready once it runs", effect: .live).or("readiness", "readiness_probe")
@@ -79,7 +82,7 @@ extension Keys {
         Key("sockets", .sockets, \.settings.sockets, default: "none").or("listen")
             .says("The listening sockets that the program gets, a list: see below.")
         Key("memory_max", .positiveSize, \.settings.memoryLimit, default: "any", effect: .live).or(
-            "memory_max",
+            "memory_limit",
             "max_memory",
             "max_memory_restart"
         )

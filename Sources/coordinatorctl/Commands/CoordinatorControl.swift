@@ -94,7 +94,7 @@ struct CoordinatorControl: AsyncParsableCommand {
 
     /// What other programs call a command.
     private static let others = [
-        "list": "tree", "ls": "tree", "show": "status", "describe": "status", "reload": "config apply", "update": "config apply",
+        "list": "tree", "ls": "tree", "show": "status", "describe": "status", "update": "config apply",
         "reread": "config diff", "tail": "logs", "log": "logs", "journal": "logs", "down": "shutdown", "cordon": "drain",
         "uncordon": "drain --back", "pin": "move", "unpin": "move --anywhere", "rescale": "scale", "validate": "config check",
     ]

@@ -56,12 +56,11 @@ extension DaemonCommand {
             let operation = try operation()
             var client = try options.connect()
             let json: JSONValue
-            if let waiting {
-                let outcome = client.call(all: [operation], patience: waiting.patience(isQuiet: options.isJSON))[0]
-                if case .failure(let error) = outcome, waiting.accepts(error) { return nil }
-                json = try outcome.get()
-            } else {
-                json = try client.callSingle(operation)
+            do throws(ControlError) {
+                json = try client.callSingle(operation, patience: waiting?.patience(isQuiet: options.isJSON))
+            } catch {
+                if waiting?.accepts(error) == true { return nil }
+                throw error
             }
             let answer = try ControlJSON.decode(Answer.self, from: json)
             return (answer, options.isJSON ? try ControlJSON.text(of: json) + "\n" : text(answer))

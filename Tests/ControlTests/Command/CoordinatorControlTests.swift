@@ -107,12 +107,12 @@ import WireProtocol
     @Test(
         "status is 0 for what is active or paused, 5 for what is unhealthy, and 3 for everything else",
         arguments: [
-            ("active", 0), ("paused", 0), ("waiting", 3), ("starting", 3), ("restarting", 3), ("stopping", 3), ("unresponsive", 3),
+            ("active", 0), ("paused", 0), ("waiting", 3), ("starting", 3), ("restarting", 3), ("failing", 3), ("stopping", 3), ("unresponsive", 3),
             ("inactive", 3), ("failed", 3), ("unhealthy", 5), ("of-a-later-version", 3),
         ] as [(String, Int32)]
     )
     func statusCode(state: String, exitCode: Int32) async throws {
-        #expect(ShownState.allCases.count == 10, "a state is missing in the arguments")
+        #expect(ShownState.allCases.count == 11, "a state is missing in the arguments")
         let node = TreeNode(key: "a", path: "/a", type: "A", kind: .coordinator, state: state, placement: .inProcess)
         let json = try ControlJSON.value(of: node)
         try await withServer(FakeHandler { _ in .success(json) }) { directory, _ in

@@ -71,7 +71,7 @@ import WireProtocol
     @Test("A misspelt command, and what other programs call one, leads to the one that is meant")
     func commandNames() async throws {
         for (arguments, hint) in [
-            (["stauts"], "did you mean `status`?"), (["reload"], "did you mean `config apply`?"),
+            (["stauts"], "did you mean `status`?"), (["update"], "did you mean `config apply`?"),
             (["config", "aply"], "did you mean `apply`?"),
             (["--json", "uncordon", "a"], "did you mean `drain --back`?"), (["bogus"], "`coordinatorctl help` lists them"),
         ] {

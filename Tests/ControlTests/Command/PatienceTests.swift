@@ -14,7 +14,7 @@ struct PatienceTests {
     private static let commands: [(operation: String, arguments: [String])] = [
         ("start", ["start", "/a"]), ("stop", ["stop", "/a"]), ("restart", ["restart", "/a"]), ("replace", ["restart", "--rolling", "/a"]),
         ("scale", ["scale", "/a", "2"]), ("kill", ["kill", "/a"]), ("pause", ["pause", "/a"]), ("resume", ["resume", "/a"]),
-        ("config-apply", ["config", "apply"]), ("shutdown", ["shutdown"]),
+        ("reload", ["reload", "/a"]), ("config-apply", ["config", "apply"]), ("shutdown", ["shutdown"]),
     ]
 
     private static func answer(_ operation: String) throws -> JSONValue {

@@ -238,7 +238,7 @@ struct DaemonTests {
             for verb in ["pause", "resume"] {
                 #expect(try await daemon.control(verb, "/nowhere").exitCode == 4)
                 #expect(try await daemon.control(verb, "/app/nowhere").exitCode == 4)
-                #expect(try await daemon.control(verb, "nowhere").exitCode == 64)
+                #expect(try await daemon.control(verb, "nowhere").exitCode == 4)
                 #expect(try await daemon.control(verb, "/").exitCode == 64)
             }
         }
@@ -309,7 +309,7 @@ struct DaemonTests {
                 "--config", "\(daemon.directory)/bad.yaml", "--runtime-dir", "\(daemon.directory)/run",
             ])
             #expect(bad.exitCode == 78)
-            #expect(bad.errors.contains("\(daemon.directory)/bad.yaml:2:10: "))
+            #expect(bad.errors.contains("\(daemon.directory)/bad.yaml:2:11: "))
             let second = try await RunningDaemon.coordinatord.run([
                 "--config", "\(daemon.directory)/tree.yaml", "--runtime-dir", "\(daemon.directory)/run",
             ])

@@ -39,6 +39,7 @@ const shapes = {
   paused: [["path", { d: "M3 1.5h2.6v10H3zM7.4 1.5H10v10H7.4z", fill: "currentColor" }]],
   stopping: [["circle", { cx: 6.5, cy: 6.5, r: 4.8, fill: "none", stroke: "currentColor", "stroke-width": 1.8, "stroke-dasharray": "5 2.6" }]],
   restarting: [["path", { d: "M10.9 4.2A5 5 0 1 0 11.5 7.6", fill: "none", stroke: "currentColor", "stroke-width": 1.8 }], ["path", { d: "M12.4 1.4v4.2H8.2z", fill: "currentColor" }]],
+  failing: [["path", { d: "M10.9 4.2A5 5 0 1 0 11.5 7.6", fill: "none", stroke: "currentColor", "stroke-width": 1.8 }], ["path", { d: "M12.4 1.4v4.2H8.2z", fill: "currentColor" }], ["path", { d: "M4.9 4.9l3.2 3.2M8.1 4.9L4.9 8.1", stroke: "currentColor", "stroke-width": 1.4 }]],
   inactive: [["circle", { cx: 6.5, cy: 6.5, r: 4.8, fill: "none", stroke: "currentColor", "stroke-width": 1.5 }]],
   failed: [["rect", { x: 0.8, y: 0.8, width: 11.4, height: 11.4, rx: 2, fill: "currentColor" }], ["path", { d: "M4 4l5 5M9 4l-5 5", stroke: "var(--ground)", "stroke-width": 1.7 }]],
   unresponsive: [["path", { d: "M6.5 0.3l6.2 6.2-6.2 6.2L0.3 6.5z", fill: "currentColor" }], ["path", { d: "M5 5.2a1.5 1.5 0 1 1 2.2 1.3c-.5.3-.7.6-.7 1.1M6.5 9.2v.9", stroke: "var(--ground)", "stroke-width": 1.3, fill: "none" }]],

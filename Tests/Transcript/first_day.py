@@ -14,7 +14,7 @@ children:
     program: { command: [sleep, "100000"] }
   - name: flapping
     program: { command: [sh, -c, "echo up and down; exit 1"] }
-    restart_limits: { max_restarts: unlimited, backoff: { minimum: 3s, maximum: 1m, jitter: 0 } }
+    restart_limits: { max_restarts: unlimited, backoff: { minimum: 1s, maximum: 1m, jitter: 0 } }
   - name: limited
     program: { command: [sh, -c, "exit 3"] }
     restart_limits: { max_restarts: 1, period: 1m, backoff: { minimum: 1ms, maximum: 1ms } }
@@ -113,7 +113,7 @@ class FirstDay:
     def reload(self):
         """A changed file is taken over by `config apply` and by SIGHUP, and what hasn't changed keeps its process."""
         pids = {path: self.node(path)["pid"] for path in ("/steady", "/database", "/web/front")}
-        next = self.configuration.replace("key: manual", "key: added").replace("autostart: false", "autostart: true")
+        next = self.configuration.replace("name: manual", "name: added").replace("autostart: false", "autostart: true")
         self.write("tree.yaml", next.replace("max_restarts: unlimited", "max_restarts: 100"))
         self.run(["config", "check", f"{self.directory}/tree.yaml"], shows="ok; 13 children")
         plan = "~ /flapping: restart_limits (no restart)"
@@ -138,11 +138,11 @@ class FirstDay:
         self.expect(f"the processes stay: {pids}, {now}", now == pids)
 
     def restart_limits(self):
-        """Each child has its own restart limits; one retries for ever, with a countdown; another is given up alone."""
+        """Each child has its own restart limits; one retries for ever, failing, with a countdown; another is given up alone."""
         # Long enough for the commands that show it.
-        self.eventually("a countdown", lambda: self.node("/flapping").get("next_start_ms", 0) > 2000)
-        waiting = self.both(["status", "/flapping"], "status", exit=3, shows="restarting")
-        self.expect("the attempt and the countdown are told", waiting["restart_attempt"] >= 1 and 0 <= waiting["next_start_ms"] <= 60_000)
+        self.eventually("a countdown", lambda: self.state("/flapping") == "failing" and self.node("/flapping").get("next_start_ms", 0) > 2000)
+        waiting = self.both(["status", "/flapping"], "status", exit=3, shows="failing")
+        self.expect("the attempt and the countdown are told", waiting["restart_attempt"] >= 3 and 0 <= waiting["next_start_ms"] <= 60_000)
         self.run(["tree"], shows=" in ")
         self.eventually("limited is given up", lambda: self.state("/limited") == "failed")
         self.both(["status", "/limited"], "status", exit=3, shows="exited with code 3")

@@ -212,13 +212,14 @@ class Transcript:
         self.both(["history", "/nowhere"], "error", exit=4)
 
         (self.directory / "Procfile").write_text("web: sleep 1000\nworker: echo $PORT\n")
-        self.both(["import", f"{self.directory}/Procfile"], "import", shows="key: worker")
+        self.both(["import", f"{self.directory}/Procfile"], "import", shows="name: worker")
         self.run(["import", f"{self.directory}/tree.yaml"], exit=78, shows="--from")
         self.run(["import", f"{self.directory}/tree.yaml"], exit=78, schema="config-problems")
 
         self.run(["frobnicate"], exit=64)
         self.run(["signal", "/sleeper", "NOSUCH"], exit=64)
-        self.both(["status"], "error", exit=64, shows="Missing expected argument")
+        self.both(["status"], "tree", shows="payment")
+        self.both(["stop"], "error", exit=64, shows="Missing expected argument")
         self.run(["--runtime-dir", "/nonexistent", "ps"], exit=69)
         self.run(["--runtime-dir", "/nonexistent", "ps"], exit=69, schema="error")
         for shell in ["bash", "zsh", "fish"]:

@@ -49,8 +49,8 @@ struct HookTests {
             .map { $0.split(separator: " ").joined(separator: " ") }
         #expect(
             notes == [
-                "before_start /p 1 own \(place)", "after_end /p 1 own \(place) 9 ended by signal 9", "before_start /p 2 own \(place)",
-                "reload /p 2 own \(place)", "reload /p 2 own \(place)", "stop /p 2 own \(place)",
+                "before_start /p 1 own \(place)", "after_end /p 1 own \(place) 9 killed by signal 9 from outside",
+                "before_start /p 2 own \(place)", "reload /p 2 own \(place)", "reload /p 2 own \(place)", "stop /p 2 own \(place)",
                 "after_end /p 2 own \(place) 2 shutdown",
             ]
         )

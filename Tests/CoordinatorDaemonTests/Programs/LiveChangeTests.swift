@@ -15,15 +15,17 @@ struct LiveChangeTests {
         "nice": "5", "limits": "{ nofile: 64 }", "environment_files": "[-/nowhere]", "inherit_environment": "false",
         "recycle": "{ after: 1h }", "stop_signal": "INT", "exit_codes": "[3]", "start_seconds": "10ms", "start_timeout": "5s",
         "ready": "{ tcp: 1 }", "watchdog": "1h", "health": "{ tcp: 1, on_failure: report }",
-        "sockets": "[{ name: a, listen: DIR/socket }]",
+        "sockets": "[{ name: a, listen: DIR/socket }]", "stop_group": "true", "final_exit_codes": "[4]", "stdin": "open",
+        "oom_score_adj": "500", "capabilities": "[]", "memory_max": "1GiB", "hooks": "{ reload: HUP }", "on_daemon_loss": "end",
     ]
     private static let ofChild: [String: String] = [
-        "restart": "transient", "shutdown": "1s", "restart_limits": "{ max_restarts: 7 }", "autostart": "false", "after": "[still]",
-        "requires": "[still]", "logging": "{ file: DIR/log }",
+        "restart": "on_failure", "stop_timeout": "1s", "restart_limits": "{ max_restarts: 7 }", "autostart": "false", "after": "[still]",
+        "requires": "[still]", "logging": "{ file: DIR/log }", "on_exit": "end_daemon", "on_failure": "end_daemon",
+        "schedule": "{ cron: '@yearly' }",
     ]
     /// What makes another child of it, or is for others than programs.
     private static let others: Set = [
-        "key", "worker", "program", "children", "supervision", "instances", "overlap", "placement", "receives",
+        "name", "worker", "program", "oneshot", "children", "defaults", "supervision", "instances", "overlap", "placement", "receives",
     ]
 
     private static func tree(_ directory: String, isChanged: Bool) -> String {
@@ -55,6 +57,7 @@ struct LiveChangeTests {
             let program = Keys.program.keys.map { ("program.\($0.description.name)", $0.description.effect) }
             let child = Keys.child.keys.map { ($0.description.name, $0.description.effect) }
             for (name, effect) in program + child where before["/\(name)"] != nil {
+                #expect(ended.output.contains("~ /\(name): "), "\(ended.output)")
                 #expect((before["/\(name)"] == after["/\(name)"]) == (effect == .live), "\(name)")
             }
         }
@@ -87,8 +90,8 @@ struct LiveChangeTests {
         ("limits: { stack: { soft: 4MiB, hard: unlimited } }", "limits: { nofile: { soft: 50, hard: 60 } }, nice: 7"),
         ("after: 1h", "after: 200ms"),
         (
-            #"key: ready, program: { command: [sleep, "1000"]"#,
-            #"key: ready, program: { command: [sleep, "1000"], ready: { command: [test, -e, DIR/go] }"#
+            #"name: ready, program: { command: [sleep, "1000"]"#,
+            #"name: ready, program: { command: [sleep, "1000"], ready: { command: [test, -e, DIR/go] }"#
         ),
     ]
 
@@ -148,7 +151,7 @@ struct LiveChangeTests {
             // Not even root has more than the kernel's largest number of descriptors.
             try daemon.rewrite(tree(", limits: { nofile: 2000000000 }"))
             let ended = try await daemon.control("config", "apply")
-            #expect(ended.exitCode == 1 && ended.output.contains("failed: /p: Could not change the limit open_files"), "\(ended.output)")
+            #expect(ended.exitCode == 1 && ended.output.contains("failed: /p: Could not change the limit nofile"), "\(ended.output)")
             #expect(try await Self.pids(daemon, 1) == before)
         }
     }

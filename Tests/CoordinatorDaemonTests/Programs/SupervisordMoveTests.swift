@@ -64,7 +64,7 @@ struct SupervisordMoveTests {
         try await withChild(console) { _ in
             try await eventually("the console listens", sourceLocation: #_sourceLocation) { access(socket, F_OK) == 0 }
             let status = ["-c", file, "status"]
-            let expected = ["once EXITED", "plain RUNNING", "team:member RUNNING", "two-0 RUNNING", "two-1 RUNNING", "variables RUNNING"]
+            let expected = ["once EXITED", "plain RUNNING", "team:member RUNNING", "two-1 RUNNING", "two-2 RUNNING", "variables RUNNING"]
             try await eventually("supervisorctl prints what runs", sourceLocation: #_sourceLocation) {
                 let output = Transcript()
                 let supervisorctl = ProcessSpecification(
@@ -116,7 +116,7 @@ struct SupervisordMoveTests {
                 return once.pid == nil && ["inactive", "stopped"].contains(once.state)
             }
             #expect(directory.entries.count { $0.hasPrefix("once.") } == 1)
-            #expect(try await daemon.tree().children.map(\.key) == ["plain", "variables", "two-0", "two-1", "once", "team"])
+            #expect(try await daemon.tree().children.map(\.key) == ["plain", "variables", "two-1", "two-2", "once", "team"])
             try await daemon.eventually("the output is where it was") {
                 Files.text(of: directory.file("variables.log"))?.contains("\(directory.path) red, or so") == true
             }

@@ -20,6 +20,8 @@ struct UnknownKeyTests {
             ("depends_on: [b]", "unknown key `depends_on` in a child; did you mean `after`?"),
             ("autorestart: true", "unknown key `autorestart` in a child; did you mean `restart`?"),
             ("replicas: 3", "unknown key `replicas` in a child; did you mean `instances`?"),
+            ("auto_start: true", "unknown key `auto_start` in a child; did you mean `autostart`?"),
+            ("stopTimeout: 3s", "unknown key `stopTimeout` in a child; did you mean `stop_timeout`?"),
             ("stop_timeot: 3s", "unknown key `stop_timeot` in a child; did you mean `stop_timeout`?"),
             ("health: { tcp: 1 }", "unknown key `health` in a child; it belongs one level down, in `program`"),
             ("healthcheck: { tcp: 1 }", "unknown key `healthcheck` in a child; `health` belongs one level down, in `program`"),

@@ -9,7 +9,7 @@ extension ConfigurationReader {
             return ("`\(key)` is now called `\(present.name)`", present.name)
         }
         let problem = "unknown key `\(key)` in \(name)"
-        if let other = keys.first(where: { Spelling.isAny(key, of: $0.others) }) {
+        if let other = keys.first(where: { $0.isMeant(by: key) }) {
             return ("\(problem); did you mean `\(other.name)`?", other.name)
         }
         if let place = place(of: key, in: name, keys, beside: given) { return ("\(problem); \(place)", nil) }

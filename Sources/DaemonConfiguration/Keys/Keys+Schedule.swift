@@ -89,7 +89,7 @@ extension ConfigurationReader {
         if fields["restart"] == nil {
             child.restart = .temporary
         } else if child.restart == .permanent, let schedule = child.schedule, schedule.overlap != .restart {
-            let expected = "`overlap: restart`, which restarts it at the times, or `transient` or `temporary`"
+            let expected = "`overlap: restart`, which restarts it at the times, or `on_failure` or `never`"
             report(
                 at: node.mark,
                 "`restart` is `always`: such a child never ends by itself, and each time would be skipped; expected \(expected)"

@@ -39,7 +39,7 @@ struct EndDaemonTests {
         let other = "trap 'echo >> ended; exit 0' TERM; echo > trapped; while :; do sleep 0.02; done"
         return """
             children:
-              - \(isInGroup ? "{ key: group, children: [\(main)] }" : main)
+              - \(isInGroup ? "{ name: group, children: [\(main)] }" : main)
               - { name: other, program: { command: [sh, -c, "\(other)"], directory: \(directory) } }
             """
     }

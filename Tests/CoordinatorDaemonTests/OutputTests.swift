@@ -82,9 +82,7 @@ struct OutputTests {
             try await daemon.eventually("its outcome is logged") {
                 log.text.split(separator: "\n").contains { $0.contains("request has ended") && $0.contains("outcome=ok") }
             }
-            try await daemon.eventually("the end is logged") {
-                log.text.contains("change=stopped(exited with code 0) coordinator.path=/brief")
-            }
+            try await daemon.eventually("the end is logged") { log.text.contains("/brief stopped: exited with code 0") }
         }
     }
 }

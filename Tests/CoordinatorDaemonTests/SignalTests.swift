@@ -67,7 +67,7 @@ struct SignalTests {
         try await RunningDaemon.with(Self.tree, standardError: log.destination) { daemon in
             try Files.write("children:\n  - name: a/b\n    worker: { executable: x }\n", to: "\(daemon.directory)/tree.yaml")
             try daemon.process.send(.hangup)
-            try await daemon.eventually("it's logged") { log.text.contains("tree.yaml:2:10: ") && log.text.contains("nothing was applied") }
+            try await daemon.eventually("it's logged") { log.text.contains("tree.yaml:2:11: ") && log.text.contains("nothing was applied") }
             #expect(try await daemon.children(2).count == 2)
         }
     }

@@ -37,10 +37,10 @@ struct StubbornTests {
 
     private static let grace = Duration.milliseconds(500)
 
-    private static func tree(_ children: [(kind: Kind, sleepers: Sleepers)]) -> String {
+    private static func tree(_ children: [(kind: Kind, sleepers: Sleepers)], _ keys: String) -> String {
         let programs = children.map { kind, sleepers in
             let script = kind.script(sleepers).replacing("\"", with: "\\\"")
-            return "  - name: \(kind.rawValue)\n    stop_timeout: 500ms\n    program: { command: [sh, -c, \"\(script)\"] }\n"
+            return "  - name: \(kind.rawValue)\n    stop_timeout: 500ms\n    program: { command: [sh, -c, \"\(script)\"]\(keys) }\n"
         }
         let supervision = "supervision: { max_restarts: 1000, period: 1s, backoff: { minimum: 1ms, maximum: 1ms } }"
         return "children:\n\(programs.joined())\(supervision)\n"
@@ -48,11 +48,12 @@ struct StubbornTests {
 
     private func withStubborn(
         _ kinds: [Kind],
+        keys: String = "",
         _ body: (RunningDaemon, [(kind: Kind, sleepers: Sleepers)]) async throws -> Void
     ) async throws {
         let children = kinds.map { (kind: $0, sleepers: Sleepers()) }
         defer { for (_, sleepers) in children { sleepers.end() } }
-        try await RunningDaemon.with(Self.tree(children)) { daemon in
+        try await RunningDaemon.with(Self.tree(children, keys)) { daemon in
             for (kind, sleepers) in children { try await eventually("\(kind) sleeps") { sleepers.living.count == 1 } }
             try await body(daemon, children)
         }
@@ -94,10 +95,15 @@ struct StubbornTests {
         }
     }
 
-    @Test("After a kill -9 of the daemon the next one leaves nothing of the former lives")
-    func daemonKilled() async throws {
-        try await withStubborn(Kind.allCases.filter(\.isFound)) { daemon, children in
+    /// Programs that end with the daemon, and programs that would go on, and that the next daemon's file describes otherwise.
+    @Test(
+        "After a kill -9 of the daemon the next one leaves nothing of former lives that don't go on",
+        arguments: [(", on_daemon_loss: end", ", on_daemon_loss: end"), ("", ", environment: { CHANGED: 'yes' }")]
+    )
+    func daemonKilled(_ keys: String, _ keysOfNext: String) async throws {
+        try await withStubborn(Kind.allCases.filter(\.isFound), keys: keys) { daemon, children in
             let former = children.flatMap(\.sleepers.living)
+            try daemon.rewrite(Self.tree(children, keysOfNext))
             let next = try await daemon.killAndReplace(daemon.process)
             for (kind, sleepers) in children {
                 try await eventually("\(kind) sleeps again") { sleepers.living.contains { !former.contains($0) } }

@@ -133,11 +133,18 @@ final class RunningDaemon: Sendable {
         )
     }
 
+    /// Makes a request on a connection of its own; as for every operator, one that was ended as idle before the request came is made again.
     @discardableResult
     func call(_ operation: ControlOperation) async throws -> JSONValue {
-        let client = try await ControlClient.connect(runtimeDirectory: RuntimeDirectory(path: "\(directory)/run"))
-        defer { client.close() }
-        return try await client.call(operation)
+        while true {
+            let client = try await ControlClient.connect(runtimeDirectory: RuntimeDirectory(path: "\(directory)/run"))
+            defer { client.close() }
+            do throws(ControlError) {
+                return try await client.call(operation)
+            } catch {
+                guard error.code == .idle else { throw error }
+            }
+        }
     }
 
     func tree() async throws -> TreeNode {

@@ -24,7 +24,10 @@ extension ConfiguredSupervisor {
     nonisolated func goesOn(_ key: String) -> Bool { context.hasProgramOfFormer(key) }
 
     /// Begins the life: from the time when the supervisor is ready, the first starts of its children can be waited for.
-    func beginChildren() { starts = children.begin(self) }
+    func beginChildren() throws {
+        try take(children.supervision)
+        starts = children.begin(self)
+    }
 
     /// Starts the children in the file's order, without waiting for one before the next unless it says so, and goes on until the end.
     ///

@@ -72,7 +72,6 @@ public final class Daemon: Service {
         var options = CoordinatorRuntime.Options()
         options.runtimeDirectory = directory.path
         options.orphanGrace = configuration.orphanGrace
-        options.supervision = configuration.supervision
         options.workerOutput = .captured(by: logs)
         options.forwards = configuration.receives.map { CoordinatorRuntime.Forward(prefix: $0.prefix, to: $0.child) }
         options.lifeObserver = { events.note($0, missed: $1) }

@@ -18,7 +18,7 @@ actor DaemonCoordinator: ConfiguredSupervisor {
         children = context.configuration
     }
 
-    func start() async throws { beginChildren() }
+    func start() async throws { try beginChildren() }
 
     func run() async throws { await runChildren() }
 

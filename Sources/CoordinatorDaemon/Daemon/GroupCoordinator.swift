@@ -19,10 +19,7 @@ actor GroupCoordinator: ConfiguredSupervisor {
         children = context.configuration
     }
 
-    func start() async throws {
-        try take(children.supervision)
-        beginChildren()
-    }
+    func start() async throws { try beginChildren() }
 
     func run() async throws { await runChildren() }
 

@@ -38,7 +38,7 @@ struct FileSystemTests {
         var told: [String] {
             switch self {
             case .readiness: ["starting"]
-            case .health: ["active", "hangs"]
+            case .health: ["unhealthy", "hangs"]
             case .pipe, .device: ["regular file"]
             default: ["hangs", "since"]
             }

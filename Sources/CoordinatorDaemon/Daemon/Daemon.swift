@@ -184,7 +184,7 @@ public final class Daemon: Service {
     }
 
     /// The exit code of the daemon that has run: that of the child whose end has ended it, or 128 and the number of its signal; otherwise 0.
-    public var exitCode: Int32 { shutdown.cause?.reason.exitCode ?? 0 }
+    public var exitCode: Int32 { shutdown.cause?.reason.shellExitCode ?? 0 }
 
     /// Writes what the children and the daemon have written at last.
     private func flush() async {

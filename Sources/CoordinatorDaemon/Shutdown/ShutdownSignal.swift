@@ -87,7 +87,7 @@ final class ShutdownSignal: Sendable {
 
 extension ExitReason {
     /// The exit code of a program that stands for one that has ended for this reason, as a shell has it.
-    var exitCode: Int32 {
+    var shellExitCode: Int32 {
         switch self {
         case .normal, .shutdown: 0
         case .exited(let code): code

@@ -90,7 +90,8 @@ struct ImportedChildren {
         ///   - start: the time in which a start may fail, in milliseconds.
         ///   - counts: the restarts that count, where not each failure does.
         mutating func limit(_ count: Int?, first: Int? = nil, delay: Int? = nil, start: Int = 1_000, counts: String? = nil) {
-            var limits: [(String, ImportedValue)] = [("max_restarts", .word(count.map { String(max(0, min($0, 1_000_000))) } ?? "unlimited"))]
+            let most = count.map { String(max(0, min($0, 1_000_000))) } ?? "unlimited"
+            var limits: [(String, ImportedValue)] = [("max_restarts", .word(most))]
             let longest = delay ?? 30_000
             if let delay {
                 if KnownKeys.has("delay", in: "restart_limits") {

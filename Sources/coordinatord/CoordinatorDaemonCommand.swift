@@ -49,7 +49,12 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
     )
     var importedFile: String?
 
-    @Option(help: ArgumentHelp("With --import: whose file it is, one of supervisord, circus, procfile, pm2, process-compose, systemd.", valueName: "format"))
+    @Option(
+        help: ArgumentHelp(
+            "With --import: whose file it is, one of supervisord, circus, procfile, pm2, process-compose, systemd.",
+            valueName: "format"
+        )
+    )
     var importFrom: ConfigurationImport.Format?
 
     @Flag(name: .customLong("json"), help: "With --check-config and --import: print one JSON object.")

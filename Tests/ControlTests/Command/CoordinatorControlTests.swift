@@ -107,7 +107,8 @@ import WireProtocol
     @Test(
         "status is 0 for what is active or paused, 5 for what is unhealthy, and 3 for everything else",
         arguments: [
-            ("active", 0), ("paused", 0), ("waiting", 3), ("starting", 3), ("restarting", 3), ("failing", 3), ("stopping", 3), ("unresponsive", 3),
+            ("active", 0), ("paused", 0), ("waiting", 3), ("starting", 3), ("restarting", 3), ("failing", 3), ("stopping", 3),
+            ("unresponsive", 3),
             ("inactive", 3), ("failed", 3), ("unhealthy", 5), ("of-a-later-version", 3),
         ] as [(String, Int32)]
     )

@@ -7,22 +7,61 @@ import Processes
 /// The order is the same for every way in which a program ends: a stop, a restart, recycling, a check, the watchdog, the end of the daemon. A
 /// program that ends by itself leaves the others the time that a stop would have given.
 extension ProgramHost {
+    /// What is known of a program's end, from the first request on.
+    struct Ending {
+        /// The ways in which a program was asked to end.
+        enum Request {
+            case none
+            /// By a hook, after which the signal is due.
+            case hook
+            case signal
+        }
+
+        /// The time that a stop grants; nil: it wasn't told to stop.
+        var grace: Duration??
+        /// The reason why the host itself has ended the program, instead of the exit status.
+        var verdict: ExitReason?
+        /// The time at which what is left of the program is killed; nil: it wasn't asked to end, or may take any time.
+        var deadline: MonotonicTime?
+        var request = Request.none
+        /// The time after which some of the program was killed; nil: nothing was.
+        var killedAfter: Duration?
+        /// Whether the kernel has killed the program for want of memory.
+        var hasRunOutOfMemory = false
+        /// Whether an operator has had the program killed.
+        var isKilled = false
+    }
+
     /// Asks a program that runs to end.
     ///
-    /// - Parameter grace: The time after which what is left of it is killed; nil: it may take any time.
-    func ask(_ child: ChildProcess, by signal: Signal, within grace: Duration?) {
+    /// - Parameters:
+    ///   - signal: The signal; nil: that of the specification, after its hook, if it has one.
+    ///   - grace: The time after which what is left of it is killed; nil: it may take any time.
+    func ask(_ child: ChildProcess, by signal: Signal? = nil, within grace: Duration?) {
         let end = grace.map { MonotonicTime.now + $0 }
-        let isFirst = state.withLock { state in
-            if let end { state.endsAt = min(end, state.endsAt ?? end) }
-            defer { state.isAsked = true }
-            return !state.isAsked
+        let hasTime = grace.map { $0 > .zero } ?? true
+        let hook = signal == nil && hasTime ? specification.hooks.stop : nil
+        // One that has been asked has others that were asked too: a second signal often means haste. The hook isn't waited for twice.
+        let former = state.withLock { state in
+            if let end { state.ending.deadline = min(end, state.ending.deadline ?? end) }
+            defer { state.ending.request = hook == nil || state.ending.request != .none ? .signal : .hook }
+            return state.ending.request
         }
-        if let grace, grace <= .zero { return killRest(after: .zero) }
-        // One that has been asked, or has ended, has others that were asked too: a second signal often means haste.
-        if isFirst, exited.outcome == nil {
-            // If these are refused, the kill remains. SIGCONT, because a stopped process can't act on a signal.
-            if specification.stopsGroup { try? child.sendToGroup(signal) } else { try? child.send(signal) }
-            try? child.sendToGroup(.continue)
+        guard hasTime else { return killRest(after: .zero) }
+        let signal = signal ?? specification.stopSignal
+        switch (former, hook) {
+        case (.none, let hook?):
+            tasks.add { [self] in
+                await ask(child, by: hook, within: grace ?? Self.forEver)
+                let isDue = state.withLock { state in
+                    guard state.ending.request == .hook, exited.outcome == nil else { return false }
+                    state.ending.request = .signal
+                    return true
+                }
+                if isDue { send(signal, to: child) }
+            }
+        case (.none, nil), (.hook, _): send(signal, to: child)
+        case (.signal, _): break
         }
         guard let grace else { return }
         tasks.add { [self] in
@@ -30,6 +69,14 @@ extension ProgramHost {
             guard await Patience.wait(for: gone, atMost: grace, reading: read) == nil else { return }
             killRest(after: grace)
         }
+    }
+
+    /// Sends the signal that asks a program to end, unless it has ended: its others are asked then.
+    private func send(_ signal: Signal, to child: ChildProcess) {
+        guard exited.outcome == nil else { return }
+        // If these are refused, the kill remains. SIGCONT, because a stopped process can't act on a signal.
+        if specification.stopsGroup { try? child.sendToGroup(signal) } else { try? child.send(signal) }
+        try? child.sendToGroup(.continue)
     }
 
     /// Kills what is left of the program, whose time is over.
@@ -46,8 +93,8 @@ extension ProgramHost {
 
     private func noteKill(after grace: Duration) {
         let isFirst = state.withLock { state in
-            defer { state.killedAfter = state.killedAfter ?? grace }
-            return state.killedAfter == nil
+            defer { state.ending.killedAfter = state.ending.killedAfter ?? grace }
+            return state.ending.killedAfter == nil
         }
         guard isFirst, grace > .zero else { return }
         logger.warning(
@@ -60,10 +107,10 @@ extension ProgramHost {
     func endRest(of family: ProcessFamily) async {
         let grace = min(shutdown.grace ?? Self.longestEnd, Self.longestEnd)
         let (deadline, hasToldGroup) = state.withLock { state -> (MonotonicTime?, Bool) in
-            let isAsked = state.isAsked
+            let request = state.ending.request
             // By itself, or killed by an operator: the path is to live again soon.
-            if !isAsked { state.endsAt = state.isKilled ? .now : .now + grace }
-            return (state.endsAt, isAsked && state.specification.stopsGroup)
+            if request == .none { state.ending.deadline = state.ending.isKilled ? .now : .now + grace }
+            return (state.ending.deadline, request == .signal && state.specification.stopsGroup)
         }
         let left = deadline.map { $0 - .now }
         if left.map({ $0 > .zero }) ?? true {
@@ -72,7 +119,7 @@ extension ProgramHost {
                 return await concluded(family)
             }
         }
-        let (isKilled, limit) = state.withLock { ($0.isKilled, $0.stopGrace.flatMap(\.self) ?? grace) }
+        let (isKilled, limit) = state.withLock { ($0.ending.isKilled, $0.ending.grace.flatMap(\.self) ?? grace) }
         await runtime.end([family]) { if !$0.isEmpty, !isKilled { noteKill(after: limit) } }
         await concluded(family)
     }

@@ -23,27 +23,21 @@ extension ProgramHost {
     /// Runs the hook after an end, before the path lives again.
     func cleanUpByHook(after status: ExitStatus) async {
         guard let hook = specification.hooks.afterEnd else { return }
-        let reason = state.withLock { $0.stopGrace != nil } ? ExitReason.shutdown : reason(of: status)
+        let reason = state.withLock { $0.ending.grace != nil } ? ExitReason.shutdown : reason(of: status)
         // A stop that grants no time grants none to this either, unless the program never gets any.
-        let hasNoTime = { [self] in shutdown.grace != .zero && state.withLock { $0.stopGrace == .some(.zero) } }
+        let hasNoTime = { [self] in shutdown.grace != .zero && state.withLock { $0.ending.grace == .some(.zero) } }
         _ = await running(.afterEnd, hook, reason.variables(status), unless: hasNoTime)
     }
 
-    /// Has the hook ask the program to stop, if there is one, and returns how much is left of the time when the signal is due.
-    func askByHook(within grace: Duration) async -> Duration {
-        guard let hook = specification.hooks.stop, grace > .zero, exited.outcome == nil else { return grace }
-        let (isFirst, child) = state.withLock { state in
-            defer { state.hasRunStopHook = true }
-            return (!state.hasRunStopHook, state.child)
-        }
-        guard isFirst, let child else { return grace }
+    /// Has the hook ask the program to end, and returns when it has ended, the hook has failed, or the hook's time is over.
+    func ask(_ child: ChildProcess, by hook: ProgramHooks.Command, within grace: Duration) async {
+        guard exited.outcome == nil else { return }
         // A stopped process can do nothing that it's asked for.
         try? child.sendToGroup(.continue)
         let began = MonotonicTime.now
         let limit = min(hook.timeout ?? min(ProgramHooks.Command.usualTimeout, grace / 2), grace)
         let problem = await hooks.run(hook, at: .stop, of: specification, child.variables, life, within: limit)
         if problem == nil { _ = await exited.value(before: began + limit) }
-        return max(.zero, grace - (.now - began))
     }
 
     /// Has the program read its configuration again, and returns when the command for it has ended.

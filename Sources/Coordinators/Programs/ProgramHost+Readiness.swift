@@ -22,7 +22,7 @@ extension ProgramHost {
         let mustHaveRun = specification.readiness != .running || specification.startSeconds > .zero
         // An end that has begun counts, so that no program that ends is reported as ready.
         if mustHaveRun, exited.outcome != nil { try failed(await gone.value) }
-        if state.withLock({ $0.stopGrace != nil }) {
+        if state.withLock({ $0.ending.grace != nil }) {
             _ = await gone.value
             throw CoordinatorError.hasStopped(path)
         }
@@ -32,7 +32,7 @@ extension ProgramHost {
     private func runToEnd(since began: MonotonicTime) async throws {
         try await awaitReadiness(since: began)
         let status = await gone.value
-        if state.withLock({ $0.stopGrace != nil }) || !reason(of: status).isNormal { try failed(status) }
+        if state.withLock({ $0.ending.grace != nil }) || !reason(of: status).isNormal { try failed(status) }
     }
 
     private func awaitReadiness(since began: MonotonicTime) async throws {
@@ -66,7 +66,7 @@ extension ProgramHost {
 
     /// Throws the error of a start whose program has ended.
     private func failed(_ status: ExitStatus) throws {
-        if state.withLock({ $0.stopGrace != nil }) { throw CoordinatorError.hasStopped(path) }
+        if state.withLock({ $0.ending.grace != nil }) { throw CoordinatorError.hasStopped(path) }
         let reason = reason(of: status)
         throw StartFailure(reason: reason, description: "\(path) \(reason)\(specification.isOneshot ? "" : " before it was ready")")
     }

@@ -21,20 +21,8 @@ final class ProgramHost: ChildHost {
         var record: RuntimeHeritage.Program?
         /// Whether the program has become ready.
         var isReady = false
-        var stopGrace: Duration??
         var isPaused: Bool
-        /// The reason why the host itself has ended the program, instead of the exit status.
-        var verdict: ExitReason?
-        /// The time at which what is left of the program is killed; nil: it wasn't asked to end, or may take any time.
-        var endsAt: MonotonicTime?
-        /// Whether the program was asked to end.
-        var isAsked = false
-        /// The time after which some of the program was killed; nil: nothing was.
-        var killedAfter: Duration?
-        /// Whether the kernel has killed the program for want of memory.
-        var hasRunOutOfMemory = false
-        /// Whether an operator has had the program killed.
-        var isKilled = false
+        var ending = Ending()
         /// The time at which the program must be ready.
         var startDeadline = MonotonicTime.now
         /// The time that may pass between two signs of life; `nil`: any.
@@ -46,8 +34,6 @@ final class ProgramHost: ChildHost {
         var check: ChildProcess?
         /// The start of that process.
         var checkStart: PendingValue<SpawnedProcess>?
-        /// Whether the hook that asks the program to stop was run.
-        var hasRunStopHook = false
     }
 
     /// A time that counts as unlimited: a year.
@@ -194,10 +180,10 @@ final class ProgramHost: ChildHost {
             state.child = child
             state.family = spawned.family
             // The signal is sent under the lock, so that a resume that comes now is sent after it.
-            if state.isPaused, state.stopGrace == nil { try? child.sendToGroup(.stop) }
+            if state.isPaused, state.ending.grace == nil { try? child.sendToGroup(.stop) }
             // One whose former parent was killed may have been paused by that one.
             if !state.isPaused, child.isAdopted { try? child.sendToGroup(.continue) }
-            return state.stopGrace
+            return state.ending.grace
         }
         child.onExit { [self] status in
             // This runs on the process thread, which must not wait.
@@ -219,7 +205,7 @@ final class ProgramHost: ChildHost {
         await checks.waitForAll()
         let family = spawned.family
         // Before the group goes, which alone tells who has killed the program.
-        if status.isKill, ControlGroup.outOfMemoryKills(in: family.entry) > 0 { state.withLock { $0.hasRunOutOfMemory = true } }
+        if status.isKill, ControlGroup.outOfMemoryKills(in: family.entry) > 0 { state.withLock { $0.ending.hasRunOutOfMemory = true } }
         await endRest(of: family)
         // The orphans of an adopted program don't come here.
         if spawned.process.isAdopted { await runtime.endStrays(of: family) }
@@ -238,13 +224,13 @@ final class ProgramHost: ChildHost {
     }
 
     /// Whether the program was told to stop, or to end because of its state.
-    var isStopping: Bool { state.withLock { $0.stopGrace != nil || $0.verdict != nil } }
+    var isStopping: Bool { state.withLock { $0.ending.grace != nil || $0.ending.verdict != nil } }
 
     /// Returns the reason of the program's end.
     func reason(of status: ExitStatus) -> ExitReason {
         let (verdict, killedAfter, hasRunOutOfMemory) = state.withLock { state in
             // What was asked to end for its state has that as its reason.
-            (state.verdict, state.stopGrace == nil ? nil : state.killedAfter, state.hasRunOutOfMemory)
+            (state.ending.verdict, state.ending.grace == nil ? nil : state.ending.killedAfter, state.ending.hasRunOutOfMemory)
         }
         if let verdict { return verdict }
         if let killedAfter { return .killed(after: killedAfter) }
@@ -256,14 +242,13 @@ final class ProgramHost: ChildHost {
     /// Ends the program because of its state, as its specification says; the reason is that of its end.
     func end(because reason: ExitReason, by signal: Signal? = nil) async {
         let child = state.withLock { state -> ChildProcess? in
-            if state.verdict == nil { state.verdict = reason }
+            if state.ending.verdict == nil { state.ending.verdict = reason }
             // A stop is under way, or comes to the same.
-            return state.stopGrace == nil ? state.child : nil
+            return state.ending.grace == nil ? state.child : nil
         }
         let grace = min(shutdown.grace ?? Self.longestEnd, Self.longestEnd)
         guard let child else { return }
-        let left = signal == nil ? await askByHook(within: grace) : grace
-        ask(child, by: signal ?? specification.stopSignal, within: left)
+        ask(child, by: signal, within: grace)
         _ = await exited.value
     }
 
@@ -272,18 +257,12 @@ final class ProgramHost: ChildHost {
         endHooks(within: grace)
         let child = state.withLock { state -> ChildProcess? in
             // A second stop can only shorten the time that is left.
-            if let former = state.stopGrace, former ?? Self.forEver <= grace ?? Self.forEver { return nil }
-            state.stopGrace = .some(grace)
+            if let former = state.ending.grace, former ?? Self.forEver <= grace ?? Self.forEver { return nil }
+            state.ending.grace = .some(grace)
             return state.child
         }
         guard let child else { return giveUpLaunch() }
-        guard specification.hooks.stop != nil, grace ?? Self.forEver > .zero else {
-            return ask(child, by: specification.stopSignal, within: grace)
-        }
-        tasks.add { [self] in
-            let left = await askByHook(within: grace ?? Self.forEver)
-            ask(child, by: specification.stopSignal, within: grace == nil ? nil : left)
-        }
+        ask(child, within: grace)
     }
 
     func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
@@ -314,7 +293,7 @@ final class ProgramHost: ChildHost {
     func kill() throws {
         guard
             let child = state.withLock({ state in
-                state.isKilled = true
+                state.ending.isKilled = true
                 return state.child
             })
         else {

@@ -101,6 +101,7 @@ struct HookTests {
                 "stop: { command: [\"true\"], timeout: 50ms }",
                 "trap \"touch DIR/left; exit\" TERM; while :; do sleep 0.01; done"
             )
+            + child("stubborn", "stop: [\"true\"]", "trap : TERM; while :; do sleep 0.01; done", shutdown: "1s")
             + child("plain", "reload: HUP", "trap \"touch DIR/reloaded\" HUP; while :; do sleep 0.01; done")
             + child("kept", "reload: { command: \(hung), timeout: 10m }")
             + "supervision: { max_restarts: 100, period: 60s, backoff: { minimum: 1ms, maximum: 10ms } }\n"
@@ -124,9 +125,11 @@ struct HookTests {
             async let reload = daemon.control("reload", "/kept")
             try await daemon.eventually("the reload has begun") { has("reloadkept") }
             let began = MachineClock.Instant.now
-            let stopped = try await daemon.control("stop", "/starts", "/ends", "/deaf", "/failing", "/idle", "/kept")
+            let stopped = try await daemon.control("stop", "/starts", "/ends", "/deaf", "/failing", "/idle", "/stubborn", "/kept")
             #expect(stopped.exitCode == 0, "\(stopped.errors)")
             #expect(MachineClock.Instant.now - began < .seconds(8))
+            // The hook's time is a part of the stop's.
+            #expect(try await daemon.node("/stubborn").lastExit == "not stopped within 1s, killed")
             #expect(try await reload.errors.contains("/kept could not be reloaded: was cancelled"))
             for name in ["stopdeaf", "asked", "signalled", "left"] { #expect(has(name), "\(name)") }
             #expect(try await daemon.node("/starts").state == "inactive")

@@ -382,9 +382,12 @@ struct UpgradeTests {
         }
     }
 
-    @Test("keeps the instances that an operator has added")
-    func instances() async throws {
-        let scaled = "  - { name: scaled, instances: 1, program: { command: [sleep, \"1000\"] } }\n  - name: other\n"
+    @Test(
+        "keeps the instances that an operator has added, and those that began when there were fewer",
+        arguments: ["program: { command: [sleep, \"1000\"] }", "worker: { executable: FIXTURE, coordinator: MiddleCoordinator }"]
+    )
+    func instances(kind: String) async throws {
+        let scaled = "  - { name: scaled, instances: 1, \(kind) }\n  - name: other\n"
         try await RunningDaemon.with(Self.configured(Self.tree.replacing("  - name: other\n", with: scaled))) { daemon in
             try await daemon.allRunning()
             let number = try await daemon.control("scale", "/scaled", "3")

@@ -66,10 +66,9 @@ extension CoordinatorDefinition {
     /// next life on.
     func fingerprint(_ defaultExecutable: String?, isCaptured: Bool) -> String? {
         guard case .worker(let typeName, let program, _) = place, let configuration = try? configuration.json() else { return nil }
-        let variables = program.environment.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] }
         var fields: [JSONValue] = [
             .string(typeName), .string(program.executable ?? defaultExecutable ?? ""), .string(program.directory ?? ""),
-            .array(program.arguments.map { .string($0) }), .array(variables.map { .string($0) }), .bool(isCaptured), configuration,
+            .array(program.arguments.map { .string($0) }), program.surroundings.condensedVariables, .bool(isCaptured), configuration,
         ]
         // Most workers have none of these, and the fingerprint that they have always had.
         let others = ProcessSurroundings(environment: program.environment, directory: program.directory)

@@ -12,6 +12,12 @@ struct ProcessSurroundings: Sendable, Hashable {
     var directory: String?
     var attributes = ProcessAttributes()
 
+    /// The variables, for comparisons; the number of a child's instances counts as it was when the process began.
+    var condensedVariables: JSONValue {
+        let compared = environment.filter { $0.key != InstanceVariables.count }.sorted { $0.key < $1.key }
+        return .array(compared.flatMap { [.string($0.key), .string($0.value)] })
+    }
+
     /// What a process may have besides its variables and its directory, for comparisons; a file counts by its name.
     var condensed: JSONValue {
         let limits = attributes.limits.sorted { $0.key.rawValue < $1.key.rawValue }.flatMap { resource, limit in

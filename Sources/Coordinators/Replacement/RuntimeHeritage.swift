@@ -62,15 +62,13 @@ extension ProgramSpecification {
     ///
     /// What only the parent uses isn't part of it: checks, times, and how the program is stopped.
     var fingerprint: String {
-        // The number of a child's instances is that of when the process began.
-        let variables = environment.filter { $0.key != "COORDINATOR_INSTANCES" }.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] }
         var readiness = JSONValue.string("")
         if case .notify = self.readiness { readiness = "notify" }
         if case .descriptor(let number) = self.readiness { readiness = .string("\(number)") }
         var hash = FNV1a()
         hash.add(
             .array([
-                .array(command.map { .string($0) }), .array(variables.map { .string($0) }), .string(directory ?? ""),
+                .array(command.map { .string($0) }), surroundings.condensedVariables, .string(directory ?? ""),
                 surroundings.condensed, readiness, .string(watchdog.map { "\($0)" } ?? ""), .array(sockets.texts.map { .string($0) }),
                 .string("\(standardInput)"),
             ])

@@ -1,3 +1,5 @@
+import Processes
+
 /// The number of a child among the instances of which it is one.
 ///
 /// Two are equal when their numbers are: that there are more instances than before makes none of them another child.
@@ -17,7 +19,7 @@ public struct InstanceNumber: Codable, Hashable, Sendable {
     public func hash(into hasher: inout Hasher) { hasher.combine(number) }
 
     /// The variables that the instance's process gets.
-    public var variables: [String: String] { ["COORDINATOR_INSTANCE": "\(number)", "COORDINATOR_INSTANCES": "\(count)"] }
+    public var variables: [String: String] { [InstanceVariables.number: "\(number)", InstanceVariables.count: "\(count)"] }
 
     /// Returns a text with the number in place of `{instance}`; `{{instance}}` stands for `{instance}` itself.
     func filling(_ text: String) -> String {

@@ -105,13 +105,7 @@ struct CircusImport {
     }
 
     private mutating func addStop(_ section: Section, to child: inout ImportedChildren.Child) {
-        if let text = section.entries["stop_signal"]?.value, !["TERM", "SIGTERM", "15"].contains(text.uppercased()) {
-            if let signal = SignalName.read(text) {
-                child.give("stop_signal", .word(signal))
-            } else {
-                note(section, "stop_signal", "no program is stopped by \(text) here; it's TERM")
-            }
-        }
+        if let text = section.entries["stop_signal"]?.value, let problem = child.stop(by: text) { note(section, "stop_signal", problem) }
         let grace = Double(section.entries["graceful_timeout"]?.value ?? "").flatMap { $0.isNaN ? nil : $0 } ?? 30
         child.put("stop_timeout", .word("\(Int(max(0, min(grace, 86_400)) * 1_000))ms"))
         if Truth.isTrue(section.entries["stop_children"]?.value), !child.give("stop_group", .word("true")) {

@@ -97,12 +97,8 @@ struct ComposeImport {
     private mutating func addStop(_ node: YAMLNode?, _ name: String, to child: inout ImportedChildren.Child) {
         if let node { noteKeys(node, "shutdown", "\(name) shutdown.") }
         child.put("stop_timeout", .word("\(max(0, ImportedChildren.number(node?["timeout_seconds"]?.text) ?? 10))s"))
-        if let signal = node?["signal"]?.text, signal != "15" {
-            if let known = SignalName.read(signal) {
-                child.give("stop_signal", .word(known))
-            } else {
-                note(name, "shutdown.signal", node?.mark.line ?? 0, "no program is stopped by \(signal) here; it's TERM")
-            }
+        if let signal = node?["signal"]?.text, let problem = child.stop(by: signal) {
+            note(name, "shutdown.signal", node?.mark.line ?? 0, problem)
         }
         if let command = node?["command"]?.text, !child.hook("stop", .words(shell + [command])) {
             note(name, "shutdown.command", node?.mark.line ?? 0, "the program is stopped by a signal")
@@ -244,26 +240,7 @@ struct ComposeImport {
 
     /// Replaces `$NAME` and `${NAME}` by variables that are known, and leaves the others open.
     static func opened(_ text: String, _ known: [String: String]) -> String {
-        var result = ""
-        var rest = text[...]
-        while let dollar = rest.firstIndex(of: "$") {
-            result += rest[..<dollar]
-            rest = rest[rest.index(after: dollar)...]
-            if rest.first == "$" {
-                result += "$"
-                rest = rest.dropFirst()
-                continue
-            }
-            let isBraced = rest.first == "{"
-            let name = isBraced ? String(rest.dropFirst().prefix { $0 != "}" }) : String(rest.prefix { LateText.isName("_\($0)") })
-            guard LateText.isName(name) else {
-                result += "$"
-                continue
-            }
-            result += known[name] ?? LateText.optional(name)
-            rest = rest.dropFirst(name.count + (isBraced ? 2 : 0))
-        }
-        return result + rest
+        LateText.opened(text) { name, _ in known[name] ?? LateText.optional(name) }
     }
 
     /// Replaces `{{.NAME}}` by the values of `vars`.

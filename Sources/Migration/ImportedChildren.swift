@@ -34,33 +34,35 @@ struct ImportedChildren {
         /// A later value replaces one before it.
         @discardableResult
         mutating func put(_ key: String, _ value: ImportedValue, taking word: String? = nil) -> Bool {
-            guard KnownKeys.has(key, in: "child", taking: word) else { return false }
-            Self.set(key, value, in: &settings)
-            return true
+            set(key, value, in: \.settings, of: "child", taking: word)
         }
 
         /// Sets a key of the program, where the daemon's file has such a key.
         @discardableResult
         mutating func give(_ key: String, _ value: ImportedValue, taking word: String? = nil) -> Bool {
-            guard KnownKeys.has(key, in: kind, taking: word) else { return false }
-            Self.set(key, value, in: &program)
-            return true
+            set(key, value, in: \.program, of: kind, taking: word)
         }
 
         /// Sets a key of the child's `logging`, where the daemon's file has such a key.
         @discardableResult
         mutating func log(_ key: String, _ value: ImportedValue, taking word: String? = nil) -> Bool {
-            guard KnownKeys.has(key, in: "logging", taking: word) else { return false }
-            Self.set(key, value, in: &logging)
-            return true
+            set(key, value, in: \.logging, of: "logging", taking: word)
+        }
+
+        /// Sets the signal that asks the program to stop.
+        ///
+        /// - Returns: what there is to note: no program is stopped by it here; nil: nothing.
+        mutating func stop(by signal: String) -> String? {
+            if ["TERM", "SIGTERM", "15"].contains(signal.uppercased()) { return nil }
+            guard let name = SignalName.read(signal) else { return "no program is stopped by \(signal) here; it's TERM" }
+            give("stop_signal", .word(name))
+            return nil
         }
 
         /// Sets a command that is run at a certain moment, where the daemon's file has such commands.
         @discardableResult
         mutating func hook(_ moment: String, _ value: ImportedValue) -> Bool {
-            guard KnownKeys.has("hooks", in: kind), KnownKeys.has(moment, in: "hooks") else { return false }
-            Self.set(moment, value, in: &hooks)
-            return true
+            KnownKeys.has("hooks", in: kind) && set(moment, value, in: \.hooks, of: "hooks")
         }
 
         /// Takes back a key of the program.
@@ -77,8 +79,20 @@ struct ImportedChildren {
             if retries { put("restart", .word("on_failure")) } else { settings.removeAll { $0.0 == "restart_limits" } }
         }
 
-        private static func set(_ key: String, _ value: ImportedValue, in list: inout [(String, ImportedValue)]) {
-            if let index = list.firstIndex(where: { $0.0 == key }) { list[index].1 = value } else { list.append((key, value)) }
+        private mutating func set(
+            _ key: String,
+            _ value: ImportedValue,
+            in list: WritableKeyPath<Self, [(String, ImportedValue)]>,
+            of table: String,
+            taking word: String? = nil
+        ) -> Bool {
+            guard KnownKeys.has(key, in: table, taking: word) else { return false }
+            if let index = self[keyPath: list].firstIndex(where: { $0.0 == key }) {
+                self[keyPath: list][index].1 = value
+            } else {
+                self[keyPath: list].append((key, value))
+            }
+            return true
         }
 
         /// Limits how often a start may fail, and says the wait before the next one.

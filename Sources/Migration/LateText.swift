@@ -21,6 +21,32 @@ enum LateText {
     /// A variable that is empty where the daemon has none.
     static func optional(_ name: String) -> String { "\(begin)${\(name)-}\(end)" }
 
+    /// Replaces `$NAME` and `${NAME}`; `$$` is a dollar, and so is one without a name behind it.
+    ///
+    /// - Parameter replacement: what takes the place of a variable, by its name and whether it stands in braces.
+    static func opened(_ text: String, _ replacement: (_ name: String, _ isBraced: Bool) -> String) -> String {
+        var result = ""
+        var rest = text[...]
+        while let dollar = rest.firstIndex(of: "$") {
+            result += rest[..<dollar]
+            rest = rest[rest.index(after: dollar)...]
+            if rest.first == "$" {
+                result += "$"
+                rest = rest.dropFirst()
+                continue
+            }
+            let isBraced = rest.first == "{"
+            let name = isBraced ? String(rest.dropFirst().prefix { $0 != "}" }) : String(rest.prefix { isName("_\($0)") })
+            guard isName(name) else {
+                result += "$"
+                continue
+            }
+            result += replacement(name, isBraced)
+            rest = rest.dropFirst(name.count + (isBraced ? 2 : 0))
+        }
+        return result + rest
+    }
+
     /// The number of the instance, counted from `first` and filled up with zeros to `width`.
     static func instance(from first: Int, width: Int) -> String {
         let number =

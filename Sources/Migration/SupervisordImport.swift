@@ -200,13 +200,7 @@ struct SupervisordImport {
     }
 
     private mutating func addStop(_ section: Section, to child: inout ImportedChildren.Child) {
-        if let text = section.entries["stopsignal"]?.value, !["TERM", "SIGTERM", "15"].contains(text.uppercased()) {
-            if let signal = SignalName.read(text) {
-                child.give("stop_signal", .word(signal))
-            } else {
-                note(section, "stopsignal", "no program is stopped by \(text) here; it's TERM")
-            }
-        }
+        if let text = section.entries["stopsignal"]?.value, let problem = child.stop(by: text) { note(section, "stopsignal", problem) }
         child.put("stop_timeout", .word("\(max(0, integer(section, "stopwaitsecs") ?? 10))s"))
         if Truth.isTrue(section.entries["stopasgroup"]?.value), !child.give("stop_group", .word("true")) {
             note(section, "stopasgroup", "the signal goes to the first process; the rest of the group is killed when that has ended")

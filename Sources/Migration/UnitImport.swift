@@ -227,13 +227,7 @@ struct UnitImport {
         let entry = unit.last("TimeoutStopSec") ?? unit.last("TimeoutSec")
         let time = entry.map { Self.milliseconds($0.value) } ?? 90_000
         child.put("stop_timeout", time.map { .time($0) } ?? .word("infinity"))
-        if let entry = unit.last("KillSignal"), !["SIGTERM", "TERM", "15"].contains(entry.value) {
-            if let signal = SignalName.read(entry.value) {
-                child.give("stop_signal", .word(signal))
-            } else {
-                note(unit, entry, "no program is stopped by \(entry.value) here; it's TERM")
-            }
-        }
+        if let entry = unit.last("KillSignal"), let problem = child.stop(by: entry.value) { note(unit, entry, problem) }
         let mode = unit.last("KillMode")
         switch mode?.value ?? "control-group" {
         case "control-group":
@@ -438,27 +432,7 @@ struct UnitImport {
 
     /// Leaves `$NAME`, which is split into words, and `${NAME}`, which is a part of one, to a shell.
     private static func opened(_ text: String) -> String {
-        var result = ""
-        var rest = text[...]
-        while let dollar = rest.firstIndex(of: "$") {
-            result += rest[..<dollar]
-            rest = rest[rest.index(after: dollar)...]
-            if rest.first == "$" {
-                result += "$"
-                rest = rest.dropFirst()
-                continue
-            }
-            let isBraced = rest.first == "{"
-            let name = isBraced ? String(rest.dropFirst().prefix { $0 != "}" }) : String(rest.prefix { LateText.isName("_\($0)") })
-            guard LateText.isName(name) else {
-                result += "$"
-                continue
-            }
-            let late = LateText.optional(name)
-            result += isBraced ? "\"\(late)\"" : late
-            rest = rest.dropFirst(name.count + (isBraced ? 2 : 0))
-        }
-        return result + rest
+        LateText.opened(text) { $1 ? "\"\(LateText.optional($0))\"" : LateText.optional($0) }
     }
 
     /// Reads `90`, `1min 30s`, `500ms` or `infinity`, which is nil as what can't be read is.

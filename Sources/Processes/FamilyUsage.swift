@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import Glibc
 
 /// What processes have used together with all that descends from them: the workers of a server that forks them count as that server does.
 ///
@@ -90,18 +89,9 @@ package struct FamilyUsage: Sendable {
 
 extension FamilyUsage.Entry {
     fileprivate init?(of number: Int32) {
-        let descriptor = open("/proc/\(number)/stat", O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        let count = read(descriptor, &buffer, buffer.count)
-        guard count > 0 else { return nil }
-        let line = String(decoding: buffer[..<count], as: UTF8.self)
-        // The program's name, in parentheses, may hold spaces and parentheses itself.
-        guard let usage = ProcessUsage(parsing: line), let nameEnd = line.lastIndex(of: ")") else { return nil }
-        let fields = line[line.index(after: nameEnd)...].split(separator: " ")
+        guard let stat = ProcessUsage.fields(of: number), let usage = ProcessUsage(stat) else { return nil }
         // Fields 4, 6, 16 and 17 of proc_pid_stat(5), counted from the third.
-        guard fields.count > 14, let parent = Int32(fields[1]), let session = Int32(fields[3]) else { return nil }
-        self.init(parent: parent, session: session, usage: usage, waitedTicks: (UInt64(fields[13]) ?? 0) + (UInt64(fields[14]) ?? 0))
+        guard stat.count > 14, let parent = Int32(stat[1]), let session = Int32(stat[3]) else { return nil }
+        self.init(parent: parent, session: session, usage: usage, waitedTicks: (UInt64(stat[13]) ?? 0) + (UInt64(stat[14]) ?? 0))
     }
 }

@@ -21,6 +21,14 @@ package struct ProcessUsage: Equatable {
 extension ProcessUsage {
     /// Reads what a process has used so far; nil when there is no such process, or another user's may not be read.
     package init?(of processID: Int32) {
+        guard let fields = Self.fields(of: processID) else { return nil }
+        self.init(fields)
+    }
+
+    /// Reads the kernel's line on a process.
+    ///
+    /// - Returns: Its fields from the third on; nil when there is no such process, or another user's may not be read.
+    static func fields(of processID: Int32) -> [Substring]? {
         let descriptor = open("/proc/\(processID)/stat", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
@@ -28,7 +36,13 @@ extension ProcessUsage {
         var buffer = [UInt8](repeating: 0, count: 4096)
         let count = read(descriptor, &buffer, buffer.count)
         guard count > 0 else { return nil }
-        self.init(parsing: String(decoding: buffer[..<count], as: UTF8.self))
+        return fields(of: String(decoding: buffer[..<count], as: UTF8.self))
+    }
+
+    private static func fields(of line: String) -> [Substring]? {
+        // The program's name, in parentheses, may hold spaces and parentheses itself.
+        guard let nameEnd = line.lastIndex(of: ")") else { return nil }
+        return line[line.index(after: nameEnd)...].split { $0 == " " || $0 == "\n" }
     }
 
     /// Returns the number of descriptors that a process has open; nil when there is no such process, or another user's may not be read.
@@ -44,9 +58,12 @@ extension ProcessUsage {
 
     /// Reads the kernel's line; see proc_pid_stat(5).
     package init?(parsing line: String) {
-        // The program's name, in parentheses, may hold spaces and parentheses itself.
-        guard let nameEnd = line.lastIndex(of: ")") else { return nil }
-        let fields = line[line.index(after: nameEnd)...].split { $0 == " " || $0 == "\n" }
+        guard let fields = Self.fields(of: line) else { return nil }
+        self.init(fields)
+    }
+
+    /// Reads the fields from the third on.
+    init?(_ fields: [Substring]) {
         // Fields 14, 15, 22 and 24, counted from the third.
         guard fields.count > 21, let user = UInt64(fields[11]), let system = UInt64(fields[12]), let start = UInt64(fields[19]),
             let pages = Int64(fields[21])

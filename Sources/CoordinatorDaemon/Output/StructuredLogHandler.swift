@@ -13,7 +13,18 @@ public enum LogFormat: String, CaseIterable, Sendable {
     public func lines(of problem: String) -> String {
         guard self == .json else { return problem + "\n" }
         let handler = StructuredLogHandler(label: "coordinatord", format: .json) { _ in }
-        return problem.split(separator: "\n").map { handler.line(.critical, "\($0)", "CoordinatorDaemon", nil, [:]) }.joined()
+        return problem.split(separator: "\n").map { line in
+            let event = LogEvent(
+                level: .critical,
+                message: "\(line)",
+                metadata: nil,
+                source: "CoordinatorDaemon",
+                file: #fileID,
+                function: #function,
+                line: #line
+            )
+            return handler.line(event, [:])
+        }.joined()
     }
 
     /// Returns the line that takes the place of dropped bytes.
@@ -49,35 +60,23 @@ struct StructuredLogHandler: LogHandler {
         var all = metadata
         if let provided = metadataProvider?.get() { all.merge(provided) { $1 } }
         if let own = event.metadata { all.merge(own) { $1 } }
-        write(Array(line(event.level, event.message, event.source, event.error, all).utf8))
+        write(Array(line(event, all).utf8))
     }
 
-    fileprivate func line(
-        _ level: Logger.Level,
-        _ message: Logger.Message,
-        _ source: String,
-        _ error: (any Error)?,
-        _ metadata: Logger.Metadata
-    ) -> String {
+    fileprivate func line(_ event: LogEvent, _ metadata: Logger.Metadata) -> String {
         switch format {
-        case .json: json(level, message, source, error, metadata) + "\n"
-        case .journal: "<\(level.priority)>\(text(message, error, metadata))\n"
-        case .human: "\(Timestamp.now) \(level) \(text(message, error, metadata))\n"
+        case .json: json(event, metadata) + "\n"
+        case .journal: "<\(event.level.priority)>\(text(event, metadata))\n"
+        case .human: "\(Timestamp.now) \(event.level) \(text(event, metadata))\n"
         }
     }
 
-    private func json(
-        _ level: Logger.Level,
-        _ message: Logger.Message,
-        _ source: String,
-        _ error: (any Error)?,
-        _ metadata: Logger.Metadata
-    ) -> String {
+    private func json(_ event: LogEvent, _ metadata: Logger.Metadata) -> String {
         var fields: [String: JSONValue] = [
-            "time": .string(Timestamp.now), "level": .string(level.rawValue), "label": .string(label),
-            "message": .string("\(message)"), "source": .string(source),
+            "time": .string(Timestamp.now), "level": .string(event.level.rawValue), "label": .string(label),
+            "message": .string("\(event.message)"), "source": .string(event.source),
         ]
-        if let error { fields["error"] = .string("\(error)") }
+        if let error = event.error { fields["error"] = .string("\(error)") }
         if !metadata.isEmpty { fields["metadata"] = Self.json(.dictionary(metadata)) }
         return (try? ControlJSON.bytes(of: JSONValue.object(fields))).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
     }
@@ -91,11 +90,11 @@ struct StructuredLogHandler: LogHandler {
         }
     }
 
-    private func text(_ message: Logger.Message, _ error: (any Error)?, _ metadata: Logger.Metadata) -> String {
+    private func text(_ event: LogEvent, _ metadata: Logger.Metadata) -> String {
         let fields = metadata.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
-        let error = error.map { " error=\($0)" } ?? ""
+        let error = event.error.map { " error=\($0)" } ?? ""
         // The journal takes each line for an entry of its own.
-        let text = "\(message)\(fields)\(error)".map { $0.isNewline ? " " : String($0) }.joined()
+        let text = "\(event.message)\(fields)\(error)".map { $0.isNewline ? " " : String($0) }.joined()
         return "\(label): \(text)"
     }
 }

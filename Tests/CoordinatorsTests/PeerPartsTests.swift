@@ -51,7 +51,7 @@ struct PeerPartsTests {
             let payload = Bytes(repeating: 0x20, count: Self.large)
             var ended: RawPeer.Outcome?
             var next: RawPeer.Outcome?
-            raw.withoutReading {
+            try await raw.withoutReading {
                 let (envelope, outcome) = raw.forward("Large", to: "/route", isOneWay: way == .send, payload: payload)
                 (_, next) = raw.forward("Next", to: "/route", isOneWay: way == .send)
                 #expect(!envelope.mayBeExecuted)
@@ -88,7 +88,7 @@ struct PeerPartsTests {
     func passing() async throws {
         try await Self.with { raw in
             let payload = Bytes(repeating: 0x20, count: Self.large)
-            raw.withoutReading {
+            try await raw.withoutReading {
                 raw.forward("Large", to: "/route", payload: payload)
                 raw.forward("Behind", to: "/route")
                 raw.forward("Beside", to: "/other")

@@ -110,7 +110,7 @@ struct PeerTests {
     @Test("A peer that reads nothing is given up before it costs all memory")
     func unread() async throws {
         try await RawPeer.with { raw in
-            raw.withoutReading {
+            try await raw.withoutReading {
                 let block = Bytes([UInt8](repeating: 0, count: 1_000_000))
                 for number in 0..<400 where raw.closed == nil {
                     raw.peer.send(Frame(.reply(.success(block)), correlation: UInt64(number)), lane: .bulk)
@@ -125,7 +125,7 @@ struct PeerTests {
         try await RawPeer.with { raw in
             let event = Bytes([UInt8](repeating: 0x20, count: 100_000))
             var taken = 0
-            raw.withoutReading {
+            try await raw.withoutReading {
                 let error = #expect(throws: LinkError.self) {
                     for _ in 0..<1_000 {
                         try raw.peer.notify("event", .json, event)
@@ -148,7 +148,7 @@ struct PeerTests {
     func unreadMessages() async throws {
         try await RawPeer.with { raw in
             let told = Lock(0)
-            raw.withoutReading {
+            try await raw.withoutReading {
                 let payload = Payload(Bytes([UInt8](repeating: 0x20, count: 1_000_000)))
                 for _ in 0..<400 where raw.closed == nil {
                     let asker = Envelope.Asker.function { _ in
@@ -332,7 +332,7 @@ struct PeerTests {
             for envelope in envelopes { _ = raw.peer.forward(envelope, to: "", isDirect: false) }
             try await raw.settle()
             // What waits for the other end is overtaken by what the runtime sends.
-            try raw.withoutReading {
+            try await raw.withoutReading {
                 for _ in 0..<64 { try raw.peer.notify("load", .json, Bytes(repeating: 0x20, count: 64 << 10), isBounded: false) }
                 for (envelope, withdraw) in zip(envelopes, ways) { withdraw(envelope) }
             }

@@ -25,8 +25,8 @@ final class RawPeer: Sendable {
         let closed = Lock<LinkError?>(nil)
         /// The messages without a number whose loss the owner was told of.
         let lost = Lock<[String]>([])
-        /// The other end reads no further while this is held.
-        let reading = Lock(())
+        /// The other end reads no further while this is closed.
+        let reading = ThreadGate(isOpen: true)
     }
 
     /// The handler of the owner's messages, which keeps them unless a test replaces it.
@@ -86,7 +86,7 @@ final class RawPeer: Sendable {
         link.start(
             Link.Handler(
                 frameReceived: { link, frame in
-                    log.reading.withLock { _ in }
+                    log.reading.pass()
                     switch frame.content {
                     case .ask(let ask): log.names.withLock { $0[frame.correlation] = link.text(of: ask.message) }
                     case .send(let send) where frame.correlation != 0:
@@ -120,8 +120,14 @@ final class RawPeer: Sendable {
     var lost: [String] { log.lost.withLock { $0 } }
 
     /// Has the other end read nothing for as long as the body takes.
-    func withoutReading(_ body: () throws -> Void) rethrows {
-        try log.reading.withLock { _ in try body() }
+    ///
+    /// It stands still at a frame: without one it would read on, and put parts together, until the first message is whole.
+    func withoutReading(_ body: () throws -> Void) async throws {
+        log.reading.close()
+        defer { log.reading.open() }
+        peer.send(Frame(.ack))
+        try await eventually("the other end stands still") { log.reading.isAwaited }
+        try body()
     }
 
     /// The other end asks.

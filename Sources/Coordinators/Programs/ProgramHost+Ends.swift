@@ -30,6 +30,8 @@ extension ProgramHost {
         var hasRunOutOfMemory = false
         /// Whether an operator has had the program killed.
         var isKilled = false
+        /// The end of the kill of what the first process has left; nil: it hasn't begun.
+        var restKilled: OneShot<Void>?
     }
 
     /// Asks a program that runs to end.
@@ -87,8 +89,21 @@ extension ProgramHost {
             try? child.sendToGroup(.kill)
         } else if let family {
             // The wait for these ends with them.
-            tasks.add { [self] in await runtime.end([family]) { if !$0.isEmpty { noteKill(after: grace) } } }
+            tasks.add { [self] in await kill(family, after: grace) }
         }
+    }
+
+    /// Kills what the first process has left, once: who comes later waits for that, so that nothing is concluded before the kill is noted.
+    private func kill(_ family: ProcessFamily, after grace: Duration) async {
+        let (killed, isFirst, isNoted) = state.withLock { state in
+            let former = state.ending.restKilled
+            let killed = former ?? OneShot<Void>()
+            state.ending.restKilled = killed
+            return (killed, former == nil, !state.ending.isKilled)
+        }
+        guard isFirst else { return await killed.value }
+        await runtime.end([family]) { if !$0.isEmpty, isNoted { noteKill(after: grace) } }
+        killed.settle(())
     }
 
     private func noteKill(after grace: Duration) {
@@ -116,11 +131,11 @@ extension ProgramHost {
         if left.map({ $0 > .zero }) ?? true {
             let end = ContinuousClock.now + min(left ?? Self.forEver, Self.forEver)
             if await family.terminate(by: specification.stopSignal, hasToldGroup: hasToldGroup, until: end) {
+                await state.withLock { $0.ending.restKilled }?.value
                 return await concluded(family)
             }
         }
-        let (isKilled, limit) = state.withLock { ($0.ending.isKilled, $0.ending.grace.flatMap(\.self) ?? grace) }
-        await runtime.end([family]) { if !$0.isEmpty, !isKilled { noteKill(after: limit) } }
+        await kill(family, after: state.withLock { $0.ending.grace.flatMap(\.self) ?? grace })
         await concluded(family)
     }
 

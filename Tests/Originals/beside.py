@@ -7,6 +7,7 @@ Usage: beside.py surroundings|states COORDINATORD [--seconds N] [--seed N] [--ke
 """
 import argparse
 import concurrent.futures
+import contextlib
 import json
 import os
 import pathlib
@@ -86,9 +87,15 @@ class Side:
                     command = pathlib.Path(f"/proc/{line}/cmdline").read_bytes()
                     if f"{self.root}/bin/standin".encode() in command and b"\0" + file.name.encode() + b"\0" in command and b"-c\0" not in command:
                         result.setdefault(file.name, []).append(int(line))
-                except FileNotFoundError:
+                except (FileNotFoundError, ProcessLookupError):
                     pass
         return result
+
+
+def kill(pid, number):
+    """Sends a signal to a process, which may have ended since it was seen."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 class Original(Side):
@@ -241,7 +248,7 @@ def states(coordinatord, seconds, seed, keep):
             # Ends within `startsecs` are failed starts, which are another matter.
             time.sleep(max(0, born.get(name, time.monotonic()) + 2.5 - time.monotonic()))
             for pids in living:
-                os.kill(sorted(pids[name])[index], number)
+                kill(sorted(pids[name])[index], number)
             events.append((name, number.name))
             wait(f"{name} is gone", lambda: all(sorted(l[name])[index] not in s.living().get(name, []) for l, s in zip(living, pair.sides)))
             equal(pair, f"the same programs run after {number.name} of {name}")
@@ -253,7 +260,7 @@ def states(coordinatord, seconds, seed, keep):
                 (side.root / "fail" / name).touch()
             for side in pair.sides:
                 for pid in side.living().get(name, []):
-                    os.kill(pid, signal.SIGKILL)
+                    kill(pid, signal.SIGKILL)
             wait(f"{name} is given up by supervisord", lambda: f"gave up: {name}" in (pair.sides[0].root / "super.log").read_text())
             wait(f"{name} is given up by ours", lambda: '"state":"failed"' in ours_tree(pair.sides[1]))
             for side in pair.sides:

@@ -383,6 +383,17 @@ if Context.environment["COORDINATORS_SHIPPED"] != nil {
     }
 }
 
+// Set by `Deploy/test --all`, whose simulators take millions of steps: what they step through is optimized, in what is built for debugging otherwise.
+if Context.environment["COORDINATORS_FAST_SIMULATIONS"] != nil {
+    let simulated: Set = [
+        "Acknowledgement", "AcknowledgementSimulation", "OTPOracle", "Ownership", "OwnershipSimulation", "SimulationSupport", "Supervision",
+        "SupervisionSimulation", "WorkerLifecycle", "WorkerLifecycleSimulation",
+    ]
+    for target in package.targets where simulated.contains(target.name) {
+        target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(["-O"])]
+    }
+}
+
 // Set by `Tests/Fuzz/run`, whose package can depend on products alone.
 if Context.environment["COORDINATORS_FUZZ"] != nil {
     let fuzzed = ["Control", "CoordinatorsCluster", "DaemonConfiguration", "Ownership", "Placement", "WireProtocol"]

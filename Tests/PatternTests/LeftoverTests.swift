@@ -35,7 +35,7 @@ struct LeftoverTests {
 
     @Test("A supervisor that replaces its child again and again stays as large as it was", arguments: Where.allCases)
     func memory(_ place: Where) async throws {
-        let count = place.isWorker ? rounds(short: 10, all: 30, long: 1_000) : rounds(short: 500, all: 2_000, long: 10_000)
+        let count = place.isWorker ? rounds(short: 10, all: 20, long: 1_000) : rounds(short: 500, all: 1_000, long: 10_000)
         try await LifecycleTree.run { tree in
             // In a process that does nothing else.
             let lab = try await tree.context.start(LifeChild.self, as: "lab", in: .worker) { $0.journal = tree.journal }

@@ -17,6 +17,10 @@ extension OwnershipMachine {
         case assigned(String, moves: Int)
         /// The path isn't assigned to this node any more.
         case unassigned(String)
+        /// An operator has stopped the path on all nodes, until it's started again. May be told again.
+        case stopRequested(String)
+        /// An operator has started a path again that was stopped on all nodes, or it isn't to run there any more. May be told again.
+        case startRequested(String)
         /// The path's key is the node's, on this lease, and was created at this epoch.
         case claimed(String, lease: Int64, Epoch)
         /// The path's key is that of another owner, or on another lease.

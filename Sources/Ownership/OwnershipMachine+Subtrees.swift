@@ -1,4 +1,4 @@
-// The node's subtrees: assignment, claim, loss, hand-over and failure.
+// The node's subtrees: assignment, stop on all nodes, claim, loss, hand-over and failure.
 
 extension OwnershipMachine {
     mutating func assign(_ path: String, moves: Int) {
@@ -16,6 +16,20 @@ extension OwnershipMachine {
         stopToHandOver(index)
         removeWhatIsOver()
     }
+
+    /// Stops a path that an operator has stopped on all nodes, and claims it no more.
+    mutating func stopEverywhere(_ path: String) {
+        guard stoppedPaths.insert(path).inserted, let index = index(of: path) else { return }
+        stopToHandOver(index)
+    }
+
+    mutating func startAgain(_ path: String) {
+        guard stoppedPaths.remove(path) != nil, let index = index(of: path), case .waiting = subtrees[index].standing else { return }
+        subtrees[index].standing = .waiting(until: now)
+    }
+
+    /// Whether the node is to run a subtree, or to claim it.
+    func isWanted(_ subtree: Subtree) -> Bool { subtree.isAssigned && !isLeaving && !stoppedPaths.contains(subtree.path) }
 
     /// Stops a subtree that runs, after it has finished what it has taken.
     mutating func stopToHandOver(_ index: Int) {
@@ -35,7 +49,7 @@ extension OwnershipMachine {
         let subtree = subtrees[index]
         switch subtree.standing {
         case .waiting(let time):
-            guard isMember, subtree.isAssigned, !isLeaving, now >= time else { return }
+            guard isMember, isWanted(subtree), now >= time else { return }
             subtrees[index].standing = .claiming(.sent(at: now))
             directives.append(.claim(subtree.path, lease: lease))
         case .claiming(let request):
@@ -66,11 +80,12 @@ extension OwnershipMachine {
     mutating func claimed(_ path: String, on id: Int64, _ epoch: Epoch) {
         guard let index = claiming(path, on: id) else { return giveBack(path, epoch, on: id) }
         guard epoch.rawValue >= goneBefore[path] ?? 0 else { return subtrees[index].standing = .waiting(until: now) }
-        if subtrees[index].isAssigned, !isLeaving, isMember {
+        if isWanted(subtrees[index]), isMember {
             subtrees[index].standing = .running(epoch)
             directives.append(.start(path, epoch))
         } else {
-            // The assignment has changed meanwhile, or the lease can't be trusted: nothing was started under this epoch.
+            // The assignment has changed meanwhile, an operator has stopped the path, or the lease can't be trusted: nothing was started under
+            // this epoch.
             subtrees[index].standing = .releasing(epoch, .handedOver, .due(at: now))
         }
     }

@@ -12,7 +12,8 @@
 /// machine trusts its lease: a timer may be late.
 ///
 /// - Guarantees: ``Directive/start(_:_:)`` is given with an epoch that the store has granted on the lease that the node trusts, once for each
-///   epoch, and not before everything of the path's last life here has stopped. A subtree that isn't fenced is stopped before its key is
+///   epoch, and not before everything of the path's last life here has stopped. A path that an operator has stopped on all nodes isn't
+///   started from when the node is told. A subtree that isn't fenced is stopped before its key is
 ///   released. After ``Directive/fence(_:_:)`` neither the subtree nor ``epoch(of:at:)`` gets that epoch again.
 /// - Cost: an event costs O(subtrees of this node). A subtree may have any number of coordinators.
 public struct OwnershipMachine: Sendable {
@@ -26,6 +27,8 @@ public struct OwnershipMachine: Sendable {
     public internal(set) var state: State
     /// The subtrees that are assigned to the node, or of which it has something left, by path.
     public internal(set) var subtrees: [Subtree] = []
+    /// The paths that operators have stopped on all nodes: the node claims none of them, and runs none.
+    public internal(set) var stoppedPaths: Set<String> = []
     /// Whether the node is to give everything over and leave.
     public internal(set) var isLeaving = false
 
@@ -104,6 +107,8 @@ extension OwnershipMachine {
             if let lease, lease.id == id { loseLease() }
         case .assigned(let path, let moves): assign(path, moves: moves)
         case .unassigned(let path): unassign(path)
+        case .stopRequested(let path): stopEverywhere(path)
+        case .startRequested(let path): startAgain(path)
         case .claimed(let path, let lease, let epoch): claimed(path, on: lease, epoch)
         case .claimRefused(let path, let lease): claimEnded(path, on: lease)
         case .claimFailed(let path, let lease): claimFailed(path, on: lease)
@@ -142,7 +147,7 @@ extension OwnershipMachine {
         guard lease != nil else { return next }
         for subtree in subtrees {
             switch subtree.standing {
-            case .waiting(let time): if subtree.isAssigned, !isLeaving, isMember { consider(time) }
+            case .waiting(let time): if isWanted(subtree), isMember { consider(time) }
             case .claiming(let request), .releasing(_, _, let request): consider(request.dueTime(terms))
             case .running, .stopping, .ending: break
             }

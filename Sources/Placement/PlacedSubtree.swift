@@ -18,6 +18,8 @@ public struct PlacedSubtree: Hashable, Sendable {
     public var failedOn: Set<NodeName>
     /// Whether it has failed on as many nodes as it may, and isn't placed.
     public var isGivenUp: Bool
+    /// Whether an operator has stopped it on all nodes: it gets no node, and takes no room.
+    public var isStopped: Bool
 
     /// Creates a subtree.
     ///
@@ -29,6 +31,7 @@ public struct PlacedSubtree: Hashable, Sendable {
     ///   - pin: The node on which an operator wants it; `nil`: any.
     ///   - failedOn: The nodes on which it has failed beyond its limit of restarts.
     ///   - isGivenUp: Whether it has failed on as many nodes as it may, and isn't placed.
+    ///   - isStopped: Whether an operator has stopped it on all nodes.
     public init(
         _ path: String,
         labels: Set<String> = [],
@@ -36,10 +39,11 @@ public struct PlacedSubtree: Hashable, Sendable {
         weight: Int = 1,
         pin: NodeName? = nil,
         failedOn: Set<NodeName> = [],
-        isGivenUp: Bool = false
+        isGivenUp: Bool = false,
+        isStopped: Bool = false
     ) {
         precondition(weight >= 0, "A subtree's weight is zero or more")
         (self.path, self.labels, self.group, self.weight) = (path, labels, group, weight)
-        (self.pin, self.failedOn, self.isGivenUp) = (pin, failedOn, isGivenUp)
+        (self.pin, self.failedOn, self.isGivenUp, self.isStopped) = (pin, failedOn, isGivenUp, isStopped)
     }
 }

@@ -62,9 +62,19 @@ public struct PlacementPlan: Hashable, Sendable {
         case givenUp
     }
 
+    /// What keeps a subtree from a node.
+    public struct Obstacle: Hashable, Sendable {
+        /// The node.
+        public let node: NodeName
+        /// Why it may not have the subtree.
+        public let reason: Refusal
+        /// The labels that it lacks, or the subtrees that are in the way: that of the group, or those that fill the node.
+        public let details: [String]
+    }
+
     /// The moves, by path.
     public internal(set) var moves: [Move] = []
-    /// The subtrees that get no node, by path.
+    /// The subtrees that get no node, by path; not those that are stopped on all nodes.
     public internal(set) var unplaced: [Unplaced] = []
     /// The assignments when all moves are done.
     public internal(set) var assignments: [String: NodeName] = [:]

@@ -23,13 +23,14 @@ public struct Placer: Sendable {
     /// - Parameters:
     ///   - subtrees: All subtrees to place, each path once.
     ///   - nodes: The members of the cluster, each name once.
-    ///   - assignments: The present assignments, by path. Those of other paths are left out of the plan.
+    ///   - assignments: The present assignments, by path. Those of other paths, and of subtrees that are stopped on all nodes, are left out of
+    ///     the plan.
     public func plan(_ subtrees: [PlacedSubtree], on nodes: [PlacementNode], from assignments: [String: NodeName]) -> PlacementPlan {
         var rooms = Rooms(nodes)
         var plan = PlacementPlan()
         var homeless: [(subtree: PlacedSubtree, reason: PlacementPlan.Reason)] = []
         // The order in which subtrees get what is scarce: those that are pinned, then the heavy ones, for which a place is harder to find.
-        let subtrees = subtrees.sorted { left, right in
+        let subtrees = subtrees.filter { !$0.isStopped }.sorted { left, right in
             if (left.pin == nil) != (right.pin == nil) { return left.pin != nil }
             return left.weight == right.weight ? left.path < right.path : left.weight > right.weight
         }
@@ -56,6 +57,40 @@ public struct Placer: Sendable {
         plan.moves.sort { $0.path < $1.path }
         plan.unplaced.sort { $0.path < $1.path }
         return plan
+    }
+
+    /// Returns what keeps a subtree from each node that may not have it, when all others are where a plan has them; by node.
+    ///
+    /// - Parameters:
+    ///   - subtree: The subtree.
+    ///   - plan: The plan, which is of these subtrees and nodes.
+    ///   - subtrees: All subtrees to place.
+    ///   - nodes: The members of the cluster.
+    public static func obstacles(
+        to subtree: PlacedSubtree,
+        in plan: PlacementPlan,
+        _ subtrees: [PlacedSubtree],
+        on nodes: [PlacementNode]
+    ) -> [PlacementPlan.Obstacle] {
+        var rooms = Rooms(nodes)
+        var others: [NodeName: [PlacedSubtree]] = [:]
+        for other in subtrees.sorted(by: { $0.path < $1.path }) where other.path != subtree.path {
+            guard let node = plan.assignments[other.path] else { continue }
+            rooms.put(other, on: node)
+            others[node, default: []].append(other)
+        }
+        return rooms.names.compactMap { name in
+            guard let reason = rooms.refusal(of: subtree, on: name) else { return nil }
+            let present = others[name] ?? []
+            let details: [String] =
+                switch reason {
+                case .labels: subtree.labels.subtracting(rooms.nodes[name]?.labels ?? []).sorted()
+                case .group: present.filter { $0.group == subtree.group }.map(\.path)
+                case .capacity: present.filter { $0.weight > 0 }.map(\.path)
+                case .noNodes, .failed, .givenUp: []
+                }
+            return PlacementPlan.Obstacle(node: name, reason: reason, details: details)
+        }
     }
 
     /// Returns why a subtree can't stay, if so.

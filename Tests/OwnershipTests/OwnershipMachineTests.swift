@@ -165,6 +165,26 @@ struct OwnershipMachineTests {
         #expect(story.tell(.released("/a", five)) == [])
     }
 
+    @Test("A path that is stopped on all nodes ends as at a hand-over, and isn't claimed before it's started")
+    func stopOnAllNodes() {
+        var story = Story.owner()
+        #expect(story.tell(.stopRequested("/a")) == [.stop("/a", five, drains: true)])
+        #expect(story.tell(.stopRequested("/a")) == [], "told again")
+        #expect(story.epoch == five)
+        #expect(story.tell(.stopped("/a", five)) == [.release("/a", five, .handedOver)])
+        #expect(story.tell(.released("/a", five)) == [])
+        // Neither as one that is still assigned, nor as one that is assigned anew.
+        #expect(story.tell(.assigned("/a", moves: 0), at: 500) == [])
+        #expect(story.tell(.startRequested("/a")) == [.claim("/a", lease: 7)])
+        #expect(story.tell(.stopRequested("/a")) == [], "the claim is under way")
+        let six = Epoch(rawValue: 6)
+        #expect(story.tell(.claimed("/a", lease: 7, six)) == [.release("/a", six, .handedOver)])
+        // A stop that is told before the path is assigned.
+        #expect(story.tell(.stopRequested("/b")) == [])
+        #expect(story.tell(.assigned("/b", moves: 0)) == [])
+        #expect(story.tell(.startRequested("/b")) == [.claim("/b", lease: 7)])
+    }
+
     @Test("A node that drains hands all over, and then gives its lease back")
     func drain() {
         var story = Story.owner()

@@ -94,6 +94,25 @@ struct PlacementTests {
         #expect(pair.unplaced.map(\.reason) == [.group])
     }
 
+    @Test("What is stopped on all nodes has no node and takes no room; what keeps a subtree from a node is named")
+    func stoppedAndObstacles() throws {
+        let (a, b) = (try Self.node("a", capacity: 1), try Self.node("b", labels: ["disk=ssd"]))
+        let nodes = [a, b, try Self.node("c", isDraining: true)]
+        let subtrees = [
+            PlacedSubtree("/1", group: "g"), PlacedSubtree("/2", group: "g"), PlacedSubtree("/3", group: "g", isStopped: true),
+            PlacedSubtree("/4", labels: ["disk=ssd"]),
+        ]
+        let plan = Placer().plan(subtrees, on: nodes, from: ["/1": a.name, "/2": b.name, "/3": b.name, "/4": b.name])
+        #expect(plan.assignments == ["/1": a.name, "/2": b.name, "/4": b.name])
+        #expect(plan.moves.isEmpty && plan.unplaced.isEmpty)
+        func obstacles(_ subtree: PlacedSubtree) -> [String] {
+            Placer.obstacles(to: subtree, in: plan, subtrees, on: nodes).map { "\($0.node) \($0.reason) \($0.details.joined())" }
+        }
+        #expect(obstacles(subtrees[0]) == ["b group /2", "c noNodes "])
+        #expect(obstacles(subtrees[3]) == ["a labels disk=ssd", "c noNodes "])
+        #expect(obstacles(PlacedSubtree("/5", failedOn: [b.name])) == ["a capacity /1", "b failed ", "c noNodes "])
+    }
+
     @Test("A node that drains keeps nothing, and one with less capacity what fits")
     func drains() throws {
         let (a, b) = (try Self.node("a", isDraining: true), try Self.node("b", capacity: 2))

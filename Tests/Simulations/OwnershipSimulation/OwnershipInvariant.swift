@@ -12,7 +12,10 @@ package enum OwnershipInvariant: String, Sendable, Hashable, CaseIterable {
     case fence
     /// A subtree that is handed over has stopped before its key is released, and loses nothing of what it has taken.
     case handOver
-    /// Some time after all faults have ended, each path runs on one node: the one that the store names.
+    /// A node that knows that an operator has stopped a path on all nodes doesn't start it.
+    case stop
+    /// Some time after all faults have ended, each path runs on one node: the one that the store names. One that an operator has stopped on all
+    /// nodes runs on none, and is neither owned nor assigned.
     case recovery
 }
 
@@ -52,6 +55,12 @@ package enum OwnershipFault: String, Sendable, CaseIterable {
     case forgetsReleases
     /// A node whose lease was lost doesn't join again.
     case joinsOnce
+    /// A node doesn't tell its machine that an operator has stopped a path on all nodes.
+    case overlooksStops
+    /// The leader assigns a path that an operator has stopped on all nodes.
+    case placesWhatIsStopped
+    /// A node doesn't tell its machine that an operator has started a path again.
+    case overlooksStarts
 }
 
 /// Runs worlds of ownership across nodes.

@@ -44,6 +44,10 @@ package struct OwnershipScenario: SeededScenario {
         case drain(node: Int, time: Int)
         /// A path is assigned to another node.
         case move(path: Int, node: Int)
+        /// An operator stops a path on all nodes.
+        case stopEverywhere(path: Int)
+        /// An operator starts a path again that was stopped on all nodes.
+        case startEverywhere(path: Int)
         /// A subtree fails beyond its limit of restarts.
         case fail(path: Int)
         /// The world goes on.
@@ -80,7 +84,7 @@ package struct OwnershipScenario: SeededScenario {
             let path = Int.random(in: 0..<paths, using: &chance)
             let time = chance.one(of: [200, 1_000, 2_500, 4_000, 8_000])
             let action: Action =
-                switch Int.random(in: 0..<24, using: &chance) {
+                switch Int.random(in: 0..<27, using: &chance) {
                 case 0..<5: .cut(node: node, chance.one(of: Direction.allCases))
                 case 5..<8: .heal(node: node)
                 case 8..<11: .stop(node: node, time: time)
@@ -92,6 +96,8 @@ package struct OwnershipScenario: SeededScenario {
                 case 18..<20: .drain(node: node, time: time)
                 case 20..<22: .move(path: path, node: node)
                 case 22: .fail(path: path)
+                case 23..<25: .stopEverywhere(path: path)
+                case 25: .startEverywhere(path: path)
                 default: .goOn
                 }
             steps.append(Step(number: number, action: action, pause: chance.one(of: [20, 200, 1_000, 1_000, 3_000])))

@@ -28,6 +28,8 @@ extension OwnershipWorld {
         /// The number of changes that the node has seen; `nil`: it hasn't listed the keys yet.
         var seen: Int?
         var latestChange = 0
+        /// The paths of which the node has seen that they are stopped on all nodes.
+        var sawStopped: Set<Int> = []
         var hasJoined = false
 
         init(_ number: Int, rate: Double, machine: OwnershipMachine) {
@@ -56,6 +58,7 @@ extension OwnershipWorld {
         nodes[node].isDraining = false
         nodes[node].hasJoined = false
         nodes[node].seen = nil
+        nodes[node].sawStopped = []
         nodes[node].machine = newMachine()
         later(.wake(node: node, life: nodes[node].life, number: nodes[node].wakes), in: 1)
         later(.list(node: node, life: nodes[node].life), in: delay())
@@ -109,6 +112,8 @@ extension OwnershipWorld {
             return later(.list(node: node, life: life), in: 250)
         }
         nodes[node].seen = store.changes.count
+        // Before the assignments, so that nothing is claimed that is stopped.
+        for path in store.stopped.sorted() { try see(node, .stopped(path: path, true)) }
         for path in paths.indices {
             if let assignment = store.assignments[path] { try see(node, .assignment(path: path, assignment)) }
             if let owner = store.owners[path] { try see(node, .owner(path: path, owner)) }
@@ -132,6 +137,10 @@ extension OwnershipWorld {
         case .owner(let path, let owner): try tell(node, .ownerSeen(paths[path], owner.epoch, lease: owner.lease))
         case .gone(let path, let revision):
             if fault != .overlooksDeletions { try tell(node, .ownerGone(paths[path], revision: revision)) }
+        case .stopped(let path, let isStopped):
+            if isStopped { nodes[node].sawStopped.insert(path) } else { nodes[node].sawStopped.remove(path) }
+            if fault == (isStopped ? .overlooksStops : .overlooksStarts) { return }
+            try tell(node, isStopped ? .stopRequested(paths[path]) : .startRequested(paths[path]))
         }
     }
 

@@ -26,6 +26,7 @@ extension OwnershipWorld {
             case assignment(path: Int, Assignment?)
             case owner(path: Int, Owner)
             case gone(path: Int, revision: UInt64)
+            case stopped(path: Int, Bool)
         }
 
         var revision: UInt64 = 0
@@ -35,6 +36,8 @@ extension OwnershipWorld {
         var assignments: [Assignment?] = []
         var failures: [[Int]] = []
         var givenUp: Set<Int> = []
+        /// The paths that an operator has stopped on all nodes.
+        var stopped: Set<Int> = []
         var pins: [Int: Int] = [:]
         var changes: [Change] = []
         /// The node that got each epoch.
@@ -169,6 +172,15 @@ extension OwnershipWorld {
         publish(.owner(path: path, owner))
     }
 
+    /// Carries out what an operator has asked of all nodes.
+    func stopEverywhere(_ path: Int, _ isStopped: Bool) {
+        guard store.stopped.contains(path) != isStopped else { return }
+        store.revision += 1
+        if isStopped { store.stopped.insert(path) } else { store.stopped.remove(path) }
+        publish(.stopped(path: path, isStopped))
+        placeSoon()
+    }
+
     func deleteOwner(_ path: Int) {
         note("  the owner's key of \(paths[path]) is deleted")
         store.revision += 1
@@ -205,7 +217,8 @@ extension OwnershipWorld {
                 paths[path],
                 pin: store.pins[path].map { nodes[$0].name },
                 failedOn: Set(store.failures[path].map { nodes[$0].name }),
-                isGivenUp: store.givenUp.contains(path)
+                isGivenUp: store.givenUp.contains(path),
+                isStopped: store.stopped.contains(path) && fault != .placesWhatIsStopped
             )
         }
         var present: [String: NodeName] = [:]

@@ -42,6 +42,9 @@ extension OwnershipWorld {
         if store.history[epoch] != node {
             throw OwnershipViolation(.epoch, "node \(node) starts \(paths[path]) in epoch \(epoch), which the store hasn't given to it")
         }
+        if nodes[node].sawStopped.contains(path) {
+            throw OwnershipViolation(.stop, "node \(node) starts \(paths[path]), and knows that it's stopped on all nodes")
+        }
         if let latest = latestStart[path], latest >= epoch, !isMeddled[path] {
             throw OwnershipViolation(.epoch, "\(paths[path]) starts in epoch \(epoch) after it was started in \(latest)")
         }

@@ -176,6 +176,8 @@ package final class OwnershipWorld: SimulatedWorld {
         case .move(let path, let node):
             store.pins[path] = node
             placeSoon()
+        case .stopEverywhere(let path): stopEverywhere(path, true)
+        case .startEverywhere(let path): stopEverywhere(path, false)
         case .fail(let path): try fail(path)
         case .goOn: break
         }
@@ -203,6 +205,12 @@ package final class OwnershipWorld: SimulatedWorld {
     private func checkRecovery() throws(OwnershipViolation) {
         for path in paths.indices {
             let running = processes.indices.filter { processes[$0].path == path && processes[$0].isRunning }
+            if store.stopped.contains(path) {
+                guard running.isEmpty, store.owners[path] == nil, store.assignments[path] == nil else {
+                    throw OwnershipViolation(.recovery, "\(paths[path]) is stopped on all nodes, and isn't gone from all")
+                }
+                continue
+            }
             guard running.count == 1, let process = running.first else {
                 throw OwnershipViolation(.recovery, "\(running.count) nodes run \(paths[path])")
             }

@@ -106,6 +106,26 @@ struct ConfigurationPlanTests {
         #expect(ConfigurationPlan(from: running, to: next).changes.map(\.keys) == [["receives"]])
     }
 
+    @Test("A child that is added and not started at once has its reason, and so has what is below it")
+    func notStarted() throws {
+        let former = "cluster: { name: c, endpoints: ['http://127.0.0.1:1'] }\nchildren:\n  - { name: a, program: { command: [cat] } }\n"
+        let below = "children: [{ name: x, program: { command: [cat] } }, { name: y, program: { command: [cat] }, autostart: false }]"
+        let next =
+            former + """
+                  - { name: p, placement: cluster, program: { command: [cat] } }
+                  - { name: g, placement: cluster, \(below) }
+                  - { name: h, autostart: false, \(below) }
+                  - { name: s, schedule: { cron: "0 4 * * *" }, program: { command: [cat] } }
+                  - { name: t, schedule: { cron: "0 4 * * *" }, autostart: false, program: { command: [cat] } }
+                """
+        #expect(
+            try Self.lines(former, next) == [
+                "+ /p placed", "+ /g placed", "+ /g/x placed", "+ /g/y none", "+ /h none", "+ /h/x none", "+ /h/y none", "+ /s scheduled",
+                "+ /t none",
+            ]
+        )
+    }
+
     @Test("Another order is seen, and restarts nothing")
     func order() throws {
         let former = "children: [{ name: a, program: { command: [cat] } }, { name: b, program: { command: [cat] } }]"

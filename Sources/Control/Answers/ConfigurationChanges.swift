@@ -24,7 +24,8 @@ public struct ConfigurationChanges: Codable, Hashable, Sendable {
         /// The values of the keys that differ, and of those inside them; nil: there are none, or the daemon doesn't tell them.
         public var values: [Value]?
         /// What follows: `start`, `stop`, `restart`, `take_over` (the child's process goes on), `none` (a child that is added and has
-        /// `autostart: false`), or `next_daemon` (the next daemon begins with the change, also that of an upgrade).
+        /// `autostart: false`), `placed` (the cluster starts the added child on a node that it chooses), `scheduled` (the added child starts at
+        /// its times), or `next_daemon` (the next daemon begins with the change, also that of an upgrade).
         public var effect: String
         /// The path of the child that this one requires, and because of which it is restarted.
         public var cause: String?

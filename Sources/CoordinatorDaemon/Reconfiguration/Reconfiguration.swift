@@ -211,7 +211,7 @@ private struct Level: Sendable {
     private func mustStart(_ key: String) -> Bool {
         guard let change = plan.change(of: key, under: parent) else { return false }
         if change.effect == .start { return !children.isRunning(key) }
-        return change.effect != .none && (children.isWaiting(key) || children.isHeld(key))
+        return change.kind != .added && (children.isWaiting(key) || children.isHeld(key))
     }
 
     private func follow(_ child: ConfiguredChild, _ start: FirstStart?, wasRunning: Bool, isRecounted: Bool) async {
@@ -237,7 +237,7 @@ private struct Level: Sendable {
         guard runsAgain || supervisor.state(of: child.key) != nil else { return }
         let effect: ConfigurationPlan.Change.Effect = if let change { change.effect } else if isRecounted { .takeOver } else { .none }
         switch effect {
-        case .stop, .none, .nextDaemon: break
+        case .stop, .none, .placed, .scheduled, .nextDaemon: break
         case .start, .takeOver, .restart:
             let ifPresent: IfPresent = wasRunning && change?.replacesProcess == true ? .restart : .change
             note(path, await failure(of: child) { await error { try await supervisor.attempt(child, ifPresent: ifPresent) } })

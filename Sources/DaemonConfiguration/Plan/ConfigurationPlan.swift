@@ -21,6 +21,10 @@ public struct ConfigurationPlan: Hashable, Sendable {
             case takeOver = "take_over"
             /// The child isn't started, because its `autostart` is false.
             case none
+            /// The child is started on the node that the cluster chooses for it.
+            case placed
+            /// The child is started at its times.
+            case scheduled
             /// The running daemon can't follow: the next one begins with the change, and so does the one that takes its place in an upgrade.
             case nextDaemon = "next_daemon"
         }
@@ -101,7 +105,7 @@ extension ConfigurationPlan {
         for child in next {
             let path = "\(parent)/\(child.key)"
             guard let known = before[child.key] else {
-                add(child, at: path, isStarted: starting.contains(child.key))
+                add(child, at: path, Self.effect(of: child, isStarted: starting.contains(child.key)))
                 continue
             }
             compare(known, child, at: path, isBeginning: beginning.contains(child.key), cause: causes[child.key])
@@ -115,12 +119,23 @@ extension ConfigurationPlan {
     }
 
     /// A child and, below it, its own children, of which each is added too.
-    private mutating func add(_ child: ConfiguredChild, at path: String, isStarted: Bool) {
-        changes.append(Change(path: path, kind: .added, differences: [], effect: isStarted ? .start : .none))
+    private mutating func add(_ child: ConfiguredChild, at path: String, _ effect: Change.Effect) {
+        changes.append(Change(path: path, kind: .added, differences: [], effect: effect))
         guard case .group(let group) = child.content else { return }
         let children = group.children.withInstances
         let starting = children.startedBySupervisor
-        for child in children { add(child, at: "\(path)/\(child.key)", isStarted: isStarted && starting.contains(child.key)) }
+        for child in children {
+            let own = Self.effect(of: child, isStarted: starting.contains(child.key))
+            // What its parent's start begins comes with that start.
+            add(child, at: "\(path)/\(child.key)", own == .start ? effect : own)
+        }
+    }
+
+    /// Returns what follows when a child is added.
+    private static func effect(of child: ConfiguredChild, isStarted: Bool) -> Change.Effect {
+        if isStarted { return .start }
+        if child.placement != nil { return .placed }
+        return child.autostart && child.runsAtTimesAlone ? .scheduled : .none
     }
 
     /// - Parameters:

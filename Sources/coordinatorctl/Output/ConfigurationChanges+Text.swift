@@ -47,6 +47,8 @@ extension ConfigurationChanges.Change {
         case "take_over": " (no restart)"
         case "next_daemon": " (with an upgrade or the next start of the daemon)"
         case "none": " (not started: autostart is false)"
+        case "placed": " (the cluster starts it on the node that it chooses)"
+        case "scheduled": " (starts at its times)"
         default: ""
         }
     }

@@ -1,4 +1,6 @@
 import CoordinatorsCluster
+import FoundationEssentials
+import Ownership
 import Testing
 
 /// Keys and records as texts.
@@ -28,5 +30,39 @@ import Testing
             #expect(OwnerRecord(json: Array(text.utf8)) == nil)
             #expect(NodeRecord(json: Array(text.utf8)) == nil)
         }
+    }
+    /// What a version reads that knows of no stops on all nodes, and of no reasons of failures.
+    private struct Former: Decodable {
+        struct Failure: Decodable {
+            let node: String
+            let lease: Int64
+        }
+
+        let labels: [String: String]?
+        let weight: Int?
+        let pin: String?
+        let failures: [Failure]?
+        let isGivenUp: Bool?
+    }
+
+    /// Both ways: members that a version doesn't know are skipped, and those that it expects may be missing.
+    @Test func versionsReadOneAnothersValues() throws {
+        let pin = try #require(NodeName("b"))
+        var wish = SubtreeWish(labels: ["disk": "ssd"], pin: pin)
+        let former = #"{"labels":{"disk":"ssd"},"moves":3,"pin":"b","weight":1}"#
+        #expect(String(decoding: wish.json, as: UTF8.self) == former, "a subtree that isn't stopped is written as ever")
+        #expect(SubtreeWish(json: Array(former.utf8)) == wish)
+        wish.isStopped = true
+        #expect(SubtreeWish(json: wish.json) == wish)
+        let read = try JSONDecoder().decode(Former.self, from: Data(wish.json))
+        #expect(read.labels == wish.labels && read.weight == 1 && read.pin == "b")
+
+        let failed = #"{"failures":[{"lease":7,"node":"a"}],"isGivenUp":false}"#
+        var assignment = try #require(SubtreeAssignment(json: Array(failed.utf8)))
+        #expect(assignment.failures.map(\.reason) == [nil] && String(decoding: assignment.json, as: UTF8.self) == failed)
+        assignment.failures[0].reason = "exited with code 3"
+        #expect(SubtreeAssignment(json: assignment.json) == assignment)
+        let known = try JSONDecoder().decode(Former.self, from: Data(assignment.json))
+        #expect(known.failures?.map(\.node) == ["a"] && known.failures?.map(\.lease) == [7] && known.isGivenUp == false)
     }
 }

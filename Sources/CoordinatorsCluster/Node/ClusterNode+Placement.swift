@@ -74,28 +74,8 @@ extension ClusterNode {
 
     /// Returns the assignments that are to be written; `nil` for those of subtrees that aren't to run.
     private func plan() -> [(path: String, assignment: SubtreeAssignment?)] {
-        let nodes = view.nodes.values.map { node in
-            PlacementNode(
-                node.value.name,
-                labels: Self.texts(node.value.labels),
-                capacity: node.value.capacity == 0 ? nil : node.value.capacity,
-                isDraining: node.value.isDraining
-            )
-        }
-        let subtrees = view.wishes.map { path, wish in
-            let assignment = view.assignments[path]?.value
-            return PlacedSubtree(
-                path,
-                labels: Self.texts(wish.value.labels),
-                group: wish.value.group,
-                weight: wish.value.weight,
-                pin: wish.value.pin,
-                failedOn: Set((assignment?.failures ?? []).filter(isPresent).compactMap { NodeName($0.node) }),
-                isGivenUp: assignment?.isGivenUp ?? false
-            )
-        }
-        let present = view.assignments.compactMapValues(\.value.node)
-        let plan = Placer(rebalances: options.rebalances).plan(subtrees, on: nodes, from: present)
+        let present = view.present
+        let plan = Placer(rebalances: options.rebalances).plan(view.subtrees, on: view.members, from: present)
         var changes: [(path: String, assignment: SubtreeAssignment?)] = plan.moves.map { move in
             options.logger.notice(
                 "a subtree gets a node",
@@ -110,22 +90,15 @@ extension ClusterNode {
                 metadata: ["coordinator.path": "\(unplaced.path)", "reason": "\(unplaced.reason)"]
             )
         }
-        for path in view.assignments.keys where view.wishes[path] == nil && view.unreadable[.desired(path)] == nil {
-            changes.append((path, nil))
+        for path in view.assignments.keys {
+            let isOver = view.wishes[path].map(\.value.isStopped) ?? (view.unreadable[.desired(path)] == nil)
+            if isOver { changes.append((path, nil)) }
         }
         // The leader's own entries are written anew when they can't be read.
         for (path, node) in plan.assignments where view.unreadable[.assignment(path)] != nil && present[path] == node {
             changes.append((path, SubtreeAssignment(node: node, failures: view.assignments[path]?.value.failures ?? [])))
         }
         return changes
-    }
-
-    private static func texts(_ labels: [String: String]) -> Set<String> { Set(labels.map { "\($0)=\($1)" }) }
-
-    /// Whether the node on which a subtree has failed hasn't joined again since.
-    private func isPresent(_ failure: SubtreeAssignment.Failure) -> Bool {
-        guard let name = NodeName(failure.node) else { return false }
-        return view.nodes[name]?.lease?.rawValue == failure.lease
     }
 
     private func write(_ changes: [(path: String, assignment: SubtreeAssignment?)], _ epoch: Epoch) async throws(StoreError) {
@@ -157,7 +130,7 @@ extension ClusterNode {
         }
     }
 
-    /// Makes known which subtrees are to run; pins of operators stay.
+    /// Makes known which subtrees are to run; pins and stops of operators stay.
     ///
     /// - Parameter changes: What the subtrees want, by path; `nil`: the subtree isn't to run any more.
     public func publish(_ changes: [String: SubtreeWish?]) {
@@ -179,7 +152,7 @@ extension ClusterNode {
             do throws(StoreError) {
                 try await change(path) { known in
                     guard var wish else { return nil }
-                    wish.pin = known?.pin
+                    (wish.pin, wish.isStopped) = (known?.pin, known?.isStopped ?? false)
                     return wish
                 }
                 isFailing = false
@@ -203,22 +176,49 @@ extension ClusterNode {
     /// - Parameters:
     ///   - path: The path of the subtree.
     ///   - node: The node; `nil`: any.
+    ///   - triesAgain: Whether it's tried again where it has failed.
     /// - Throws: ``StoreError`` when the store doesn't take it.
-    public func pin(_ path: String, to node: NodeName?) async throws(StoreError) {
+    public func pin(_ path: String, to node: NodeName?, triesAgain: Bool = true) async throws(StoreError) {
+        if triesAgain { try await forgetFailures(of: path) }
+        try await change(known: path) { $0.pin = node }
+    }
+
+    /// Stops a subtree on all nodes until it's started again, or starts it; one that was given up is tried again.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the subtree.
+    ///   - isStopped: Whether it's stopped.
+    /// - Throws: ``StoreError`` when the store doesn't take it.
+    package func stopEverywhere(_ path: String, _ isStopped: Bool) async throws(StoreError) {
+        if !isStopped { try await forgetFailures(of: path) }
+        try await change(known: path) { $0.isStopped = isStopped }
+    }
+
+    /// Has a subtree tried again where it has failed.
+    ///
+    /// - Returns: The revision of the write; `nil`: it hadn't failed.
+    @discardableResult
+    package func forgetFailures(of path: String) async throws(StoreError) -> StoreRevision? {
         let listing = try await store.list(.key(.assignment(path)), until: tryEnd)
-        if let entry = listing.entries.first, var assignment = SubtreeAssignment(json: entry.value), !assignment.failures.isEmpty {
-            (assignment.failures, assignment.isGivenUp) = ([], false)
-            try await store.put(assignment.json, for: entry.key, guardedBy: .unchanged(since: entry.modified), until: tryEnd)
+        guard let entry = listing.entries.first, var assignment = SubtreeAssignment(json: entry.value), !assignment.failures.isEmpty else {
+            return nil
         }
+        (assignment.failures, assignment.isGivenUp) = ([], false)
+        return try await store.put(assignment.json, for: entry.key, guardedBy: .unchanged(since: entry.modified), until: tryEnd)
+    }
+
+    /// Changes what a subtree wants, if it's to run at all.
+    private func change(known path: String, _ body: (inout SubtreeWish) -> Void) async throws(StoreError) {
         try await change(path) { wish throws(StoreError) in
             guard var wish = wish ?? view.wishes[path]?.value else {
                 if view.unreadable[.desired(path)] == nil { return nil }
                 throw StoreError(
                     code: .unintelligible,
-                    message: "Could not pin \(path): the entry \(StoreKey.desired(path)) can't be read. Reload a configuration that has it."
+                    message:
+                        "Could not change \(path): the entry \(StoreKey.desired(path)) can't be read. Reload a configuration that has it."
                 )
             }
-            wish.pin = node
+            body(&wish)
             return wish
         }
     }

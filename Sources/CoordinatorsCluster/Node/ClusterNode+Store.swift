@@ -12,10 +12,12 @@ extension ClusterNode {
         do throws(StoreError) {
             let renewal = try await store.join(record, timeToLive: options.terms.timeToLive, until: tryEnd)
             options.logger.notice("the node has joined the cluster", metadata: ["lease": "\(renewal.lease.id)"])
+            hasAnswered()
             tell(.joined(lease: renewal.lease.id.rawValue, sentAt: time(renewal.sentAt), granted: renewal.timeToLive))
             considerPublication()
         } catch {
             options.logger.warning("the node can't join the cluster yet", metadata: ["error": "\(error)"])
+            trouble = error.message
             tell(.joinFailed)
         }
     }
@@ -23,10 +25,12 @@ extension ClusterNode {
     func renew(_ id: Int64) async {
         do throws(StoreError) {
             let renewal = try await store.renew(lease(id), until: tryEnd)
+            hasAnswered()
             tell(.renewed(lease: id, sentAt: time(renewal.sentAt), granted: renewal.timeToLive))
         } catch {
             if error.code == .leaseLost { return tell(.leaseLost(lease: id)) }
             options.logger.warning("the node's lease couldn't be renewed", metadata: ["error": "\(error)"])
+            trouble = error.message
             tell(.renewalFailed(lease: id))
         }
     }
@@ -73,7 +77,8 @@ extension ClusterNode {
         var assignment = known.value
         assignment.node = nil
         assignment.failures.removeAll { $0.node == record.name.description }
-        assignment.failures.append(.init(node: record.name.description, lease: lease?.id.rawValue ?? 0))
+        let failure = lives[path]?.failure.map { String($0.prefix(Self.longestReason)) }
+        assignment.failures.append(.init(node: record.name.description, lease: lease?.id.rawValue ?? 0, reason: failure))
         assignment.isGivenUp = assignment.failures.count > view.wishes[path]?.value.moves ?? 0
         options.logger.error(
             assignment.isGivenUp ? "a subtree has failed on as many nodes as it may" : "a subtree has failed here and is moved on",
@@ -81,6 +86,9 @@ extension ClusterNode {
         )
         return (assignment.json, known.modified)
     }
+
+    /// The length of the longest reason that is written to the store, in characters.
+    private static let longestReason = 200
 
     // MARK: - The watch
 
@@ -115,6 +123,8 @@ extension ClusterNode {
     private func see(_ listing: StoreListing) {
         let former = view
         view = ClusterView(listing, after: former)
+        // Before the assignments, so that nothing is claimed that an operator has stopped.
+        for path in Set(former.wishes.keys).union(view.wishes.keys) { seeWish(path) }
         for path in Set(former.assignments.keys).union(view.assignments.keys).union(machine.subtrees.map(\.path)) { seeAssignment(path) }
         for (path, owner) in view.owners { tell(.ownerSeen(path, owner.epoch, lease: owner.lease?.rawValue)) }
         for path in Set(former.owners.keys).union(machine.subtrees.map(\.path)) where view.owners[path] == nil {
@@ -127,6 +137,7 @@ extension ClusterNode {
         for change in changes {
             view.apply(change)
             switch change.key {
+            case .desired(let path): seeWish(path)
             case .assignment(let path): seeAssignment(path)
             case .owner(let path):
                 if let entry = change.entry {
@@ -134,7 +145,7 @@ extension ClusterNode {
                 } else {
                     tell(.ownerGone(path, revision: change.revision.rawValue))
                 }
-            case .node, .desired, .leader, .checkpoint: break
+            case .node, .leader, .checkpoint: break
             }
         }
         lookAround()
@@ -154,6 +165,15 @@ extension ClusterNode {
 
     /// The number of entries that are logged at once: whoever writes to the store can make any number.
     private static let mostUnreadableLogged = 20
+
+    private func seeWish(_ path: String) {
+        let isStopped = view.wishes[path]?.value.isStopped == true
+        guard isStopped != machine.stoppedPaths.contains(path) else { return }
+        tell(isStopped ? .stopRequested(path) : .startRequested(path))
+    }
+
+    /// Takes note that the store has answered.
+    private func hasAnswered() { (lastAnswer, trouble) = (.now, nil) }
 
     private func seeAssignment(_ path: String) {
         if let assignment = view.assignments[path]?.value, assignment.node == record.name {

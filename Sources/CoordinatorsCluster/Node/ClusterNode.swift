@@ -52,6 +52,8 @@ public actor ClusterNode {
         /// Settled when the host has returned from the start.
         let started = OneShot<Void>()
         var isOver = false
+        /// Why the subtree can't run on this node.
+        var failure: String?
     }
 
     nonisolated let store: any ClusterStore
@@ -74,6 +76,12 @@ public actor ClusterNode {
     /// The subtrees that this node is to make known; `nil` for those that aren't to run any more.
     var wishes: [String: SubtreeWish?] = [:]
     var isPublishing = false
+    /// The time of the store's last answer about the lease.
+    var lastAnswer: ContinuousClock.Instant?
+    /// Why the store's last answer about the lease has failed; `nil`: it hasn't.
+    var trouble: String?
+    /// The last loss of a lease that the node's subtrees were stopped by.
+    var loss: LeaseLoss?
     /// The number of leases that are being given back.
     var revocations = 0
     /// The time until which the node takes messages.
@@ -122,7 +130,11 @@ public actor ClusterNode {
     /// - Parameters:
     ///   - path: The path of the subtree.
     ///   - epoch: The epoch under which it was started.
-    public func gaveUp(_ path: String, epoch: Epoch) { tell(.gaveUp(path, epoch)) }
+    ///   - reason: How it has ended.
+    public func gaveUp(_ path: String, epoch: Epoch, because reason: String? = nil) {
+        if lives[path]?.epoch == epoch { lives[path]?.failure = reason }
+        tell(.gaveUp(path, epoch))
+    }
 
     /// Returns the epoch under which the node may take messages for a subtree now; `nil` when it may not, as when it hands the subtree over.
     ///
@@ -153,15 +165,16 @@ public actor ClusterNode {
     }
 
     func tell(_ event: OwnershipMachine.Event) {
-        let former = lease
+        let (former, formerState) = (lease, machine.state)
         let directives = machine.handle(event, now: now)
         trust.reach(machine.trustEnd.map { origin + $0 })
         for directive in directives { perform(directive) }
         if let former, lease?.id != former.id {
             leadership = nil
             guard !machine.isLeaving else { return }
-            options.logger.error("the node has lost its lease and fences its subtrees", metadata: ["lease": "\(former.id)"])
+            noteLoss(of: former, event, directives)
         }
+        noteMembership(since: formerState)
         if lease != former { considerElection() }
     }
 
@@ -217,6 +230,7 @@ public actor ClusterNode {
         } catch {
             guard lives[path]?.epoch == epoch, lives[path]?.isOver == false else { return }
             options.logger.error("a subtree can't run on this node", metadata: metadata.merging(["error": "\(error)"]) { $1 })
+            lives[path]?.failure = "\(error)"
             tell(.gaveUp(path, epoch))
         }
     }

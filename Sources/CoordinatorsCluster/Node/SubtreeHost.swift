@@ -4,7 +4,7 @@ public import Ownership
 public protocol SubtreeHost: Sendable {
     /// Starts a subtree, and returns when it's started or is going to be, without a further call.
     ///
-    /// A host that has started a subtree reports its end beyond all restarts by ``ClusterNode/gaveUp(_:epoch:)``.
+    /// A host that has started a subtree reports its end beyond all restarts by ``ClusterNode/gaveUp(_:epoch:because:)``.
     ///
     /// - Parameters:
     ///   - path: The path of the subtree.

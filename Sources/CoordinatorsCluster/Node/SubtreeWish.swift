@@ -13,6 +13,10 @@ public struct SubtreeWish: StoreValue {
     public var moves: Int
     /// The node on which an operator wants it; `nil`: any.
     public var pin: NodeName?
+    /// Whether an operator has stopped it on all nodes, until it's started again.
+    ///
+    /// Nodes of versions that don't know of it skip the member, and run the subtree if the leader is one of them.
+    public var isStopped: Bool
 
     /// Creates a wish.
     ///
@@ -22,8 +26,17 @@ public struct SubtreeWish: StoreValue {
     ///   - weight: The part of a node's capacity that it takes.
     ///   - moves: The number of nodes from which it may be moved on because it fails there.
     ///   - pin: The node on which an operator wants it.
-    public init(labels: [String: String] = [:], group: String? = nil, weight: Int = 1, moves: Int = 3, pin: NodeName? = nil) {
-        (self.labels, self.group, self.weight, self.moves, self.pin) = (labels, group, weight, moves, pin)
+    ///   - isStopped: Whether an operator has stopped it on all nodes.
+    public init(
+        labels: [String: String] = [:],
+        group: String? = nil,
+        weight: Int = 1,
+        moves: Int = 3,
+        pin: NodeName? = nil,
+        isStopped: Bool = false
+    ) {
+        (self.labels, self.group, self.weight, self.moves) = (labels, group, weight, moves)
+        (self.pin, self.isStopped) = (pin, isStopped)
     }
 
     /// Reads a wish from its JSON; `nil` when the text isn't one, or a number is out of the bounds of ``StoreBounds``.
@@ -33,12 +46,28 @@ public struct SubtreeWish: StoreValue {
         guard let form = try? JSONDecoder().decode(Form.self, from: Data(json)), StoreBounds.weights.contains(form.weight),
             StoreBounds.moves.contains(form.moves)
         else { return nil }
-        self.init(labels: form.labels, group: form.group, weight: form.weight, moves: form.moves, pin: form.pin.flatMap(NodeName.init))
+        self.init(
+            labels: form.labels,
+            group: form.group,
+            weight: form.weight,
+            moves: form.moves,
+            pin: form.pin.flatMap(NodeName.init),
+            isStopped: form.stopped ?? false
+        )
     }
 
     /// The wish as JSON, as the store keeps it.
     public var json: [UInt8] {
-        JSONText.bytes(of: Form(labels: labels, group: group, weight: weight, moves: moves, pin: pin?.description))
+        JSONText.bytes(
+            of: Form(
+                labels: labels,
+                group: group,
+                weight: weight,
+                moves: moves,
+                pin: pin?.description,
+                stopped: isStopped ? true : nil
+            )
+        )
     }
 
     private struct Form: Codable {
@@ -47,6 +76,8 @@ public struct SubtreeWish: StoreValue {
         let weight: Int
         let moves: Int
         let pin: String?
+        /// Left out unless it's true, so that the value of a subtree that isn't stopped is as earlier versions write it.
+        let stopped: Bool?
     }
 }
 
@@ -58,6 +89,8 @@ public struct SubtreeAssignment: StoreValue {
         public var node: String
         /// The lease that it had; a node that has joined again since is tried again.
         public var lease: Int64
+        /// Why it has failed there; `nil`: that isn't known, as of versions that don't tell.
+        public var reason: String?
     }
 
     /// The node; `nil`: none, since the subtree has failed and isn't placed anew yet.

@@ -10,7 +10,7 @@ public import Ownership
 /// error tells by ``StoreError/mayHaveHappened`` whether the call may have had its effect; each call may be repeated then, and finds
 /// out what the earlier one has done.
 ///
-/// ``LocalStore`` is for one machine. The product's trait `Cluster` adds `EtcdStore`.
+/// ``LocalStore`` is for one machine, ``EtcdStore`` for several.
 public protocol ClusterStore: Sendable {
     /// Adds a node to the cluster and gives it a lease.
     ///

@@ -63,6 +63,54 @@ public struct TreeMetrics: Codable, Hashable, Sendable {
     /// The files of a node's certificates and secrets; nil: the daemon is no node of a cluster.
     public var clusterFiles: [ClusterFile]?
 
+    /// What a node of a cluster has to do with the store.
+    public struct Cluster: Codable, Hashable, Sendable {
+        /// The progress of the node's membership: `joining`, `member`, `frozen` or `left`.
+        public var membership: String
+        /// What becomes of placed children when the store is lost: `fence` or `freeze`.
+        public var onStoreLoss: String
+        /// Why the daemon isn't a member, or may not know what is true; nil: it's a member.
+        public var outdated: String?
+        /// The last loss of the node's lease since the daemon's start; nil: there was none.
+        public var loss: Loss?
+
+        /// Creates a description.
+        public init(membership: String, onStoreLoss: String, outdated: String? = nil, loss: Loss? = nil) {
+            (self.membership, self.onStoreLoss, self.outdated, self.loss) = (membership, onStoreLoss, outdated, loss)
+        }
+
+        /// The loss of a node's lease.
+        public struct Loss: Codable, Hashable, Sendable {
+            /// Why the lease was lost.
+            public var reason: String
+            /// The paths of the placed children that the node has stopped because of it.
+            public var stopped: [String]
+            /// The time since the loss, in seconds.
+            public var secondsAgo: Int
+            /// The time until the node was a member again, in seconds; nil: it isn't yet.
+            public var secondsAbsent: Int?
+
+            /// Creates a description.
+            public init(reason: String, stopped: [String], secondsAgo: Int, secondsAbsent: Int? = nil) {
+                (self.reason, self.stopped, self.secondsAgo, self.secondsAbsent) = (reason, stopped, secondsAgo, secondsAbsent)
+            }
+
+            private enum CodingKeys: String, CodingKey {
+                case reason, stopped
+                case secondsAgo = "seconds_ago"
+                case secondsAbsent = "seconds_absent"
+            }
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case membership, outdated, loss
+            case onStoreLoss = "on_store_loss"
+        }
+    }
+
+    /// The node's membership in a cluster, and what the loss of the store has done; nil: the daemon is no node of a cluster.
+    public var cluster: Cluster?
+
     /// The directory of the children's logs, if it's in memory, so that they are gone with the next boot; nil: it isn't.
     public var logsInMemory: String?
 
@@ -79,7 +127,7 @@ public struct TreeMetrics: Codable, Hashable, Sendable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case asks
+        case asks, cluster
         case isCounting = "counting"
         case boundsSeconds = "bounds_seconds"
         case unreadableEntries = "unreadable_entries"

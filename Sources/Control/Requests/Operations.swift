@@ -132,6 +132,8 @@ extension ControlOperation {
         package var path = ""
         package static let about = OperationDescription(Self(), "stop", .operate, does: lifecycle, patience: childrensTimes, .path(\.path))
         package static let summary = "Stop coordinators or programs and their descendants."
+        package static let details =
+            "A child that a cluster places is stopped on all nodes, and stays so whichever node is lost, until it's started."
     }
     package static func stop(path: String) -> ControlOperation { ControlOperation(Stop(path: path)) }
 
@@ -434,6 +436,7 @@ extension ControlOperation {
             .flag("drain", \.isDraining, default: true)
         )
         package static let summary = "Have a node of the cluster give its subtrees over and take none."
+        package static let summaryOfTheEnd = "Let a node of the cluster that drains take subtrees again."
     }
     package static func drain(node: String, isDraining: Bool) -> ControlOperation {
         ControlOperation(Drain(node: node, isDraining: isDraining))
@@ -444,8 +447,17 @@ extension ControlOperation {
         package var path = ""
         /// The node; nil lets the subtree go where it's placed.
         package var node: String?
-        package static let about = OperationDescription(Self(), "move", .operate, does: .changes, .path(\.path), .text("node", \.node))
-        package static let summary = "Pin a subtree of the cluster to a node."
+        package static let about = OperationDescription(
+            Self(),
+            "move",
+            .operate,
+            does: .changes,
+            patience: childrensTimes,
+            .path(\.path),
+            .text("node", \.node)
+        )
+        package static let summary = "Move a subtree of the cluster to a node, and pin it there."
+        package static let summaryOfTheEnd = "Take the pin of a subtree of the cluster away."
     }
     package static func move(path: String, node: String?) -> ControlOperation { ControlOperation(Move(path: path, node: node)) }
 

@@ -12,7 +12,7 @@ extension ClusterMembership {
     /// The time for which a command waits for an owner that isn't known, or can't be reached.
     static let searchLimit = Duration.seconds(5)
     /// The time between two looks at what the cluster's store has told.
-    private static let searchPause = Duration.milliseconds(20)
+    static let searchPause = Duration.milliseconds(20)
     /// The time for which a command waits until this node knows of the epoch for which the command is meant.
     private static let epochLimit = Duration.seconds(1)
 
@@ -110,7 +110,8 @@ extension ClusterMembership {
                 let owner = view.owners[top]
                 let known = owner?.record.map { OwnerRoute.Owner(node: $0.node, epoch: owner?.epoch ?? Epoch(rawValue: 0)) }
                 let isGone = known == nil || known?.node == membership.name
-                let isComing = waits && view.wishes[top] != nil && view.assignments[top]?.value.isGivenUp != true
+                let wish = view.wishes[top]?.value
+                let isComing = waits && wish?.isStopped == false && view.assignments[top]?.value.isGivenUp != true
                 if sent == 0, isGone, !isComing || .now >= end { return nil }
                 if case .lookUp = route.nextStep() { _ = route.lookUpEnded(known?.node == membership.name ? nil : known) }
                 if let owner = route.owner {

@@ -261,8 +261,9 @@ final class ClusterMembership: Sendable {
 
     private func giveUp(_ key: String, _ node: ClusterNode) async {
         guard let epoch = children.fence(of: key), children.child(key)?.placement != nil else { return }
+        let reason = children.lastExit(of: key)
         await stop("/\(key)", drains: false)
-        await node.gaveUp("/\(key)", epoch: Epoch(rawValue: epoch))
+        await node.gaveUp("/\(key)", epoch: Epoch(rawValue: epoch), because: reason)
     }
 }
 

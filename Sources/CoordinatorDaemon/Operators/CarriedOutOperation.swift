@@ -110,6 +110,7 @@ extension ControlOperation.Metrics: CarriedOutOperation {
         let unreadable = await cluster?.unreadableCount
         let durations = call.daemon.runtime.askDurations
         var metrics = TreeMetrics(durations, unreadableEntries: unreadable, clusterFiles: cluster?.files.description)
+        metrics.cluster = await cluster?.standing
         metrics.logsInMemory = call.daemon.logs.directoryInMemory
         return try Encoded(metrics)
     }

@@ -114,11 +114,44 @@ struct ControlRequestHandler: ControlHandler {
             if let result = try await cluster?.passOn(operation, from: requester, to: items, origin) { return result }
             if requester.passage != nil { try await cluster?.check(operation, from: requester) }
         } else {
+            if let top = try await cluster?.switchEverywhere(operation, from: requester) {
+                return try ControlJSON.value(of: try await stateOfPlaced(top, call))
+            }
             if let answer = try await cluster?.passOn(operation, from: requester, origin) { return answer }
             try await cluster?.check(operation, from: requester)
         }
         audit.noteLook(operation, from: requester)
         return try await Self.handlers.carryOut(operation, call)
+    }
+
+    /// The time for which a placed child that has got a node is waited for until it has been up there for the probation.
+    private static let placedStartLimit = Duration.seconds(10)
+
+    /// Returns the state of a placed child that was stopped on all nodes, or that has got a node after its start.
+    ///
+    /// Of a node that can't be asked it's known alone that it has the child.
+    private func stateOfPlaced(_ top: String, _ call: OperatorCall) async throws -> LifecycleResult {
+        let end = ContinuousClock.now + Self.placedStartLimit
+        var result = LifecycleResult(path: top, state: "inactive", incarnation: 0)
+        while let owner = try? await cluster?.whereabouts(of: try CoordinatorPath(operand: top)).node {
+            result.state = "starting"
+            guard cluster?.isAskable(owner) == true else { break }
+            let answer = try? await perform(.status(path: top), call)
+            if let status = answer.flatMap({ try? ControlJSON.decode(TreeNode.self, from: $0) }), status.clusterNode == owner {
+                result = LifecycleResult(status)
+                switch status.state {
+                case "failed", "failing", "restarting":
+                    let reason = status.lastExit ?? "for an unknown reason"
+                    throw ControlError(.failed, "\(top) was started on \(owner) and has ended at once: \(reason); look at its output")
+                // How a former life has ended there says nothing of this one, which is about to begin.
+                case "inactive": break
+                default: if !status.isOnProbation(status.incarnation, Self.probation) { return result }
+                }
+            }
+            guard ContinuousClock.now < end else { break }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        return result
     }
 
     /// Returns what a rolling restart of a path replaces; of instances that other nodes have, what these say.

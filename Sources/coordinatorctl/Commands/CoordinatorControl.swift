@@ -27,8 +27,8 @@ struct CoordinatorControl: AsyncParsableCommand {
             LifecycleCommand<ControlOperation.Kill>.self, AskCommand.self, SendCommand.self, BenchCommand.self, DeadLettersCommand.self,
             MetricsCommand.self, ConfigurationCommand.self, ShutdownCommand.self, SignalCommand.self, MailboxCommand.self, TopCommand.self,
             DoctorCommand.self, CompletionCommand.self, UpgradeCommand.self, LogsCommand.self, EventsCommand.self, HistoryCommand.self,
-            ImportCommand.self, NodesCommand.self, WhereCommand.self, DrainCommand.self, MoveCommand.self, SchemasCommand.self,
-            LifecycleCommand<ControlOperation.Reload>.self,
+            ImportCommand.self, NodesCommand.self, WhereCommand.self, DrainCommand.self, UncordonCommand.self, MoveCommand.self,
+            UnpinCommand.self, SchemasCommand.self, LifecycleCommand<ControlOperation.Reload>.self,
         ]
     )
 
@@ -96,7 +96,7 @@ struct CoordinatorControl: AsyncParsableCommand {
     private static let others = [
         "list": "tree", "ls": "tree", "show": "status", "describe": "status", "update": "config apply",
         "reread": "config diff", "tail": "logs", "log": "logs", "journal": "logs", "down": "shutdown", "cordon": "drain",
-        "uncordon": "drain --back", "pin": "move", "unpin": "move --anywhere", "rescale": "scale", "validate": "config check",
+        "pin": "move", "rescale": "scale", "validate": "config check",
     ]
 
     private static func unknown(_ name: String, in command: any ParsableCommand.Type) -> ValidationError {

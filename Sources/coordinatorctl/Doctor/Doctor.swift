@@ -27,7 +27,8 @@ struct Doctor {
     /// All findings; those that matter most first.
     var findings: [Finding] {
         [
-            daemon, leftPrograms, children, clusterFiles, runtimeDirectory, staleFiles, descriptors, threads, memory, disk, library, kernel,
+            daemon, leftPrograms, children, cluster, clusterFiles, runtimeDirectory, staleFiles, descriptors, threads, memory, disk,
+            library, kernel,
             processFiles, controlGroups, clock, logs,
         ]
         .compactMap { $0 }
@@ -69,6 +70,37 @@ struct Doctor {
         let names = trouble.prefix(5).map { "\($0.path) \($0.stateText)" }.joined(separator: ", ") + (trouble.count > 5 ? ", …" : "")
         let advice = "look at it: coordinatorctl status \(first.path); start it again: coordinatorctl restart \(first.path)"
         return .warning("children", "\(trouble.count) of \(nodes.count) in trouble: \(names)", do: advice)
+    }
+
+    /// The time for which a loss of the cluster's store is told, in seconds.
+    private static let lossLimit = 86_400
+
+    /// The node's membership, and what a loss of the store has stopped.
+    private var cluster: Finding? {
+        let check = "cluster"
+        guard let cluster = metrics?.cluster else { return nil }
+        let fences = cluster.onStoreLoss == "fence"
+        let stopped = cluster.loss.map { $0.stopped.isEmpty ? "no child" : $0.stopped.joined(separator: " ") } ?? "no child"
+        if let outdated = cluster.outdated {
+            let effect: String =
+                switch (cluster.membership, fences) {
+                case ("frozen", _): "; its placed children go on (on_store_loss: freeze)"
+                case (_, true) where cluster.loss?.secondsAbsent == nil && cluster.loss != nil:
+                    "; it has stopped \(stopped) (on_store_loss: fence)"
+                default: ""
+                }
+            let advice = "look at etcd: etcdctl endpoint status --cluster; the node joins by itself when the store answers"
+            return .problem(check, outdated + effect, do: advice)
+        }
+        guard let loss = cluster.loss, loss.secondsAgo < Self.lossLimit else { return .ok(check, "the node is a member") }
+        let ago = Duration.seconds(loss.secondsAgo).briefText
+        let absence = loss.secondsAbsent.map { ", and was a member again after \(Duration.seconds($0).briefText)" } ?? ""
+        return .warning(
+            check,
+            "\(ago) ago \(loss.reason): the node has stopped \(stopped) (on_store_loss: \(cluster.onStoreLoss))\(absence)",
+            do: "see etcd's log of that time for slow disks and elections; a longer `ttl` outlasts longer pauses; "
+                + "before `on_store_loss: freeze` read 'When the store is lost' in the documentation"
+        )
     }
 
     /// The time before the end of a certificate from which on it's a warning.

@@ -73,7 +73,9 @@ import WireProtocol
         for (arguments, hint) in [
             (["stauts"], "did you mean `status`?"), (["update"], "did you mean `config apply`?"),
             (["config", "aply"], "did you mean `apply`?"),
-            (["--json", "uncordon", "a"], "did you mean `drain --back`?"), (["bogus"], "`coordinatorctl help` lists them"),
+            (["--json", "cordon", "a"], "did you mean `drain`?"), (["drain", "--back", "a"], "is `coordinatorctl uncordon a` now"),
+            (["move", "--anywhere", "/a"], "is `coordinatorctl unpin /a` now"), (["move", "/a"], "a node is needed"),
+            (["bogus"], "`coordinatorctl help` lists them"),
         ] {
             let ended = try await BuiltProgram("coordinatorctl").run(arguments)
             #expect(ended.exitCode == 64 && ended.output.isEmpty && ended.errors.contains(hint), "\(arguments) \(ended)")

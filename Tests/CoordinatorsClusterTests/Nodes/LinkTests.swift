@@ -65,11 +65,14 @@ import WireProtocol
             // Errors come back as they are.
             let missing = try await cluster.control(elsewhere, "status", "/root/nobody")
             #expect(missing.exitCode == 4, "\(missing)")
-            #expect(try await cluster.control(elsewhere, "stop", "/root").exitCode == 64)
             let unhandled = try await cluster.control(elsewhere, "ask", "/root", "Nobody.Answers", "{}")
             #expect(unhandled.exitCode == 1 && unhandled.errors.contains("Nobody.Answers"), "\(unhandled)")
             #expect(try await cluster.control(elsewhere, "kill", "/root").exitCode == 0)
             try await cluster.eventually("it's restarted") { try await status("/root", from: elsewhere).incarnation > next.incarnation }
+            // A stop is for all nodes, and a start tells of the child where it comes up.
+            #expect(try await cluster.control(elsewhere, "stop", "/root").exitCode == 0)
+            let started = try await cluster.control(elsewhere, "start", "/root")
+            #expect(started.exitCode == 0 && started.output.hasPrefix("/root: active (pid "), "\(started)")
         }
     }
 

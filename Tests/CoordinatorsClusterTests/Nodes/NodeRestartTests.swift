@@ -153,7 +153,7 @@ import WireProtocol
             try await cluster.eventually("\(path) is on \(node)") { try await cluster.place(of: path, from: "a").node == node }
             #expect(try await cluster.activeOwner(of: path) == node)
         }
-        for path in Self.placed { #expect(try await cluster.control("a", "move", "--anywhere", path).exitCode == 0) }
+        for path in Self.placed { #expect(try await cluster.control("a", "unpin", path).exitCode == 0) }
     }
 
     @Test func onlyWhatMovesFailsAndNothingIsDoneTwice() async throws {

@@ -126,7 +126,7 @@ import WireProtocol
             for (schema, arguments) in [
                 ("nodes", ["nodes"]), ("where", ["where", "/clock"]), ("where", ["where", "/lost"]),
                 ("where", ["move", "/clock", target]), ("where", ["where", "/clock"]), ("nodes", ["drain", node]),
-                ("nodes", ["nodes"]), ("nodes", ["drain", "--back", node]),
+                ("nodes", ["nodes"]), ("nodes", ["uncordon", node]),
             ] {
                 let ended = try await cluster.control("a", arguments + ["--json"])
                 // A subtree that no node owns doesn't run; one that moves has no owner for a moment.
@@ -189,27 +189,122 @@ import WireProtocol
         try await RunningCluster.with(children, settings: Self.longLease) { cluster in
             let place = try await cluster.owner(from: "a")
             let node = try #require(place.node)
+            // One node, one instance.
+            try await cluster.eventually("each node has an instance") {
+                try await cluster.nodes(from: "a").nodes.allSatisfy { $0.subtrees.count { $0.hasPrefix("/web-") } == 1 }
+            }
+            let instances = try await cluster.nodes(from: "a").nodes.compactMap { entry in
+                entry.subtrees.first { $0.hasPrefix("/web-") }.map { (entry.name, $0) }
+            }
+            let web = Dictionary(uniqueKeysWithValues: instances)
             var begin = MachineClock.now
-            #expect(try await cluster.control("b", "drain", node).exitCode == 0)
+            let drained = try await cluster.control("b", "drain", node)
+            // What can't leave is told at once, and there is nothing to wait for once all else has left.
+            let stuck = "can't leave \(node): \(try #require(web[node])): "
+            #expect(drained.exitCode == 0 && drained.output.contains(stuck), "\(drained)")
             let second = try await cluster.owner(besides: node, from: "b")
             #expect(MachineClock.now - begin < .seconds(10), "nothing waits for a lease")
-            #expect(try await cluster.control("c", "drain", "--back", node).exitCode == 0)
+            let waited = try await cluster.control("b", "drain", "--wait", node)
+            #expect(waited.exitCode == 1 && waited.output.contains(stuck), "\(waited)")
+            #expect(waited.errors.contains("\(node) isn't empty: \(web[node] ?? "") can't leave it"), "\(waited)")
+            let refused = try await cluster.control("c", "move", "/clock", node)
+            #expect(refused.exitCode == 1 && refused.errors.contains("\(node) drains"), "\(refused)")
+            #expect(try await cluster.control("c", "uncordon", node).exitCode == 0)
+            let crowded = try await cluster.control("c", "move", try #require(web[try other(node)]), node)
+            #expect(crowded.exitCode == 1 && crowded.errors.contains("\(node) has \(web[node] ?? "")"), "\(crowded)")
             begin = .now
             #expect(try await cluster.control("c", "move", "/clock", node).exitCode == 0)
             let third = try await cluster.owner(besides: try #require(second.node), from: "c")
             #expect(third.node == node && third.pinned == node)
             #expect(MachineClock.now - begin < .seconds(10))
-            // One node, one instance.
-            try await cluster.eventually("each node has an instance") {
-                try await cluster.nodes(from: "a").nodes.allSatisfy { $0.subtrees.count { $0.hasPrefix("/web-") } == 1 }
-            }
             // What isn't here is refused, and marked.
             let elsewhere = try #require(RunningCluster.names.first { $0 != node })
             let refusal = try await cluster.control(elsewhere, "restart", "/clock")
             #expect(refusal.exitCode == 3 && refusal.errors.contains("is on \(node)"))
             #expect(try await cluster.control(elsewhere, "tree").output.contains("on \(node)"))
-            #expect(try await cluster.control(node, "stop", "/clock").exitCode == 64)
             #expect(try await cluster.control("a", "move", "/clock", "nobody").exitCode == 4)
+            #expect(cluster.refusals().isEmpty)
+        }
+    }
+
+    /// What keeps a subtree from a node: what the node is, what it can run, and that it's gone.
+    @Test func aMoveThatCannotBeSaysWhy() async throws {
+        let lost = "  - { name: lost, placement: { labels: { disk: tape } }, program: { command: [/bin/sleep, '9999'] } }"
+        let web = "  - { name: web, instances: 3, placement: { apart: web }, program: { command: [/bin/sleep, '9999'] } }"
+        try await RunningCluster.with("\(Self.clock)\n\(lost)\n\(web)") { cluster in
+            // A node whose file has no more than one of the children.
+            _ = try await cluster.daemon("c").terminate(grace: .patient(.seconds(10)))
+            try cluster.configure("c", web)
+            try await cluster.start("c")
+            try await cluster.eventually("all know c, which has an instance") {
+                for name in RunningCluster.names {
+                    let nodes = try await cluster.nodes(from: name).nodes
+                    guard nodes.count == 3, nodes.contains(where: { $0.name == "c" && !$0.subtrees.isEmpty }) else { return false }
+                }
+                return true
+            }
+            for (path, reason) in [("/clock", "has no child /clock"), ("/lost", "c lacks the label disk=tape")] {
+                let moved = try await cluster.control("a", "move", path, "c")
+                #expect(moved.exitCode == 1 && moved.errors.contains("\(path) can't move to c: "), "\(moved)")
+                #expect(moved.errors.contains(reason), "\(moved)")
+            }
+            try await cluster.owner(besides: "c", from: "a")
+            try await cluster.eventually("the pin is as before") { try await cluster.place(of: "/clock", from: "a").pinned == nil }
+            #expect(try await cluster.control("a", "where", "/clock").output.contains("failed on c ("))
+
+            let instance = try #require(try await cluster.nodes(from: "a").nodes.first { $0.name == "c" }?.subtrees.first)
+            try await cluster.kill("c")
+            try await cluster.eventually("a knows that c is gone") { try await cluster.nodes(from: "a").nodes.count == 2 }
+            let place = try await cluster.control("a", "where", instance)
+            #expect(place.exitCode == 3 && place.output.contains("on no node; no node may have it: a has /web-"), "\(place)")
+            #expect(!place.output.contains("moves to"), "\(place)")
+            #expect(try await cluster.control("a", "nodes").output.contains("on no node: \(instance): a has /web-"))
+            #expect(try await cluster.control("a", "move", instance, "c").exitCode == 4)
+        }
+    }
+
+    /// One command, on any node, for all nodes: whatever becomes of them, the child stays stopped.
+    @Test func aStoppedChildStaysStopped() async throws {
+        try await RunningCluster.with(Self.clock) { cluster in
+            let place = try await cluster.owner(from: "a")
+            let node = try #require(place.node)
+            let (others, etcd) = (try other(node), try EtcdMembers.shared)
+            let old = try #require(cluster.lines.last { $0.epoch == place.epoch }).pid
+            for asked in [others, node] {
+                let stopped = try await cluster.control(asked, "stop", "/clock")
+                #expect(stopped.exitCode == 0 && stopped.output.hasPrefix("/clock: inactive"), "\(stopped)")
+            }
+            #expect(Glibc.kill(old, 0) != 0, "it still runs")
+            let key = "/coordinators/\(cluster.cluster)/desired/clock"
+            #expect(try await etcd.etcdctl("get", "--print-value-only", key).contains(#""stopped":true"#))
+            let count = cluster.lines.count
+            // All daemons, so the leader too: who comes next finds the stop in the store.
+            for name in RunningCluster.names {
+                try await cluster.kill(name)
+                try await cluster.start(name)
+            }
+            for name in RunningCluster.names {
+                try await cluster.eventually("\(name) is a member, and knows a leader") {
+                    let list = try await cluster.nodes(from: name)
+                    return list.membership == "member" && list.nodes.count == 3 && list.nodes.contains(where: \.leads)
+                }
+                let told = try await cluster.control(name, "where", "/clock")
+                #expect(told.exitCode == 3 && told.output.contains("on no node, stopped on all nodes"), "\(told)")
+                #expect(try await cluster.control(name, "nodes").output.contains("stopped on all nodes: /clock"))
+            }
+            let refused = try await cluster.control("a", "restart", "/clock")
+            #expect(refused.exitCode == 3 && refused.errors.contains("coordinatorctl start /clock"), "\(refused)")
+            #expect(cluster.lines.count == count, "it has run")
+
+            let started = try await cluster.control(others, "start", "/clock")
+            #expect(started.exitCode == 0, "\(started)")
+            let next = try await cluster.owner(from: "a")
+            #expect(try #require(next.epoch) > place.epoch ?? 0 && next.isStopped == nil)
+            #expect(try await !etcd.etcdctl("get", "--print-value-only", key).contains("stopped"))
+            // A drain that can be carried out ends when it's done.
+            let drained = try await cluster.control("b", "drain", "--wait", try #require(next.node))
+            #expect(drained.exitCode == 0, "\(drained)")
+            #expect(try await cluster.nodes(from: "b").nodes.first { $0.name == next.node }?.subtrees == [])
             #expect(cluster.refusals().isEmpty)
         }
     }
@@ -298,9 +393,26 @@ import WireProtocol
                 try etcd.members[0].process.send(.stop)
                 try await cluster.eventually("the owner has stopped") { Glibc.kill(old, 0) != 0 }
                 #expect(ContinuousClock.now - begin < .seconds(3.5), "before the store may give the subtree away")
+                // What isn't known any more is said first, what was done with its reason, and by whose wish.
+                let node = try #require(place.node)
+                let list = try await cluster.control(node, "nodes")
+                #expect(list.output.hasPrefix("this daemon isn't a member of the cluster at present (joining): "), "\(list)")
+                #expect(list.output.contains("was ready"), "\(list)")
+                let unknown = try await cluster.control(node, "where", "/clock")
+                #expect(unknown.exitCode == 1 && unknown.output.contains("Seen last: on no node"), "\(unknown)")
+                let found = try await cluster.control(node, "doctor").output
+                #expect(found.contains("it has stopped /clock (on_store_loss: fence)"), "\(found)")
+                try await cluster.eventually("the log says so") {
+                    cluster.log(of: node).contains("stopped=/clock") && cluster.log(of: node).contains("on_store_loss: fence")
+                }
+                #expect(try await cluster.control(node, "stop", "/clock").exitCode == 1, "nobody holds the stop")
                 try etcd.members[0].process.send(.continue)
                 let next = try await cluster.eventuallyAfter(place)
                 #expect(next.epoch ?? 0 > place.epoch ?? 0)
+                try await cluster.eventually("doctor tells what was") {
+                    let found = try await cluster.control(node, "doctor").output
+                    return found.contains("the node has stopped /clock") && found.contains("was a member again after")
+                }
                 #expect(cluster.refusals().isEmpty)
             }
         }

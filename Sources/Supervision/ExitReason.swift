@@ -59,6 +59,17 @@ public enum ExitReason: Sendable, Hashable, Codable {
         }
     }
 
+    /// Whether the child was told to stop, and was killed or abandoned because it didn't within its time.
+    package var isForced: Bool {
+        switch self {
+        case .killed(let time): time > .zero
+        case .stopTimedOut: true
+        case .normal, .shutdown, .failed, .exited, .signaled, .hung, .startFailed, .startTimedOut, .memoryExceeded, .outOfMemory,
+            .escalated, .unknown:
+            false
+        }
+    }
+
     /// Whether the end says nothing about a restart: a limit of memory is a measure against what leaks, which the next life is free of.
     var isCounted: Bool { if case .memoryExceeded = self { false } else { true } }
 }

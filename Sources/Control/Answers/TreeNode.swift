@@ -90,6 +90,8 @@ public struct TreeNode: Codable, Hashable, Sendable {
     public var incarnation: UInt32
     /// The number of times that its supervisor has restarted the node.
     public var restarts: Int
+    /// The number of the node's lives that were killed because they didn't stop within their time; nil when there are none.
+    public var forcedKills: Int?
     /// The number of restarts in a row, from 1; nil unless the node waits for its next start.
     public var restartAttempt: Int?
     /// The milliseconds until the next start: of a node that waits for its restart, or of one that has times, at which it runs; nil of others.
@@ -174,6 +176,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
 
     private enum CodingKeys: String, CodingKey {
         case key, path, type, kind, state, pid, incarnation, restarts, placement, mailbox, health, children
+        case forcedKills = "forced_kills"
         case restartAttempt = "restart_attempt"
         case nextStartMilliseconds = "next_start_ms"
         case stoppingMilliseconds = "stopping_ms"

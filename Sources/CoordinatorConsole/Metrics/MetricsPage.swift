@@ -88,10 +88,9 @@ extension PrometheusText {
         for node in nodes {
             add(.up, node.isServing ? 1 : 0, [("path", node.path), ("type", node.type), ("kind", node.kind.rawValue)])
         }
-        add(.failed, nodes) { $0.shownState == .failed ? 1 : 0 }
-        add(.unresponsive, nodes) { $0.shownState == .unresponsive ? 1 : 0 }
-        add(.unhealthy, nodes) { $0.shownState == .unhealthy ? 1 : 0 }
+        for state in ShownState.allCases { if let gauge = state.gauge { add(gauge, nodes) { $0.shownState == state ? 1 : 0 } } }
         add(.restarts, nodes) { Double($0.restarts) }
+        add(.forcedKills, nodes) { Double($0.forcedKills ?? 0) }
         add(.incarnation, nodes) { Double($0.incarnation) }
         add(.uptime, nodes) { $0.shownState?.isRunning == true ? Double($0.uptimeMilliseconds) / 1000 : nil }
         add(.handled, nodes) { $0.mailbox.map { Double($0.handled) } }

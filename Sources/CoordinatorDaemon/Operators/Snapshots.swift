@@ -35,6 +35,7 @@ extension TreeNode {
             children: snapshot.children.map { TreeNode($0) }
         )
         (lastExitCode, lastExitSignal) = (snapshot.lastExit?.exitCode, snapshot.lastExit?.signal)
+        forcedKills = snapshot.forcedKills > 0 ? snapshot.forcedKills : nil
     }
 }
 

@@ -4,8 +4,8 @@ import Supervision
 /// Times are coded as whole milliseconds, in JSON and between processes.
 extension CoordinatorSnapshot: Codable {
     private enum CodingKeys: String, CodingKey {
-        case path, type, state, host, processID, processStartTime, incarnation, restarts, restartAttempt, lastExit, isUnresponsive
-        case mailbox, statusText, health, children
+        case path, type, state, host, processID, processStartTime, incarnation, restarts, forcedKills, restartAttempt, lastExit
+        case isUnresponsive, mailbox, statusText, health, children
         case nextStart = "nextStartMilliseconds"
         case stopping = "stoppingMilliseconds"
         case stopTimeout = "stopTimeoutMilliseconds"
@@ -25,6 +25,7 @@ extension CoordinatorSnapshot: Codable {
             processStartTime: try container.decodeIfPresent(UInt64.self, forKey: .processStartTime),
             incarnation: try container.decode(UInt32.self, forKey: .incarnation),
             restarts: try container.decodeIfPresent(Int.self, forKey: .restarts) ?? 0,
+            forcedKills: try container.decodeIfPresent(Int.self, forKey: .forcedKills) ?? 0,
             restartAttempt: try container.decodeIfPresent(Int.self, forKey: .restartAttempt),
             nextStart: try container.decodeMilliseconds(forKey: .nextStart),
             stopping: try container.decodeMilliseconds(forKey: .stopping),
@@ -51,6 +52,7 @@ extension CoordinatorSnapshot: Codable {
         try container.encodeIfPresent(processStartTime, forKey: .processStartTime)
         try container.encode(incarnation, forKey: .incarnation)
         try container.encode(restarts, forKey: .restarts)
+        if forcedKills != 0 { try container.encode(forcedKills, forKey: .forcedKills) }
         try container.encodeIfPresent(restartAttempt, forKey: .restartAttempt)
         try container.encodeIfPresent(nextStart?.wholeMilliseconds, forKey: .nextStart)
         try container.encodeIfPresent(stopping?.wholeMilliseconds, forKey: .stopping)

@@ -83,6 +83,8 @@ public struct CoordinatorSnapshot: Sendable, Hashable {
     public var incarnation: UInt32
     /// The number of restarts by supervision after failures; restarts by an operator or by recycling aren't counted.
     public var restarts = 0
+    /// The number of incarnations that were killed, or abandoned, because they didn't stop within their time.
+    public var forcedKills = 0
     /// The number of restarts in a row, from 1, while the coordinator waits for its next start.
     public var restartAttempt: Int?
     /// The time until the next start, while the coordinator waits for it.

@@ -233,6 +233,8 @@ extension ChildSlot {
     /// The parts of a slot that are empty for a child that was started once and runs, and that has no observers.
     struct Record: Emptiable {
         var restarts = 0
+        /// The number of lives that were killed, or abandoned, because they didn't stop in time.
+        var forcedKills = 0
         /// The number of restarts in a row that the present life is.
         var attempt = 0
         var lastExit: ExitReason?
@@ -274,8 +276,8 @@ extension ChildSlot {
         var endWaits: [OneShot<LifeEnd>] = []
 
         var isEmpty: Bool {
-            restarts == 0 && lastExit == nil && lastError == nil && output == nil && stops.isEmpty && stopInitiator == nil
-                && stoppingSince == nil && ends.isEmpty && !isRun && !tracksDeliveries
+            restarts == 0 && forcedKills == 0 && lastExit == nil && lastError == nil && output == nil && stops.isEmpty
+                && stopInitiator == nil && stoppingSince == nil && ends.isEmpty && !isRun && !tracksDeliveries
                 && watchers.isEmpty && !parking.isBusy && pauseTurn == nil && configurationTurn == nil && observers.areUnused
                 && spares == nil && handover == nil && !isKilled && lastEnd == nil && endWaits.isEmpty
         }
@@ -310,6 +312,7 @@ extension ChildSlot.Record {
         if let lastEnd, lastEnd.incarnation == incarnation { return ([], lastEnd.way) }
         let isWanted = stoppingSince != nil || isKilled || output != nil || reason == .shutdown || reason == .normal
         let way = isWanted ? LifeEnd.asWanted : .byItself
+        if reason.isForced { forcedKills += 1 }
         defer { (lastEnd, endWaits, isKilled) = ((incarnation, way), [], false) }
         return (endWaits, way)
     }
@@ -358,6 +361,7 @@ extension ChildSlot {
             processStartTime: host?.process?.startTime,
             incarnation: incarnation,
             restarts: record.restarts,
+            forcedKills: record.forcedKills,
             restartAttempt: next?.attempt,
             nextStart: next.map { max(.zero, $0.time - now.sinceOrigin) },
             stopping: machine?.kind == .stopping ? record.stoppingSince.map { max(.zero, now - $0) } : nil,

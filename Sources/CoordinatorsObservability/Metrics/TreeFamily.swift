@@ -47,7 +47,13 @@ struct TreeFamily: Sendable {
     let samples: @Sendable (TreeNumbers) -> [Sample]
 
     /// All of them but the times of asks, which are histograms.
-    static let all: [TreeFamily] = [
+    static let all: [TreeFamily] = ofTrees + ShownState.allCases.compactMap(ofState)
+
+    private static func ofState(_ state: ShownState) -> TreeFamily? {
+        state.gauge.map { perNode($0) { $0.shownState == state ? 1 : 0 } }
+    }
+
+    private static let ofTrees: [TreeFamily] = [
         TreeFamily(.nodes) { numbers in
             var counts: [ShownState: Int] = [:]
             for node in numbers.nodes { counts[node.shownState, default: 0] += 1 }
@@ -58,10 +64,8 @@ struct TreeFamily: Sendable {
         ) { [([], Double($0.leftOut))] },
         TreeFamily(.deadLetters) { [([], Double($0.deadLetters))] },
         perNode(.up) { $0.shownState.isServing ? 1 : 0 },
-        perNode(.failed) { $0.shownState == .failed ? 1 : 0 },
-        perNode(.unresponsive) { $0.shownState == .unresponsive ? 1 : 0 },
-        perNode(.unhealthy) { $0.shownState == .unhealthy ? 1 : 0 },
         perNode(.restarts) { Double($0.restarts) },
+        perNode(.forcedKills) { Double($0.forcedKills) },
         perNode(.incarnation) { Double($0.incarnation) },
         perNode(.uptime) { $0.shownState.isRunning ? $0.uptime?.inSeconds : nil },
         perNode(.handled) { $0.mailbox.map { Double($0.handled) } },

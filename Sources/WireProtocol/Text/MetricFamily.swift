@@ -19,9 +19,15 @@ extension MetricFamily {
     )
     package static let up = MetricFamily("coordinator_up", .gauge, "Whether a coordinator or program is active or paused.")
     package static let failed = MetricFamily("coordinator_failed", .gauge, "Whether the supervisor has given up.")
+    package static let failing = MetricFamily("coordinator_failing", .gauge, "Whether it has failed three times in a row or more.")
     package static let unresponsive = MetricFamily("coordinator_unresponsive", .gauge, "Whether the worker doesn't answer.")
     package static let unhealthy = MetricFamily("coordinator_unhealthy", .gauge, "Whether the program's health check fails.")
     package static let restarts = MetricFamily("coordinator_restarts_total", .counter, "Restarts by the supervisor.")
+    package static let forcedKills = MetricFamily(
+        "coordinator_forced_kills_total",
+        .counter,
+        "Lives that were killed because they didn't stop within their time."
+    )
     package static let incarnation = MetricFamily("coordinator_incarnation", .gauge, "The number of the present life.")
     package static let uptime = MetricFamily("coordinator_uptime_seconds", .gauge, "The time since the node became active.")
     package static let handled = MetricFamily(

@@ -41,6 +41,18 @@ package enum ShownState: String, CaseIterable, Sendable, Hashable {
         }
     }
 
+    /// The gauge that is 1 for what is in the state; nil: `coordinator_nodes` alone counts those in it.
+    package var gauge: MetricFamily? {
+        switch self {
+        case .failing: .failing
+        case .unhealthy: .unhealthy
+        case .failed: .failed
+        case .unresponsive: .unresponsive
+        // What restarts is back soon, or is failing.
+        case .inactive, .waiting, .starting, .active, .paused, .stopping, .restarting: nil
+        }
+    }
+
     /// The urgency of the state, by which lists are sorted: the greatest first.
     package var urgency: Int {
         switch self {

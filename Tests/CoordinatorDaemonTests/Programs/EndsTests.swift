@@ -70,13 +70,15 @@ struct EndsTests {
                         let command = try await daemon.control(way == .restart ? "restart" : "stop", "/\(way)")
                         #expect(command.exitCode == 0, "\(command)")
                         #expect(exists("\(way).flushed"), "\(way)")
+                        #expect(try await daemon.node("/\(way)").forcedKills == nil, "\(way)")
                     }
                 }
                 for name in ["stubborn", "stubbornOther"] {
                     group.addTask {
                         #expect(try await daemon.control("stop", "/\(name)").exitCode == 0)
                         let words = "not stopped within 300ms, killed"
-                        #expect(try await daemon.node("/\(name)").lastExit == words)
+                        let node = try await daemon.node("/\(name)")
+                        #expect(node.lastExit == words && node.forcedKills == 1)
                         for command in [["events", "--path", "/\(name)"], ["history", "/\(name)"], ["status", "/\(name)"]] {
                             let output = try await daemon.control(command).output
                             #expect(output.contains(words), "\(command): \(output)")

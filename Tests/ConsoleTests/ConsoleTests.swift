@@ -164,6 +164,21 @@ struct ConsoleTests {
         }
     }
 
+    @Test("A daemon that hangs is told by the metrics while its answer to another question is still waited for")
+    func hung() async throws {
+        try await RunningConsole.with { console in
+            try console.daemon.send(.stop)
+            let first = try await withThrowingTaskGroup(of: HTTPExchange.Answer.self) { group in
+                group.addTask { try await console.get("/api/v1/status?path=/console") }
+                group.addTask { try await console.get("/metrics", headers: ["X-Prometheus-Scrape-Timeout-Seconds": "1"]) }
+                defer { group.cancelAll() }
+                return try #require(try await group.next())
+            }
+            try console.daemon.send(.continue)
+            #expect(first.body.contains("coordinator_console_daemon_up 0\n"), "\(first)")
+        }
+    }
+
     @Test("A console without a daemon serves, and says that it isn't ready")
     func noDaemon() async throws {
         try await RunningConsole.with(Self.children) { console in

@@ -39,6 +39,7 @@ struct HostileRequestTests {
         Case(200, "head of the stream", method: "HEAD /api/v1/stream", stays: true),
         Case(400, "several hosts", "Host: evil\r\n", stays: true),
         Case(405, "another method", method: "DELETE /healthz", stays: true),
+        Case(200, "a time that is no number", "X-Prometheus-Scrape-Timeout-Seconds: nan\r\n", method: "GET /metrics", stays: true),
         Case(404, "a zero byte in the path", method: "GET /healthz%00", stays: true),
         Case(200, "the largest head", fields(2, of: 7_800), stays: true),
         Case(200, "the most fields", fields(63, of: 1), stays: true),

@@ -74,6 +74,6 @@ struct ConsoleResponder: Sendable {
             guard request.method == "GET" else { return .text(.ok, "text/event-stream", .bytes([])) }
             return try await stream.response(to: request)
         }
-        return try await questions.answer(path, Parameters(request))
+        return try await questions.answer(path, to: request)
     }
 }

@@ -40,7 +40,8 @@ struct Questions: Sendable {
     }
 
     /// Returns the answer of one of the addresses.
-    func answer(_ address: String, _ parameters: Parameters) async throws -> HTTPResponse {
+    func answer(_ address: String, to request: HTTPRequest) async throws -> HTTPResponse {
+        let parameters = Parameters(request)
         if let question = Self.kept[address] {
             let answer = try await daemon.answer(to: question)
             guard question.content is ControlOperation.ConfigurationDifference else { return .json(bytes: answer.bytes) }
@@ -51,7 +52,7 @@ struct Questions: Sendable {
         switch address {
         case "/healthz": return .text("text/plain; charset=utf-8", "ok\n")
         case "/readyz": return try await readiness()
-        case "/metrics": return await metrics.response()
+        case "/metrics": return await metrics.response(to: request)
         case "/api/v1/console":
             let operations = isReadOnly ? [] : Changes.operations.compactMap { $0.split(separator: "/").last.map(String.init) }.sorted()
             return try .json(Description(version: Release.version, readOnly: isReadOnly, operations: operations))

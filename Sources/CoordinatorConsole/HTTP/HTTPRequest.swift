@@ -89,6 +89,7 @@ enum HTTPField: String {
     case origin = "Origin"
     case permissionsPolicy = "Permissions-Policy"
     case referrerPolicy = "Referrer-Policy"
+    case scrapeTimeout = "X-Prometheus-Scrape-Timeout-Seconds"
     case secFetchSite = "Sec-Fetch-Site"
     case transferEncoding = "Transfer-Encoding"
     case wwwAuthenticate = "WWW-Authenticate"

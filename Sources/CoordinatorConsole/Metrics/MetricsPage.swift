@@ -7,47 +7,75 @@ import WireProtocol
 actor MetricsPage {
     /// The time for which a page serves again.
     private static let age = Duration.seconds(1)
+    /// The longest wait for the daemon: half of what Prometheus waits for a page unless it's told otherwise.
+    private static let patience = Duration.seconds(5)
 
     private let daemon: DaemonConnection
     private let feed: Feed
     private var kept: (body: [UInt8], at: ContinuousClock.Instant)?
-    private var writing: Task<[UInt8], Never>?
+    private var writing: OneShot<[UInt8]>?
 
     init(daemon: DaemonConnection, feed: Feed) {
         self.daemon = daemon
         self.feed = feed
     }
 
-    func response() async -> HTTPResponse { .text(.ok, PrometheusText.mediaType, .bytes(await body())) }
-
-    private func body() async -> [UInt8] {
-        if let kept, kept.at.duration(to: .now) < Self.age { return kept.body }
-        if let writing { return await writing.value }
-        // Not the requester's task, which may be cancelled while others wait for the same page.
-        let task = Task { await self.write() }
-        writing = task
-        let body = await task.value
-        (kept, writing) = ((body, .now), nil)
-        return body
+    /// Returns the page in time for the requester: a daemon that hangs is told as one that doesn't answer, instead of not at all.
+    func response(to request: HTTPRequest) async -> HTTPResponse {
+        let timeout = request[.scrapeTimeout].flatMap(Double.init).flatMap { (0.1...60).contains($0) ? Duration.seconds($0) : nil }
+        let patience = timeout.map { min($0 / 2, Self.patience) } ?? Self.patience
+        return .text(.ok, PrometheusText.mediaType, .bytes(await body(within: patience)))
     }
 
-    private func write() async -> [UInt8] {
+    private func body(within patience: Duration) async -> [UInt8] {
+        if let kept, kept.at.duration(to: .now) < Self.age { return kept.body }
+        let page = writing ?? beginPage()
+        if let body = await page.value(before: .now + patience) { return body }
+        return await text(of: nil)
+    }
+
+    /// Begins a page, which all who come meanwhile wait for.
+    private func beginPage() -> OneShot<[UInt8]> {
+        let page = OneShot<[UInt8]>()
+        writing = page
+        // Not the requester's task, which may be cancelled while others wait for the same page.
+        Task {
+            let body = await text(of: try? await answers())
+            (kept, writing) = ((body, .now), nil)
+            page.settle(body)
+        }
+        return page
+    }
+
+    /// What the daemon tells.
+    private struct Answers {
+        var tree: TreeNode
+        var letters: DeadLetterList
+        var processes: ProcessList
+        /// Nil: the daemon is of an older version, which has no such operation.
+        var metrics: TreeMetrics?
+    }
+
+    private func answers() async throws(ControlError) -> Answers {
+        Answers(
+            tree: try ControlJSON.decode(TreeNode.self, from: try await daemon.answer(to: .tree).value),
+            letters: try ControlJSON.decode(DeadLetterList.self, from: try await daemon.answer(to: .deadLetters).value),
+            processes: try ControlJSON.decode(ProcessList.self, from: try await daemon.answer(to: .ps).value),
+            metrics: try? ControlJSON.decode(TreeMetrics.self, from: try await daemon.answer(to: .metrics).value)
+        )
+    }
+
+    /// Returns the page of these answers; nil: the daemon doesn't answer.
+    private func text(of answers: Answers?) async -> [UInt8] {
         var page = PrometheusText()
         page.begin(.daemonUp)
-        do throws(ControlError) {
-            let tree = try ControlJSON.decode(TreeNode.self, from: try await daemon.answer(to: .tree).value)
-            let letters = try ControlJSON.decode(DeadLetterList.self, from: try await daemon.answer(to: .deadLetters).value)
-            page.add(.daemonUp, 1)
-            page.add(tree)
+        page.add(.daemonUp, answers == nil ? 0 : 1)
+        if let answers {
+            page.add(answers.tree)
             page.begin(.deadLetters)
-            page.add(.deadLetters, Double(letters.count))
-            page.add(try ControlJSON.decode(ProcessList.self, from: try await daemon.answer(to: .ps).value))
-        } catch {
-            page.add(.daemonUp, 0)
-        }
-        // A daemon of an older version has no such operation.
-        if let metrics = try? ControlJSON.decode(TreeMetrics.self, from: try await daemon.answer(to: .metrics).value) {
-            page.add(metrics)
+            page.add(.deadLetters, Double(answers.letters.count))
+            page.add(answers.processes)
+            if let metrics = answers.metrics { page.add(metrics) }
         }
         page.begin(.streams)
         page.add(.streams, Double(await feed.viewerCount))

@@ -1,6 +1,4 @@
 import Control
-import Glibc
-import Processes
 import TestSupport
 import Testing
 import WireProtocol
@@ -14,7 +12,7 @@ struct PrometheusTests {
             worker: { executable: \(BuiltProgram("FixtureWorker").path), coordinator: RootCoordinator }
         """
 
-    @Test("promtool has nothing to say about the metrics, the alert rules and their tests")
+    @Test("promtool has nothing to say about the metrics, the configuration, the alert rules and their tests")
     func promtool() async throws {
         try await RunningConsole.with(Self.children) { console in
             let metrics = try await console.get("/metrics")
@@ -23,15 +21,15 @@ struct PrometheusTests {
             let check = try await Programs.shell("promtool check metrics < \(console.directory)/metrics 2>&1")
             #expect(check.exitCode == 0 && check.output.isEmpty, "\(check.output)")
         }
-        let rules = Programs.deploy("prometheus")
-        let check = try await Programs.shell("promtool check rules \(rules)/alerts.yaml && promtool test rules \(rules)/alerts.test.yaml")
+        // The configuration names the rules, which are checked with it.
+        let files = Programs.deploy("prometheus")
+        let check = try await Programs.shell("cd \(files) && promtool check config prometheus.yaml && promtool test rules alerts.test.yaml")
         #expect(check.exitCode == 0, "\(check.output)")
     }
 
     @Test("A Prometheus that scrapes the console agrees with coordinatorctl, and answers every query of the dashboard")
     func scrape() async throws {
         try await RunningConsole.with(Self.children) { console in
-            let port = try FreePort.find()
             let configuration = """
                 global: { scrape_interval: 1s }
                 rule_files: [\(Programs.deploy("prometheus"))/alerts.yaml]
@@ -39,23 +37,8 @@ struct PrometheusTests {
                   - { job_name: console, static_configs: [{ targets: ["127.0.0.1:\(console.port)"] }] }
                 """
             try Files.write(configuration, to: "\(console.directory)/prometheus.yaml")
-            let prometheus = ProcessSpecification(
-                executable: "/bin/sh",
-                arguments: [
-                    "-c",
-                    "exec prometheus --config.file=$0/prometheus.yaml --storage.tsdb.path=$0/data --web.listen-address=127.0.0.1:\(port)",
-                    console.directory,
-                ],
-                standardOutput: .null,
-                standardError: .null
-            )
-            try await withChild(prometheus) { _ in
-                let query = { (text: String) async throws -> [JSONValue] in
-                    let encoded = text.utf8.map { "%" + (String($0, radix: 16).count < 2 ? "0" : "") + String($0, radix: 16) }.joined()
-                    let answer = try await HTTPExchange.request("GET", "/api/v1/query?query=\(encoded)", port: port)
-                    guard answer.status == 200 else { throw BadQuery(text: text, answer: answer.body) }
-                    return try #require(try answer.json["data"]?["result"]?.arrayValue)
-                }
+            try await RunningPrometheus.with(in: console.directory) { prometheus in
+                let query = prometheus.query
                 try await eventually("restarts are counted") {
                     let found = try? await query("coordinator_restarts_total{path=\"/shaky\"} >= 3")
                     return found?.isEmpty == false
@@ -88,27 +71,12 @@ struct PrometheusTests {
                 #expect(try await query("coordinator_process_resident_memory_bytes{path=\"/tree\"} > 1e6").count == 1)
                 #expect(try await query("coordinator_up{path=\"/odd name\"} == 1").count == 1)
                 #expect(try await query("ALERTS").allSatisfy { $0["metric"]?["alertname"] != "CoordinatorDaemonDown" })
-                let dashboard = try ControlJSON.parse(
-                    Array(try #require(Files.text(of: "\(Programs.deploy("prometheus"))/dashboard.json")).utf8)
-                )
-                var queries = 0
-                for panel in dashboard["panels"]?.arrayValue ?? [] {
-                    for target in panel["targets"]?.arrayValue ?? [] {
-                        let text = try #require(target["expr"]?.stringValue)
-                        _ = try await query(text.replacing("$instance", with: ".*").replacing("$path", with: ".*"))
-                        queries += 1
-                    }
-                }
-                #expect(queries >= 10)
+                let queries = try RunningPrometheus.dashboardQueries()
+                for query in queries { _ = try await prometheus.query(query.query) }
+                #expect(queries.count >= 10)
             }
         }
     }
-}
-
-/// A query that Prometheus refuses.
-private struct BadQuery: Error {
-    var text: String
-    var answer: String
 }
 
 extension TreeNode {

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Control
 import CoordinatorsTesting
 import Glibc
@@ -11,21 +12,29 @@ final class RunningConsole: Sendable {
     static let token = "0123456789-a-token"
 
     private let temporary: TemporaryDirectory
-    let daemon: ChildProcess
+    private let daemons: Lock<[ChildProcess]>
     /// The port of the loopback device at which the console listens.
     let port: UInt16
 
     var directory: String { temporary.path }
 
+    /// The latest daemon.
+    var daemon: ChildProcess { daemons.withLock { $0[$0.count - 1] } }
+
     private init(_ temporary: TemporaryDirectory, daemon: ChildProcess, port: UInt16) {
         self.temporary = temporary
-        self.daemon = daemon
         self.port = port
+        daemons = Lock([daemon])
     }
 
     /// Starts a daemon with further children, runs the body once the console is ready, and ends the daemon in any case.
+    ///
+    /// - Parameters:
+    ///   - children: Further children, in which `DIRECTORY` stands for the directory and `CONSOLE` for the console's executable.
+    ///   - settings: Further keys of the file.
     static func with(
         _ children: String = "",
+        settings: String = "",
         isReadOnly: Bool = false,
         options further: [String] = [],
         _ body: (RunningConsole) async throws -> Void
@@ -37,6 +46,7 @@ final class RunningConsole: Sendable {
         let console = BuiltProgram("coordinator-console").path
         let tree = """
             observability: { metrics: {} }
+            \(settings)
             children:
               - name: console
                 program:
@@ -47,24 +57,39 @@ final class RunningConsole: Sendable {
             \(children)
             supervision: { max_restarts: 1000, period: 60s, backoff: { minimum: 1ms, maximum: 10ms } }
             """
-        try Files.write(tree, to: temporary.file("tree.yaml"))
-        let daemon = try await ProcessSpawner.shared.spawn(
-            ProcessSpecification(
-                executable: BuiltProgram("coordinatord").path,
-                arguments: ["--config", temporary.file("tree.yaml"), "--runtime-dir", temporary.file("run")],
-                standardOutput: .null,
-                standardError: .null
-            )
-        )
-        let running = RunningConsole(temporary, daemon: daemon, port: port)
+        let text = tree.replacing("DIRECTORY", with: temporary.path).replacing("CONSOLE", with: console)
+        try Files.write(text, to: temporary.file("tree.yaml"))
+        let running = RunningConsole(temporary, daemon: try await spawn(in: temporary), port: port)
         do {
             try await eventually("the console is ready") { try? await running.get("/readyz").status == 200 }
             try await body(running)
         } catch {
-            _ = await daemon.terminate(grace: .patient(.seconds(10)))
+            // What a killed daemon has left goes on; the next one adopts it, and ends it.
+            if !running.isAlive {
+                try? await running.startNextDaemon()
+                _ = await eventually { (try? await running.attempt(["status", "/"]).exitCode) == 0 }
+            }
+            _ = await running.daemon.terminate(grace: .patient(.seconds(10)))
             throw error
         }
-        _ = await daemon.terminate(grace: .patient(.seconds(10)))
+        _ = await running.daemon.terminate(grace: .patient(.seconds(10)))
+    }
+
+    private static func spawn(in directory: TemporaryDirectory) async throws -> ChildProcess {
+        try await ProcessSpawner.shared.spawn(
+            ProcessSpecification(
+                executable: BuiltProgram("coordinatord").path,
+                arguments: ["--config", directory.file("tree.yaml"), "--runtime-dir", directory.file("run")],
+                standardOutput: .null,
+                standardError: .null
+            )
+        )
+    }
+
+    /// Starts another daemon after one that has ended.
+    func startNextDaemon() async throws {
+        let next = try await Self.spawn(in: temporary)
+        daemons.withLock { $0.append(next) }
     }
 
     func get(_ path: String, headers: [String: String] = [:]) async throws -> HTTPExchange.Answer {
@@ -80,8 +105,14 @@ final class RunningConsole: Sendable {
         return try await HTTPExchange.request("POST", path, port: port, headers: all.merging(headers) { $1 }, body: body)
     }
 
+    /// Runs a command that may fail.
+    @discardableResult
+    func attempt(_ arguments: [String]) async throws -> BuiltProgram.Ended {
+        try await BuiltProgram("coordinatorctl").run(["--runtime-dir", "\(directory)/run"] + arguments)
+    }
+
     func control(_ arguments: String...) async throws -> String {
-        let ended = try await BuiltProgram("coordinatorctl").run(["--runtime-dir", "\(directory)/run"] + arguments)
+        let ended = try await attempt(arguments)
         // 3: what is shown isn't running; 5: it's unhealthy.
         try #require([0, 3, 5].contains(ended.exitCode), "\(arguments): \(ended.errors)")
         return ended.output

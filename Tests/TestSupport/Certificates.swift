@@ -17,8 +17,8 @@ public struct Certificates: Sendable {
     /// Returns the PEM text of a file.
     public func text(_ file: String) throws -> String { try #require(Files.text(of: temporary.file(file))) }
 
-    /// Replaces the certificate of a name by one that has expired.
-    public func expire(_ name: String) async throws { try await issue(name, days: -1) }
+    /// Replaces the certificate of a name by one that has expired, or expires soon.
+    public func expire(_ name: String, inDays days: Int = -1) async throws { try await issue(name, days: days) }
 
     /// Replaces the certificate and the key of a name by those of another algorithm, such as `rsa:2048`.
     public func replaceKey(of name: String, by algorithm: String) async throws {

@@ -47,7 +47,8 @@ struct PeerFuzzTests {
         var closed: LinkError?
         frames.beginLink()
         try await RawPeer.with(announcesCredit: frames.coin(), messageReceived: Self.handle, notified: Self.notice) { raw in
-            var outcomes = (0..<20).map { number in raw.forward("ask \(number)", flow: number % 2 == 0 ? ReplyFlow { _ in } : nil).1 }
+            var outcomes = (0..<20).map { number in raw.forward("ask \(number)", flow: number % 2 == 0 ? ReplyFlow { _ in 0 } : nil).1 }
+            raw.peer.link.useParts(upTo: 1 << 20, and: 0)
             for number in 0..<5 { outcomes.append(raw.forward("send \(number)", isOneWay: true).1) }
             for _ in 0..<count {
                 let isSent = (try? raw.link.send(lane: frames.coin() ? .bulk : .control) { frames.next($0) }) != nil
@@ -89,7 +90,7 @@ struct PeerFuzzTests {
         case 0: envelope.complete(.success(.none))
         case 1: envelope.end(.failure(CoordinatorError(.unhandled, "nobody")))
         case 2:
-            for number in 0..<100 { try? envelope.flow?.pass(.value(number)) }
+            for number in 0..<100 { _ = try? envelope.flow?.pass(.value(number)) }
             envelope.complete(.success(.none))
         default: log.envelopes.withLock { $0.append(envelope) }
         }

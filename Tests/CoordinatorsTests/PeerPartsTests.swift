@@ -143,12 +143,19 @@ struct PeerPartsTests {
         }
     }
 
+    private static let greatest = 64 << 20
+
+    private static func withLargeParts(_ body: (RawPeer) async throws -> Void) async throws {
+        try await RawPeer.with { raw in
+            for link in [raw.peer.link, raw.link] { link.useParts(upTo: greatest, and: UInt64(greatest)) }
+            try await body(raw)
+        }
+    }
+
     @Test("64 MiB cross both ways, and small messages pass")
     func largest() async throws {
-        try await RawPeer.with { raw in
-            let maximum = 64 << 20
-            for link in [raw.peer.link, raw.link] { link.useParts(upTo: maximum, and: UInt64(maximum)) }
-            let value = Bytes(repeating: 0x20, count: maximum - 400)
+        try await Self.withLargeParts { raw in
+            let value = Bytes(repeating: 0x20, count: Self.greatest - 400)
             let (_, outcome) = raw.forward("Large", to: "/route", payload: value)
             raw.forward("Beside", to: "/other")
             try await eventually("both have arrived") { raw.asked.count == 2 }
@@ -164,6 +171,69 @@ struct PeerPartsTests {
                 return
             }
             #expect(bytes.count == value.count)
+        }
+    }
+
+    // MARK: Streams
+
+    @Test("A stream whose large elements aren't read waits by their bytes, and goes on as they're read, with all that waits")
+    func bytesOfStream() async throws {
+        try await Self.withLargeParts { raw in
+            try raw.ask("Stream", 2, flags: .stream)
+            try await eventually("it came") { !raw.envelopes.isEmpty }
+            let flow = try #require(raw.envelopes.first?.flow)
+            var elements: Int { raw.frames.count { if case .streamItem = $0.content { true } else { false } } }
+            let element = Answer.encoded(.json, Bytes(repeating: 0x20, count: 6 << 20))
+            // Small ones are bounded by their number alone, and the third large one is the last for which there is room.
+            try await flow.send(.value("small"))
+            for _ in 0..<3 { try await flow.send(element) }
+            let sent = Lock(0)
+            // Each runs at once, up to where it waits.
+            let waiting = (0..<3).map { number in
+                Task.immediate {
+                    try await flow.send(.value(number))
+                    sent.withLock { $0 += 1 }
+                }
+            }
+            #expect(sent.withLock { $0 } == 0)
+            try await eventually("the four have arrived") { elements == 4 }
+            // The small one makes no room for bytes, and the first large one for all that wait.
+            for _ in 0..<2 {
+                #expect(sent.withLock { $0 } == 0)
+                try raw.link.send(Frame(.credit(Credit(target: 0, messages: 1, bytes: 0)), correlation: 2))
+                try await raw.settle()
+            }
+            for task in waiting { try await task.value }
+            try await flow.send(element)
+            let next = Task.immediate { try await flow.send(.value("next")) }
+            next.cancel()
+            await #expect(throws: CancellationError.self) { try await next.value }
+            try await eventually("all that were sent have arrived") { elements == 8 }
+        }
+    }
+
+    @Test("A stream of the other side that sends large elements without end is ended, and the link lives on")
+    func flood() async throws {
+        try await Self.withLargeParts { raw in
+            let received = Lock(0)
+            let flow = ReplyFlow { answer in
+                received.withLock { $0 += answer.receivedBytes }
+                return answer.receivedBytes
+            }
+            let (_, outcome) = raw.forward("Stream", flow: flow)
+            try await eventually("it is asked") { !raw.asked.isEmpty }
+            let correlation = try #require(raw.asked.first?.key)
+            let element = Bytes(repeating: 0x20, count: 16 << 20)
+            for number in 1...ReplyFlow.receivedLimit / element.count {
+                try raw.link.send(Frame(.streamItem(element), correlation: correlation, codec: .json))
+                try await eventually("it has arrived") { received.withLock { $0 } == number * element.count }
+            }
+            #expect(outcome.outcome == nil)
+            try raw.link.send(Frame(.streamItem(element), correlation: correlation, codec: .json))
+            try await eventually("it has ended") { outcome.outcome != nil }
+            #expect(outcome.code == .mailboxFull)
+            try await raw.settle()
+            #expect(received.withLock { $0 } == ReplyFlow.receivedLimit && raw.closed == nil)
         }
     }
 

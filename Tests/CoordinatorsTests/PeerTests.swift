@@ -168,7 +168,11 @@ struct PeerTests {
     func stream() async throws {
         try await RawPeer.with { raw in
             let read = Lock(0)
-            let (_, outcome) = raw.forward("Stream", flow: ReplyFlow { _ in read.withLock { $0 += 1 } })
+            let flow = ReplyFlow { _ in
+                read.withLock { $0 += 1 }
+                return 0
+            }
+            let (_, outcome) = raw.forward("Stream", flow: flow)
             try await eventually("it is asked") { raw.asked.values.contains("Stream") }
             let correlation = try #require(raw.asked.first?.key)
             for _ in 0..<10_000 { try raw.link.send(Frame(.streamItem([0x31]), correlation: correlation, codec: .json)) }

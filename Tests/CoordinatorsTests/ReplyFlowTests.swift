@@ -162,7 +162,10 @@ struct ReplyFlowTests {
     }
 
     private func makeFlow(to replies: Collected<Int>) -> ReplyFlow {
-        ReplyFlow { replies.append(try $0.decoded(as: Int.self)) }
+        ReplyFlow {
+            replies.append(try $0.decoded(as: Int.self))
+            return 0
+        }
     }
 
     /// A flow whose window is used up.

@@ -99,7 +99,7 @@ struct ChainContinuation: Sendable {
             ReplyFlow(
                 { answer in
                     last.reply = answer
-                    try flow.pass(answer)
+                    return try flow.pass(answer)
                 },
                 accepted: { flow.accept() }
             )

@@ -234,6 +234,7 @@ extension Peer {
                 let (codec, bytes) = try answer.wire(for: frame.codec)
                 do throws(LinkError) {
                     try link.send(Frame(.streamItem(bytes), correlation: frame.correlation, codec: codec))
+                    return bytes.count
                 } catch {
                     guard error.code == .frameTooLarge else { throw CancellationError() }
                     throw CoordinatorError(.messageTooLarge, "a reply: \(error.message)", maybeExecuted: true)

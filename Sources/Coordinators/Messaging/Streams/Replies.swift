@@ -13,7 +13,7 @@ public struct Replies<M: ResponderMessage>: Sendable {
     /// The first reply and the regular end accept as well. What the body throws before is thrown where the asker waits.
     public func accept() { envelope.flow?.accept() }
 
-    /// Sends one reply, and waits while the asker has 64 unread.
+    /// Sends one reply, and waits while the asker has 64 unread, or, in another process, 16 MiB in replies of more than 256 KiB each.
     ///
     /// - Throws: `CancellationError` when the asker reads no more; the body needn't catch it.
     public func send(_ reply: M.Reply) async throws {

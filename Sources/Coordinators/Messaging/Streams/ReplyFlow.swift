@@ -4,15 +4,31 @@ import DequeModule
 /// The replies of a stream in transit to the asker: at most a window of them is unread.
 ///
 /// The handler's side sends, and waits while the window is used up; the asker's side grants as it reads. Between two processes a flow
-/// stands at each end, and grants travel as credit frames.
+/// stands at each end, and grants travel as credit frames. Replies are read in order, so that a number of them says also how many bytes were
+/// read.
 final class ReplyFlow: Sendable {
     /// The number of replies that may be unread.
     static let window = 64
+    /// The number of bytes of large replies that may be unread; one more reply may exceed it.
+    static let largeWindow = 16 << 20
+    /// The size from which on a reply is large: as many smaller ones as may be unread have no more bytes than the large ones.
+    static let largeSize = largeWindow / window
+    /// The number of bytes of large replies of the other side from which on no further reply is taken.
+    ///
+    /// Two responders, asked one after the other, may have sent as many as are allowed, and a responder of a process that counts replies alone may
+    /// have sent as many frames as it may.
+    static let receivedLimit = 2 * window << 20
 
     private struct State {
         var permits = ReplyFlow.window
-        /// The number of replies that were handed on and not read yet.
-        var unread = 0
+        /// The number of replies that were handed on.
+        var passed = 0
+        /// The number of those that were read.
+        var read = 0
+        /// The large replies that were not read yet, by their place among all, counted from 0.
+        var large: Deque<(place: Int, size: Int)> = []
+        /// The number of their bytes.
+        var largeBytes = 0
         var waiters: Deque<OneShot<Void>> = []
         var hasPassed = false
         var isAccepted = false
@@ -20,16 +36,31 @@ final class ReplyFlow: Sendable {
         var relay: (@Sendable (Int) -> Void)?
         /// The grants that came before `relay` was set.
         var early = 0
+
+        var unread: Int { passed - read }
+
+        /// Takes note that replies were read.
+        ///
+        /// - Returns: Whether there is room again for bytes.
+        mutating func noteRead(_ count: Int) -> Bool {
+            read = min(read + count, passed)
+            let former = largeBytes
+            while let next = large.first, next.place < read {
+                large.removeFirst()
+                largeBytes -= next.size
+            }
+            return former >= ReplyFlow.largeWindow && largeBytes < ReplyFlow.largeWindow
+        }
     }
 
-    private let deliver: @Sendable (Answer) throws -> Void
+    private let deliver: @Sendable (Answer) throws -> Int
     private let accepted: @Sendable () -> Void
     private let state = Lock(State())
 
     /// - Parameters:
-    ///   - deliver: A function that hands a reply on towards the asker; it never waits.
+    ///   - deliver: A function that hands a reply on towards the asker, and returns its size in bytes, as far as it's encoded; it never waits.
     ///   - accepted: A function that tells the asker that its request is accepted, before there is a reply; called once at most.
-    init(_ deliver: @escaping @Sendable (Answer) throws -> Void, accepted: @escaping @Sendable () -> Void = {}) {
+    init(_ deliver: @escaping @Sendable (Answer) throws -> Int, accepted: @escaping @Sendable () -> Void = {}) {
         self.deliver = deliver
         self.accepted = accepted
     }
@@ -51,7 +82,7 @@ final class ReplyFlow: Sendable {
     /// - Throws: `CancellationError` when the asker reads no more.
     func send(_ answer: Answer) async throws {
         try await wait { state in
-            guard state.permits > 0 else { return false }
+            guard state.permits > 0, state.largeBytes < Self.largeWindow else { return false }
             state.permits -= 1
             return true
         }
@@ -84,32 +115,45 @@ final class ReplyFlow: Sendable {
 
     /// Hands on a reply that a flow nearer to the handler has let through.
     ///
+    /// - Returns: The size of the reply in bytes, as far as it was encoded.
     /// - Throws: `mailboxFull` when more replies are unread than two responders, asked one after the other, may have sent.
-    func pass(_ answer: Answer) throws {
-        let isFlooded = state.withLock { state -> Bool in
-            guard state.unread < 2 * Self.window else { return true }
-            state.unread += 1
+    @discardableResult
+    func pass(_ answer: Answer) throws -> Int {
+        let (place, flood) = state.withLock { state -> (Int, String?) in
+            if state.unread >= 2 * Self.window { return (0, "\(state.unread) replies") }
+            if state.largeBytes >= Self.receivedLimit { return (0, "\(state.largeBytes) bytes of replies") }
+            defer { state.passed += 1 }
             state.hasPassed = true
-            return false
+            return (state.passed, nil)
         }
-        if isFlooded { throw CoordinatorError(.mailboxFull, "the responder has sent \(2 * Self.window) replies that were not read") }
-        try deliver(answer)
+        if let flood { throw CoordinatorError(.mailboxFull, "the responder has sent \(flood) that were not read") }
+        let size = try deliver(answer)
+        if size > Self.largeSize {
+            state.withLock { state in
+                // It may have been read meanwhile.
+                guard place >= state.read else { return }
+                state.large.append((place, size))
+                state.largeBytes += size
+            }
+        }
+        return size
     }
 
     /// Grants as many further replies as the asker has read, at most a window of them.
     func grant(_ count: Int) {
         let count = min(max(count, 0), Self.window)
-        let relay = state.withLock { state -> (@Sendable (Int) -> Void)? in
-            state.unread = max(state.unread - count, 0)
-            if let relay = state.relay { return relay }
+        let (relay, turns) = state.withLock { state -> ((@Sendable (Int) -> Void)?, Int) in
+            let hasRoom = state.noteRead(count)
+            if let relay = state.relay { return (relay, 0) }
             state.permits = min(state.permits + count, Self.window)
             state.early = min(state.early + count, Self.window)
-            return nil
+            // Replies that have waited for bytes have their permits.
+            return (nil, hasRoom ? state.permits : count)
         }
         if let relay { return relay(count) }
         // A waiter that was cancelled doesn't use up a grant.
         var granted = 0
-        while granted < count, let next = state.withLock({ $0.waiters.popFirst() }) {
+        while granted < turns, let next = state.withLock({ $0.waiters.popFirst() }) {
             if next.settle(()) { granted += 1 }
         }
     }

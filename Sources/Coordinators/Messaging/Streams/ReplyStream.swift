@@ -5,7 +5,8 @@ import DequeModule
 ///
 ///     for try await products in context.stream(Catalog.Promoted()) { show(products) }
 ///
-/// At most 64 replies are unread; then the responder waits. The stream ends when the responder's body does, and throws the body's error,
+/// At most 64 replies are unread; then the responder waits. One in another process waits also while 16 MiB are unread in replies of more than
+/// 256 KiB each, of which the last may exceed that. The stream ends when the responder's body does, and throws the body's error,
 /// `peerLost` when the responder's process dies, `timedOut`, or `stopped`. Leaving the loop, or cancelling its task, cancels the body. A
 /// stream can be read once.
 public struct ReplyStream<Reply: Codable & Sendable>: AsyncSequence, Sendable {
@@ -167,7 +168,13 @@ final class ReplyBuffer: Sendable {
             sender: sender,
             deadline: deadline,
             isBuiltin: isBuiltin,
-            flow: ReplyFlow({ content.append($0) }, accepted: { content.accept() })
+            flow: ReplyFlow(
+                { answer in
+                    content.append(answer)
+                    return answer.receivedBytes
+                },
+                accepted: { content.accept() }
+            )
         )
         envelope.noteCause()
         content.state.withLock { $0.envelope = envelope }

@@ -105,7 +105,7 @@ final class Bench: Sendable {
             sender: "/fuzz",
             deadline: nil,
             isOneWay: number % 3 == 0,
-            flow: number % 2 == 0 ? ReplyFlow { _ in } : nil
+            flow: number % 2 == 0 ? ReplyFlow { _ in 0 } : nil
         )
         _ = peer.forward(envelope, to: number % 2 == 0 ? "" : "/fuzz", isDirect: false)
     }
@@ -115,7 +115,7 @@ final class Bench: Sendable {
         case 0: envelope.complete(.success(.none))
         case 1: envelope.end(.failure(CoordinatorError(.unhandled, "nobody")))
         case 2:
-            for number in 0..<100 { try? envelope.flow?.pass(.value(number)) }
+            for number in 0..<100 { _ = try? envelope.flow?.pass(.value(number)) }
             envelope.complete(.success(.none))
         default: break
         }

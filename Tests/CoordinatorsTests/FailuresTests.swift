@@ -55,6 +55,32 @@ struct FailuresTests {
         }
     }
 
+    @Test("A long text of an error of any kind is cut, and says so, where it leaves, and where it arrives; cut once, it stays")
+    func long() throws {
+        struct Unknown: Error, CustomStringConvertible { var description: String }
+        let text = String(repeating: "ö", count: Failures.textLimit)
+        let errors: [any Error] = [
+            CoordinatorError(.coding, text), RemoteError(type: text, description: text), Hidden(reason: text), Unknown(description: text),
+        ]
+        for error in errors {
+            for codec in Self.codecs {
+                let failure = Failures.encode(error, codec: codec)
+                #expect(failure.message.utf8.count <= Failures.textLimit && failure.type.utf8.count <= Failures.textLimit)
+                #expect(failure.message.contains("öööö… (the beginning of 131"), "\(type(of: error))")
+                // The value that the program has declared crosses whole.
+                if error is Hidden {
+                    let restored = Failures.restored(Failures.decode(failure, codec: codec), declared: [Hidden.self])
+                    #expect(restored as? Hidden == Hidden(reason: text))
+                }
+                let arrived = Failures.decode(Failure(code: failure.code, type: text, message: text), codec: codec)
+                let message = (arrived as? CoordinatorError)?.message ?? "\(arrived)"
+                #expect(message == Failures.bounded(text) && Failures.encode(arrived, codec: codec).message == message)
+            }
+        }
+        #expect("\(Failures.crossable(Unknown(description: text)))" == Failures.bounded(text))
+        #expect(Failures.bounded(String(text.prefix(10))) == String(text.prefix(10)))
+    }
+
     @Test("An error that is passed on stays as it arrived, and is restored where its type is known", arguments: codecs)
     func passedOn(_ codec: PayloadCodec) throws {
         let first = Failures.encode(Fixture.Refusal("full"), codec: codec)

@@ -117,7 +117,7 @@ struct PeerPartsTests {
                     switch frame.content {
                     case .reply(.success(let bytes)): frame.correlation == 1 && bytes.count == text.utf8.count + 2
                     case .streamItem(let bytes): frame.correlation == 2 && bytes.count == text.utf8.count + 2
-                    case .streamEnd(let failure?): frame.correlation == 2 && failure.message == text
+                    case .streamEnd(let failure?): frame.correlation == 2 && failure.message == Failures.bounded(text)
                     default: false
                     }
                 } == 3

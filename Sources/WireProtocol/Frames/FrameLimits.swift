@@ -6,7 +6,7 @@ public struct FrameLimits: Sendable, Hashable {
     public var maximumFrameSize: Int
     /// The longest name, path, type, build identifier, error code and inspection operation, in bytes of UTF-8.
     ///
-    /// Texts for people (messages, reasons) and the type of an error are limited by the size of the frame alone.
+    /// Texts for people (messages, reasons) and the type of an error are limited by the size of the frame alone: who reads them cuts them.
     public var maximumNameLength: Int
     /// The longest secret in a ``Hello``, in bytes.
     public var maximumSecretLength: Int

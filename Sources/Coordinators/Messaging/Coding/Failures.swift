@@ -4,13 +4,31 @@ import WireProtocol
 ///
 /// A handler's error stays encoded until it reaches the asker, through all processes between: only the asker looks up its type. If the
 /// message declares the type, or the asker's program has the very same one, the error is thrown as it was, else as `RemoteError`.
+///
+/// What an error says of itself is for people: a longer text than ``textLimit`` is cut where it leaves a process and where it arrives, and in a
+/// ``RemoteError`` that is made in this process.
 enum Failures {
+    /// The number of bytes of a text of an error that are passed on.
+    static let textLimit = 64 << 10
+
+    /// Returns a text of an error, or its beginning and the number of bytes that it has had.
+    static func bounded(_ text: String) -> String {
+        let count = text.utf8.count
+        guard count > textLimit else { return text }
+        let end = "… (the beginning of \(count) bytes)"
+        var beginning = text.utf8.prefix(textLimit - end.utf8.count)
+        // No part of a character stays.
+        while beginning.last.map({ $0 & 0xC0 == 0x80 }) == true { beginning.removeLast() }
+        if beginning.last.map({ $0 >= 0xC0 }) == true { beginning.removeLast() }
+        return String(Substring(beginning)) + end
+    }
+
     /// Returns the form of a handler's error that the asker gets: the same in one process as between two.
     static func crossable(_ error: any Error) -> any Error {
         switch error {
         case is CoordinatorError, is RemoteError, is CancellationError: error
         case is any Error & Codable: error
-        default: RemoteError(type: TypeNames.name(of: type(of: error)), description: String(describing: error))
+        default: RemoteError(type: TypeNames.name(of: type(of: error)), description: bounded(String(describing: error)))
         }
     }
 
@@ -19,7 +37,10 @@ enum Failures {
         (error as? CoordinatorError)?.doubted ?? crossable(error)
     }
 
-    static func encode(_ error: any Error, codec: PayloadCodec) -> Failure {
+    /// Returns an error as it crosses to another process.
+    static func encode(_ error: any Error, codec: PayloadCodec) -> Failure { encodedWhole(error, codec: codec).bounded }
+
+    private static func encodedWhole(_ error: any Error, codec: PayloadCodec) -> Failure {
         switch error {
         case let error as CoordinatorError:
             let flag: [UInt8] = error.maybeExecuted ? [1] : []
@@ -37,9 +58,10 @@ enum Failures {
         }
     }
 
-    /// Decodes the error in a frame; a handler's error stays encoded, see ``restored(_:)``.
+    /// Decodes the error in a frame; a handler's error stays encoded, see ``restored(_:declared:)``.
     static func decode(_ failure: Failure, codec: PayloadCodec) -> any Error {
         if failure.code == "cancelled" { return CancellationError() }
+        let failure = failure.bounded
         if !failure.code.isEmpty {
             let code = CoordinatorError.Code(failure.code) ?? .unsupported
             return CoordinatorError(code, failure.message, maybeExecuted: failure.payload.first == 1)
@@ -57,6 +79,15 @@ enum Failures {
         guard let type = ErrorTypes.type(named: name, among: declared()) ?? ErrorTypes.type(named: name) else { return error }
         let restored: (any Error)? = try? PayloadCoder.decode(type, from: encoded.failure.payload, codec: encoded.codec)
         return restored ?? error
+    }
+}
+
+extension Failure {
+    /// The failure with texts that are no longer than they may be.
+    fileprivate var bounded: Failure {
+        var failure = self
+        (failure.type, failure.message) = (Failures.bounded(type), Failures.bounded(message))
+        return failure
     }
 }
 

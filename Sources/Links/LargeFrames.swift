@@ -14,7 +14,7 @@ public protocol LargeFrameSender: AnyObject, Sendable {
 /// The frames that are larger than the other side takes at once, which leave in parts one after the other, and the frames that wait behind them.
 ///
 /// All other frames overtake the parts: a part leaves with each batch, so that a small frame waits for one part at most. The bytes of a frame use the names as
-/// they were when it came here: no name gets another meaning while a frame waits.
+/// they were when it came here: none of these names gets another meaning while the frame waits.
 struct LargeFrames {
     /// The size of the largest part, header included.
     static let partSize = OutboundBatches.batchSize
@@ -53,6 +53,8 @@ struct LargeFrames {
         let bytes: [UInt8]
         /// The orders that the frame keeps: that of messages, and that of what is sent about it later.
         let places: [Place]
+        /// The names that the frame uses.
+        let names: [NameID]
         /// The number of the message of this side that the frame is; `nil` for other frames and for messages without a number.
         let question: UInt64?
         /// Whether the frame leaves whole, because it's here only for the order.
@@ -72,6 +74,8 @@ struct LargeFrames {
     private var first = 0
     /// The number of frames that keep each order.
     private var places: [Place: Int] = [:]
+    /// The number of frames that use each name.
+    private var names: [NameID: Int] = [:]
     /// The messages that weren't wanted when their last part was to leave, until their sender gives them up, and the sizes of their payloads.
     private var unwanted: [UInt64: Int] = [:]
     /// The number of bytes that wait.
@@ -90,6 +94,9 @@ struct LargeFrames {
     var turn = Turn.withOthers
 
     var isEmpty: Bool { count == 0 }
+
+    /// Whether a frame that is here uses a name.
+    func uses(_ name: NameID) -> Bool { names[name] != nil }
 
     /// Whether a frame has to wait behind those that are here.
     func holdsBack(_ frame: Frame) -> Bool {
@@ -114,12 +121,15 @@ struct LargeFrames {
         if let question { places.append(.question(question)) }
         sender?.leavesLater()
         for place in places { self.places[place, default: 0] += 1 }
+        let names = frame.content.names
+        for name in names { self.names[name, default: 0] += 1 }
         count += bytes.count
         if isNotice { notices += bytes.count }
         entries.append(
             Entry(
                 bytes: bytes,
                 places: places,
+                names: names,
                 question: question,
                 isWhole: isWhole,
                 payload: payload ?? 0,
@@ -205,6 +215,30 @@ struct LargeFrames {
         if entry.isNotice { notices -= entry.bytes.count }
         for place in entry.places {
             if places[place] == 1 { places[place] = nil } else { places[place, default: 1] -= 1 }
+        }
+        for name in entry.names {
+            if names[name] == 1 { names[name] = nil } else { names[name, default: 1] -= 1 }
+        }
+    }
+}
+
+extension Content {
+    /// The numbers of names that a frame uses.
+    fileprivate var names: [NameID] {
+        switch self {
+        case .ask(let ask): [ask.target, ask.sender, ask.message]
+        case .send(let send): [send.target, send.sender, send.message]
+        case .event(let event): [event.subject, event.name]
+        case .subscribe(let subscribe): [subscribe.subject, subscribe.name]
+        case .stop(let stop): [stop.target]
+        case .pause(let pause): [pause.target]
+        case .resume(let resume): [resume.target]
+        case .dependency(let dependency): [dependency.name]
+        case .inspect(let inspect): [inspect.target]
+        case .credit(let credit): [credit.target]
+        case .hello, .welcome, .reply, .streamItem, .streamEnd, .ack, .cancel, .start, .ready, .finish, .exited, .ping, .pong, .goodbye,
+            .defineName, .directory, .part:
+            []
         }
     }
 }

@@ -152,8 +152,8 @@ public final class Link: Sendable {
 
     /// Queues a frame whose names are interned on the way, and begins to send.
     ///
-    /// - Parameter frame: makes the frame, given a function that turns a text into the link's number for it. The other end receives the
-    ///   definition of a number before the frame that uses it.
+    /// - Parameter frame: makes the frame, given a function that turns a text into the link's number for it; it may be called several times. The
+    ///   other end receives the definition of a number before the frame that uses it.
     /// - Throws: `LinkError` when the link is closed, or when the frame or a name in it exceeds a limit; the frame was not queued then.
     public func send(lane: Lane = .bulk, _ frame: (_ name: (String) -> NameID) -> Frame) throws(LinkError) {
         try append(lane: lane, frame)
@@ -174,14 +174,20 @@ public final class Link: Sendable {
         let refusal = outbound.withLock { outbound -> LinkError? in
             if let error = outbound.closed { return error }
             var refusal: LinkError?
-            var frame = frame { text in
-                refusal = refusal ?? limits.refusal(ofName: text)
-                return refusal == nil ? outbound.intern(text) : 0
-            }
-            if outbound.epoch != 0 { frame.epoch = outbound.epoch }
-            if let refusal = refusal ?? limits.refusal(ofTextsIn: frame.content) { return refusal }
+            var made: Frame
+            var replacements: Int
+            repeat {
+                replacements = outbound.names.replacements
+                made = frame { text in
+                    refusal = refusal ?? limits.refusal(ofName: text)
+                    return refusal == nil ? outbound.intern(text) : 0
+                }
+                // One name of the frame may have got the number of another.
+            } while outbound.names.replacements != replacements
+            if outbound.epoch != 0 { made.epoch = outbound.epoch }
+            if let refusal = refusal ?? limits.refusal(ofTextsIn: made.content) { return refusal }
             do throws(LinkError) {
-                try outbound.append(frame, lane: lane, sender)
+                try outbound.append(made, lane: lane, sender)
                 return nil
             } catch {
                 return error

@@ -9,13 +9,17 @@ struct OutboundNames {
 
     enum Interned {
         case known(NameID)
-        /// The name has just got a number; `replacing` says whether the number had another meaning before.
-        case new(NameID, replacing: Bool)
+        /// The name has just got a number that had no meaning before.
+        case new(NameID)
+        /// All numbers have a meaning.
+        case full
     }
 
     private var ids: [String: NameID] = [:]
     private var texts: [String] = []
     private var oldest = 0
+    /// The number of names that have been replaced.
+    private(set) var replacements = 0
     /// The names that were used last: most messages have the sender and the name of the one before, and texts that share their memory are
     /// compared at once.
     private var recent: [(text: String, id: NameID)] = []
@@ -25,8 +29,8 @@ struct OutboundNames {
         for known in recent where known.text == text { return .known(known.id) }
         let interned = look(up: text)
         switch interned {
-        case .known(let id), .new(let id, replacing: false): remember(text, id)
-        case .new(_, replacing: true): recent = []
+        case .known(let id), .new(let id): remember(text, id)
+        case .full: break
         }
         return interned
     }
@@ -43,14 +47,27 @@ struct OutboundNames {
             texts.append(text)
             let id = NameID(texts.count)
             ids[text] = id
-            return .new(id, replacing: false)
+            return .new(id)
         }
-        ids[texts[oldest]] = nil
-        texts[oldest] = text
-        let id = NameID(oldest + 1)
-        ids[text] = id
-        oldest = (oldest + 1) % capacity
-        return .new(id, replacing: true)
+        return .full
+    }
+
+    /// Gives a name the number of the oldest one that isn't in use.
+    ///
+    /// - Returns: The number; `nil` when all are in use.
+    mutating func replace(with text: String, unless isInUse: (NameID) -> Bool) -> NameID? {
+        for _ in 0..<capacity {
+            let index = oldest
+            oldest = (oldest + 1) % capacity
+            if isInUse(NameID(index + 1)) { continue }
+            ids[texts[index]] = nil
+            texts[index] = text
+            ids[text] = NameID(index + 1)
+            recent = []
+            replacements += 1
+            return NameID(index + 1)
+        }
+        return nil
     }
 }
 

@@ -94,7 +94,8 @@ struct Outbound {
         FrameEncoder.append(frame, to: &bytes)
         let maximum = frame.content.mayComeInParts ? max(maximumFrameSize, maximumMessageSize) : maximumFrameSize
         guard bytes.count <= maximum else {
-            throw LinkError(.frameTooLarge, "a frame of \(bytes.count) bytes exceeds the limit of \(maximum) bytes")
+            let parts = frame.content.mayComeInParts && maximumMessageSize == 0 ? ", and the other side takes none in parts" : ""
+            throw LinkError(.frameTooLarge, "a frame of \(bytes.count) bytes exceeds the limit of \(maximum) bytes\(parts)")
         }
         guard large.count + bytes.count <= LargeFrames.limit else {
             throw LinkError(.frameTooLarge, "a frame of \(bytes.count) bytes has no place: \(large.count) bytes of large ones wait")
@@ -147,19 +148,30 @@ struct Outbound {
         switch names.intern(text) {
         case .known(let id):
             return id
-        case .new(let id, replacing: let isReplacing):
-            // Frames that still wait may use the number's former meaning, so that no frame may overtake them now.
-            if isReplacing {
-                while !large.isEmpty {
-                    var frames: [UInt8] = []
-                    large.appendNext(to: &frames, limit: maximumFrameSize, epoch: epoch)
-                    if !frames.isEmpty { batches.append(encoded: frames) }
-                }
-                batches.seal()
-            }
+        case .new(let id):
             batches.define(DefineName(id: id, text: text))
             return id
+        case .full:
+            return replaceName(with: text)
         }
+    }
+
+    /// Gives a name the number of an old one that no frame in parts uses.
+    private mutating func replaceName(with text: String) -> NameID {
+        let waiting = large
+        guard let id = names.replace(with: text, unless: { waiting.uses($0) }) else {
+            // All are in use by frames that wait: these leave before, whole.
+            while !large.isEmpty {
+                var frames: [UInt8] = []
+                large.appendNext(to: &frames, limit: maximumFrameSize, epoch: epoch)
+                if !frames.isEmpty { batches.append(encoded: frames) }
+            }
+            return replaceName(with: text)
+        }
+        // Frames in the batches may use the number's former meaning, so that no frame may overtake them now.
+        batches.seal()
+        batches.define(DefineName(id: id, text: text))
+        return id
     }
 
     mutating func close(_ error: LinkError) {

@@ -94,6 +94,61 @@ struct PartsTests {
         }
     }
 
+    @Test("No name of a frame gets the number of another name of the same frame")
+    func namesOfOneFrame() async throws {
+        try await LinkPair.with { pair in
+            // As many as there are numbers: the next new name gets that of the first.
+            try pair.child.send { name in
+                var subject: NameID = 0
+                for number in 0..<65_536 { subject = name("name \(number)") }
+                return Frame(.event(Event(subject: subject, name: 0)), correlation: 0)
+            }
+            try pair.child.send { name in
+                let subject = name("name 0")
+                _ = name("new")
+                return Frame(.event(Event(subject: subject, name: 0)), correlation: 1)
+            }
+            _ = await pair.parentReceived(2)
+            #expect(pair.namesAsRead == [0: "name 65535", 1: "name 0"])
+        }
+    }
+
+    @Test("Large frames wait on while all other names get another meaning, and small ones overtake them all the while")
+    func namesInUse() throws {
+        var sending = Sending()
+        let routes = ["first", "second"].map { sending.outbound.intern($0) }
+        let large = routes.enumerated().map { Self.ask($1, UInt64($0 + 1), size: 10_000) }
+        for frame in large { try sending.outbound.append(frame, lane: .bulk, nil) }
+        var texts: [NameID: String] = [:]
+        var arrived: [String] = []
+        func note(_ frames: [Frame]) {
+            for frame in frames {
+                switch frame.content {
+                case .defineName(let name): texts[name.id] = name.text
+                case .ask(let ask): arrived.append(texts[ask.target] ?? "nothing")
+                default: Issue.record("\(frame)")
+                }
+            }
+        }
+        // More than there are numbers.
+        for number in 0..<70_000 { _ = sending.outbound.intern("name \(number)") }
+        #expect(!sending.outbound.large.isEmpty)
+        try sending.outbound.append(Self.ask(sending.outbound.intern("small"), 3), lane: .bulk, nil)
+        note(try sending.take())
+        #expect(arrived == ["small", "first", "second"])
+        // Their names may be replaced now.
+        #expect(!routes.contains { sending.outbound.large.uses($0) })
+        // When frames that wait use all numbers, they leave before any gets another meaning.
+        try sending.outbound.append(Self.ask(routes[0], 4, size: 10_000), lane: .bulk, nil)
+        try sending.outbound.append(Frame(.ready), lane: .bulk, nil)
+        for number in 0...65_536 / 3 {
+            #expect(number == 65_536 / 3 || !sending.outbound.large.isEmpty)
+            let names = (0..<3).map { sending.outbound.intern("other \(number) \($0)") }
+            try sending.outbound.append(Frame(.ask(Ask(target: names[0], sender: names[1], message: names[2]))), lane: .bulk, nil)
+        }
+        #expect(sending.outbound.large.isEmpty)
+    }
+
     @Test("Parts leave behind all that was sealed before them, though there is room for them")
     func sealed() throws {
         var sending = Sending(limit: 1 << 20, maximum: 8 << 20)

@@ -18,6 +18,14 @@ struct NodeRouterTests {
         var number: Int
     }
 
+    /// Is answered with a text of that many bytes.
+    private struct Large: ResponderMessage {
+        static let name = "Sink.Large"
+        typealias Reply = String
+        var text: String
+        var reply: Int
+    }
+
     private struct Count: ResponderMessage {
         static let name = "Sink.Count"
         typealias Reply = Int
@@ -46,6 +54,7 @@ struct NodeRouterTests {
                 notes.withLock { $0[me.context.configuration.log, default: []].append(note.number) }
                 me.context.delegates => note.number
             },
+            .respond(to: Large.self) { _, large in String(repeating: "x", count: large.reply) },
             .stream(Count.self) { _, count, replies in
                 for number in 0..<count.numbers { try await replies.send(number) }
             },
@@ -377,6 +386,24 @@ struct NodeRouterTests {
             await #expect(throws: CoordinatorError.self) { try await caller.runtime.ask(named: "Sink.Nothing", payload: [:]) }
             #expect(try await caller.runtime.ask(Read(numbers: 500), at: "/reader") == Array(0..<500))
             #expect(try await caller.runtime.ask(Overhear(notes: 200), at: "/reader", timeout: .seconds(20)) == Array(0..<200))
+        }
+    }
+
+    @Test("A message or a reply that is larger than a frame is refused between nodes, for that reason alone; others go on")
+    func large() async throws {
+        try await with(.elsewhere(node: "first", epoch: 1)) { caller, first, _ in
+            first.places.epoch.withLock { $0 = 1 }
+            let (small, large) = (1_000_000, 1_100_000)
+            for (sent, returned) in [(large, 1), (1, large), (small, small)] {
+                let ask = Large(text: String(repeating: "x", count: sent), reply: returned)
+                do {
+                    let reply = try await caller.runtime.ask(ask, timeout: .seconds(20))
+                    #expect(reply.utf8.count == returned && sent == small)
+                } catch let error as CoordinatorError {
+                    #expect(error.code == .messageTooLarge && error.maybeExecuted == (returned == large), "\(error)")
+                    #expect(error.message.contains("the other side takes none in parts") && sent != small, "\(error)")
+                }
+            }
         }
     }
 

@@ -63,8 +63,6 @@ extension CoordinatorRuntime {
         /// smaller of the two sides of a link counts; 1 MiB and less means that nothing leaves in parts. At most 1 GiB counts. See
         /// <doc:RuntimeSemantics>.
         public var maximumMessageSize = 64 << 20
-        /// The size of the largest frame that this process takes, for tests; anything larger comes in parts.
-        package var maximumFrameSize = 1 << 20
         /// The destination of the output of workers and programs.
         public var workerOutput: WorkerOutput = .inherit
         /// The policy by which the root restarts its children, instead of its type's.
@@ -195,7 +193,8 @@ extension CoordinatorRuntime.Options {
     }
 
     var messageSizes: MessageSizes {
-        let message = maximumMessageSize > maximumFrameSize ? min(maximumMessageSize, FrameLimits.largestFrameInParts) : 0
-        return MessageSizes(frame: maximumFrameSize, message: message)
+        var sizes = MessageSizes()
+        sizes.message = maximumMessageSize > sizes.frame ? min(maximumMessageSize, FrameLimits.largestFrameInParts) : 0
+        return sizes
     }
 }

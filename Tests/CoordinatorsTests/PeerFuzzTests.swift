@@ -18,15 +18,16 @@ struct PeerFuzzTests {
         var frames = SenselessFrames(SeededGenerator(seed: seed, "senseless frames"))
         let end = ContinuousClock.now + .milliseconds(rounds(short: 500, all: 2_000, long: 30_000))
         var sent = 0
-        var closed: [String: Int] = [:]
+        var (parts, closed): (Int, [String: Int]) = (0, [:])
         let before = Resident.bytes
         while ContinuousClock.now < end {
             let outcome = try await play(&frames, count: 400, "seed \(seed)")
             sent += outcome.sent
+            if frames.usesParts { parts += outcome.sent }
             if let error = outcome.closed { closed["\(error.code)", default: 0] += 1 }
         }
-        print("senseless frames, seed \(seed): \(sent) were sent; links closed: \(closed)")
-        #expect(sent > 0)
+        print("senseless frames, seed \(seed): \(sent) were sent, \(parts) of them on links with parts; links closed: \(closed)")
+        #expect(sent > 0 && parts > 0)
         // Everything together, kept for ever, would be many times as much. The sanitizer keeps several times as much itself.
         #expect(Sanitizer.isOn || Resident.bytes - before < 256 << 20, "seed \(seed)")
     }
@@ -51,7 +52,8 @@ struct PeerFuzzTests {
             raw.peer.link.useParts(upTo: 1 << 20, and: 0)
             for number in 0..<5 { outcomes.append(raw.forward("send \(number)", isOneWay: true).1) }
             for _ in 0..<count {
-                let isSent = (try? raw.link.send(lane: frames.coin() ? .bulk : .control) { frames.next($0) }) != nil
+                let lane = frames.usesParts || frames.coin() ? Link.Lane.bulk : .control
+                let isSent = (try? raw.link.send(lane: lane) { frames.next($0) }) != nil
                 if !isSent { break }
                 sent += 1
             }

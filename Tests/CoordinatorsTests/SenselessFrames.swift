@@ -6,11 +6,15 @@ struct SenselessFrames<Dice: RandomNumberGenerator> {
     /// Whether messages have numbers that none had before: otherwise a number that is in use ends the link soon.
     private var hasFreshNumbers = false
     private var fresh: UInt64 = 1 << 40
+    /// Whether frames come in parts on this link; they must keep their order then, and so have one lane.
+    private(set) var usesParts = false
+    /// The parts that are still to come of a frame that has begun.
+    private var parts: [Part] = []
 
     init(_ dice: Dice) { self.dice = dice }
 
     /// Begins anew, for another link.
-    mutating func beginLink() { hasFreshNumbers = coin() }
+    mutating func beginLink() { (hasFreshNumbers, usesParts, parts) = (coin(), coin(), []) }
 
     mutating func coin() -> Bool { Bool.random(using: &dice) }
 
@@ -48,8 +52,31 @@ struct SenselessFrames<Dice: RandomNumberGenerator> {
     }
 
     mutating func next(_ intern: (String) -> NameID) -> Frame {
+        if usesParts, parts.isEmpty, pick([0, 1, 2, 3]) == 0 { cut(frame(of: pick([0, 1, 2, 3, 5, 6, 7, 8, 9, 15]), intern)) }
+        if !parts.isEmpty, coin() { return Frame(.part(parts.removeFirst())) }
+        return frame(of: Int.random(in: 0..<20, using: &dice), intern)
+    }
+
+    /// Cuts a frame into parts, of which one is seldom lost, doubled or changed.
+    private mutating func cut(_ frame: Frame) {
+        var bytes: [UInt8] = []
+        FrameEncoder.append(frame, to: &bytes)
+        let first = Int.random(in: 1..<bytes.count, using: &dice)
+        let second = Int.random(in: first..<bytes.count, using: &dice)
+        parts = [Part(.first, bytes[..<first]), Part(.middle, bytes[first..<second]), Part(.last, bytes[second...])]
+        parts.removeAll { $0.bytes.isEmpty }
+        switch Int.random(in: 0..<32, using: &dice) {
+        case 0: parts.removeFirst()
+        case 1: parts.append(parts[0])
+        case 2: parts[parts.count - 1].bytes = payload()
+        case 3...5: parts[parts.count - 1] = Part(.abandoned)
+        default: break
+        }
+    }
+
+    private mutating func frame(of kind: Int, _ intern: (String) -> NameID) -> Frame {
         let content: Content
-        switch Int.random(in: 0..<20, using: &dice) {
+        switch kind {
         case 0...4:
             content = .ask(
                 Ask(

@@ -81,9 +81,12 @@ final class Bench: Sendable {
         try? link.send(Frame(.hello(hello)), lane: .control)
         frames.beginLink()
         let peer = await nextPeer()
+        peer.link.useParts(upTo: 1 << 20, and: 0)
         for number in 0..<8 { ask(peer, number) }
         // A frame takes some ten bytes.
-        for _ in 0..<max(bytes.count / 8, 1) { try? link.send(lane: frames.coin() ? .bulk : .control) { frames.next($0) } }
+        for _ in 0..<max(bytes.count / 8, 1) {
+            try? link.send(lane: frames.usesParts || frames.coin() ? .bulk : .control) { frames.next($0) }
+        }
         try? link.send(Frame(.ping(Probe(timestampNanoseconds: 0, kind: .link)), correlation: Self.last))
         await end.value
         link.close()

@@ -45,6 +45,16 @@ struct CycleTests {
         }
     }
 
+    @Test("A cycle through a message that coalesces, or is acknowledged, isn't found: it ends at its deadline", arguments: ["xcx", "xax"])
+    func notFound(_ route: String) async throws {
+        try await TangleTree.run(.inProcess) { tree in
+            let error = await #expect(throws: CoordinatorError.self) { try await tree.ask(route) }
+            #expect(error?.code == .timedOut)
+            let next = try await tree.ask("xyz")
+            #expect(next == "x y z")
+        }
+    }
+
     @Test("Of two that ask each other at the same time one gets the error, and the other its answer", arguments: Where.allCases)
     func crossing(_ place: Where) async throws {
         try await TangleTree.run(place) { tree in

@@ -3,8 +3,8 @@ public import Coordinators
 /// The messages of coordinators that ask their siblings.
 ///
 /// Each goes to the sibling of its name, and has the names of those that are asked next, one by the other: a small letter by a row that hands
-/// the message on, a capital one by a handler of the parent; p is a pool, whose members are as serial as the others, and v is y by a stream. At a dot
-/// the handler waits for the notebook.
+/// the message on, a capital one by a handler of the parent; p is a pool, whose members are as serial as the others, v is y by a stream, c is y by a
+/// message that coalesces, and a is y by an acknowledged one. At a dot the handler waits for the notebook.
 public enum Tangle {
     public struct X: TangleMessage {
         public typealias Reply = String
@@ -26,6 +26,14 @@ public enum Tangle {
 
     public struct P: TangleMessage {
         public typealias Reply = String
+        public var route: String
+        public init(_ route: String) { self.route = route }
+    }
+
+    /// Is answered by y, for all that ask the same at the same time.
+    public struct C: TangleMessage, Hashable {
+        public typealias Reply = String
+        public static let coalesces = true
         public var route: String
         public init(_ route: String) { self.route = route }
     }
@@ -79,6 +87,8 @@ extension TangleCoordinator {
             case "y": try await context.ask(Tangle.Y(rest))
             case "z": try await context.ask(Tangle.Z(rest))
             case "p": try await context.ask(Tangle.P(rest))
+            case "c": try await context.ask(Tangle.C(rest), timeout: .seconds(2))
+            case "a": try await context.send(Tangle.Y(rest), acknowledged: true, timeout: .seconds(2)) ? "taken" : "known"
             case "v": try await context.stream(Tangle.V(rest)).first { _ in true } ?? "nothing"
             default: try await context.ask(Tangle.Hop(next.lowercased(), rest))
             }
@@ -99,7 +109,7 @@ public actor SerialY: TangleCoordinator {
     public static let mailbox = MailboxPolicy(running: 1)
     public nonisolated let context: Context
     public init(_ context: Context) { self.context = context }
-    public static let responders = row(for: Tangle.Y.self) + stream
+    public static let responders = row(for: Tangle.Y.self) + row(for: Tangle.C.self) + stream
 }
 
 /// Handles one message at a time, as a member of a pool.
@@ -154,6 +164,7 @@ public actor TangleRoom: Coordinator {
         .forward(prefix: "Tangle.Z", to: "z"),
         .forward(prefix: "Tangle.P", to: "p"),
         .forward(prefix: "Tangle.V", to: "y"),
+        .forward(prefix: "Tangle.C", to: "y"),
         .respond(to: Tangle.Hop.self) { me, hop in
             switch hop.name {
             case "x": try await me.context.ask(Tangle.X(hop.route))

@@ -574,13 +574,13 @@ IN_CHILD static int tell_content(void *context) {
     while (1) CALL(SYS_exit_group, 0);
 }
 
-// What is at a path: the file's mode, and above it whether it may be executed.
+// What is at a path: the file's mode, above it whether it may be executed, and above that its owner.
 IN_CHILD static int64_t mode_of(struct reading *reading) {
     struct statx information;
-    int64_t result = CALL(SYS_statx, AT_FDCWD, reading->bytes, 0, STATX_TYPE, &information);
+    int64_t result = CALL(SYS_statx, AT_FDCWD, reading->bytes, 0, STATX_TYPE | STATX_MODE | STATX_UID, &information);
     if (result < 0) return result;
     int is_executable = CALL(SYS_faccessat, AT_FDCWD, reading->bytes, X_OK) == 0;
-    return information.stx_mode | (int64_t)is_executable << 32;
+    return information.stx_mode | (int64_t)is_executable << 16 | (int64_t)information.stx_uid << 17;
 }
 
 // Whether a path leads to a safe place, which is left where the path was: 1 if others could put another file there, or a directory before it.

@@ -222,11 +222,24 @@ package final class FileLooks {
         RegularFile.end(process)
     }
 
-    /// Returns the mode of the file at a path, and whether this process may execute it, or enter it if it's a directory.
-    package func look(at path: String) throws(RegularFile.Failure) -> (mode: UInt32, isExecutable: Bool) {
+    /// What is at a path.
+    package struct Look {
+        package let mode: UInt32
+        /// Whether this process may execute the file, or enter it if it's a directory.
+        package let isExecutable: Bool
+        /// The number of the file's user.
+        package let owner: UInt32
+    }
+
+    /// Returns what is at a path.
+    package func look(at path: String) throws(RegularFile.Failure) -> Look {
         let (result, _) = try ask(COORDINATOR_PROCESS_MODE, about: path)
         guard result >= 0 else { throw .notOpened(errno: Int32(-result)) }
-        return (UInt32(truncatingIfNeeded: result & 0xFFFF), result >> 32 == 1)
+        return Look(
+            mode: UInt32(truncatingIfNeeded: result & 0xFFFF),
+            isExecutable: result & 1 << 16 != 0,
+            owner: UInt32(truncatingIfNeeded: result >> 17)
+        )
     }
 
     /// Returns why a file at a path wouldn't be written or shown, because of another user; nil when nothing speaks against it, or nothing is there.

@@ -1,4 +1,5 @@
 import CoordinatorsCluster
+import Glibc
 import Processes
 import Synchronization
 import TestSupport
@@ -166,6 +167,18 @@ import Testing
         let error = await failure { _ = try EtcdStore(options) }
         #expect(error?.code == .unusable)
         #expect(error?.message.contains(path) == true)
+    }
+
+    /// As the daemon's own files are refused, of which `ClusterFileTests` tries more.
+    @Test func aKeyThatAllMayReadIsRefused() async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.file("open.key")
+        try Files.write("-----BEGIN EC PRIVATE KEY-----\n", to: path)
+        try Files.write("-----BEGIN CERTIFICATE-----\n", to: directory.file("good.crt"))
+        chmod(path, 0o644)
+        let security = EtcdOptions.Security(certificate: directory.file("good.crt"), key: path)
+        let error = await failure { _ = try EtcdStore(EtcdOptions(endpoints: ["https://127.0.0.1:1"], cluster: "a", security: security)) }
+        #expect(error?.code == .unusable && error?.message.contains("\(path): it isn't used: all users may read it") == true)
     }
 
     private func certificates(_ arguments: String...) async throws {

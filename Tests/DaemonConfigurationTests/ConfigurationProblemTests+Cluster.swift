@@ -1,4 +1,5 @@
 import DaemonConfiguration
+import Processes
 import Testing
 
 extension ConfigurationProblemTests {
@@ -59,8 +60,19 @@ extension ConfigurationProblemTests {
         let isSecret = [.linkToken, .linkKey, .storeKey, .storePassword].contains(file)
         for mode in 0...UInt32(0o777) {
             let isOpen = isSecret ? mode & 0o7 != 0 || mode & 0o020 != 0 : mode & 0o002 != 0
-            let problem = file.problem(ofMode: 0o100000 | mode, at: "/f")
+            let problem = file.at("/f").problem(ofMode: 0o100000 | mode)
             #expect((problem != nil) == isOpen, "\(String(mode, radix: 8)): \(problem ?? "")")
+        }
+    }
+
+    @Test("Every file × every owner: a secret is root's or the user's own", arguments: ClusterFile.allCases)
+    func owners(_ file: ClusterFile) {
+        let isSecret = [.linkToken, .linkKey, .storeKey, .storePassword].contains(file)
+        for user in [0, 1_000] as [UInt32] {
+            for owner in [0, 1_000, 1_001, .max] as [UInt32] {
+                let isForeign = isSecret && owner != 0 && owner != user
+                #expect((file.at("/f").problem(ofOwner: owner, to: user) != nil) == isForeign, "\(owner) for \(user)")
+            }
         }
     }
 

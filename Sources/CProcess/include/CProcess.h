@@ -111,7 +111,7 @@ enum coordinator_process_reading {
 // the pipe is closed, `coordinator_process_read_bytes` returns the content, until `coordinator_process_end_reading` frees the memory.
 //
 // With `requests`, the reading end of a pipe, the process looks at files instead: for each byte that it reads there it tells about the file whose
-// path is in the bytes its mode, with 1 << 32 if it may be executed, or whether its place is safe, for which it leaves the place in the bytes, or
+// path is in the bytes its mode, with 1 << 16 if it may be executed and its owner << 17, or whether its place is safe, for which it leaves the place in the bytes, or
 // the negated errno; it ends with the pipe.
 //
 // With `reader` the file is opened as that user: always if `always_as_reader` isn't 0, else if another user than root and this process's could

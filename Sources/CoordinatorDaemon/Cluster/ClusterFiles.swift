@@ -128,14 +128,8 @@ final class ClusterFiles: Sendable {
         let looks = FileLooks()
         for file in ClusterFile.allCases where file.peer == peer {
             guard let path = file.path(in: cluster) else { continue }
-            let (bytes, problem): ([UInt8], String?)
-            do throws(RegularFile.Failure) {
-                bytes = try RegularFile.read(path, upTo: EtcdCertificates.sizeLimit)
-                problem = try file.problem(at: path, looks)
-            } catch {
-                throw failure("\(path) can't be read: \(error.explanation)")
-            }
-            if let problem { throw failure("\(path) isn't used: \(problem)") }
+            let bytes: [UInt8]
+            do throws(TrustedFile.Failure) { bytes = try file.at(path).read(looks) } catch { throw failure("\(path) \(error.explanation)") }
             contents.bytes[file] = bytes
             contents.expiries[file] = try check(bytes, of: file, at: path)
         }

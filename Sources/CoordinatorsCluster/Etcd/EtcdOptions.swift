@@ -2,7 +2,8 @@
 public struct EtcdOptions: Sendable {
     /// The certificates by which etcd and the node know each other; paths of PEM files.
     ///
-    /// ``EtcdStore/renew()`` reads them again.
+    /// ``EtcdStore/renew()`` reads them again. None may be changed by other users than its owner, nor replaced by them; the key is root's or this
+    /// user's, and read by no others than its group.
     public struct Security: Sendable, Hashable {
         /// The authority whose certificates etcd's members have; `nil`: those that the system trusts.
         public var authority: String?

@@ -16,18 +16,16 @@ package struct EtcdCertificates: Sendable, Hashable {
         (self.certificate, self.key) = isWhole ? (certificate, key) : (nil, nil)
     }
 
-    /// The size of the largest file: all certificates that Debian trusts have a quarter of that.
-    package static let sizeLimit = 1 << 20
-
     /// Reads the files; blocks as ``RegularFile`` does.
     init(_ security: EtcdOptions.Security) throws(StoreError) {
-        func bytes(_ path: String?, _ content: String) throws(StoreError) -> [UInt8]? {
+        let looks = FileLooks()
+        func bytes(_ path: String?, _ content: String, isSecret: Bool = false) throws(StoreError) -> [UInt8]? {
             guard let path else { return nil }
             let bytes: [UInt8]
-            do throws(RegularFile.Failure) {
-                bytes = try RegularFile.read(path, upTo: Self.sizeLimit)
+            do throws(TrustedFile.Failure) {
+                bytes = try TrustedFile(path, isSecret: isSecret).read(looks)
             } catch {
-                throw Self.unusable(path, error.explanation)
+                throw Self.unusable(path, "it \(error.explanation)")
             }
             let isThere = bytes.split { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }.contains { line in
                 let text = String(decoding: line, as: UTF8.self)
@@ -39,7 +37,7 @@ package struct EtcdCertificates: Sendable, Hashable {
         self.init(
             authority: try bytes(security.authority, "CERTIFICATE"),
             certificate: try bytes(security.certificate, "CERTIFICATE"),
-            key: try bytes(security.key, "PRIVATE KEY"),
+            key: try bytes(security.key, "PRIVATE KEY", isSecret: true),
             revocations: try bytes(security.revocations, "CRL")
         )
     }

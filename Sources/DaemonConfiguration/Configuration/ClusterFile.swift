@@ -65,23 +65,6 @@ public enum ClusterFile: String, CaseIterable, Sendable {
         }
     }
 
-    /// Returns why the file at a path isn't used, and what to do; nil: it may be.
-    package func problem(at path: String, _ looks: FileLooks) throws(RegularFile.Failure) -> String? {
-        let (mode, _) = try looks.look(at: path)
-        if let problem = problem(ofMode: mode, at: path) { return problem }
-        return try looks.exchange(at: path)
-    }
-
-    /// Returns why a file of a mode isn't used, and what to do; nil: it may be.
-    ///
-    /// A secret is its owner's, and may be read by its group: that's how Kubernetes (`fsGroup`), systemd and Debian give one to a service. No file
-    /// may be written to by all.
-    package func problem(ofMode mode: UInt32, at path: String) -> String? {
-        let isSecret = content == .key || content == .secret
-        let excess = mode & (isSecret ? 0o027 : 0o002)
-        guard excess != 0 else { return nil }
-        let deed = excess & 0o004 != 0 ? "all users may read it" : excess & 0o022 != 0 ? "others may write to it" : "others may execute it"
-        let text = String(mode & 0o7777, radix: 8)
-        return "\(deed) (mode 0\(text)); mend it with `chmod \(isSecret ? "u=rw,g-wx,o=" : "o-w") \(path)`"
-    }
+    /// The file at a path.
+    package func at(_ path: String) -> TrustedFile { TrustedFile(path, isSecret: content == .key || content == .secret) }
 }

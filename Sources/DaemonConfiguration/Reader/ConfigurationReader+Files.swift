@@ -21,10 +21,10 @@ extension ConfigurationReader {
     mutating func check(_ node: YAMLNode, path: String, of file: ClusterFile, expected: String) {
         guard let files else { return }
         do throws(RegularFile.Failure) {
-            let (mode, _) = try files.look(at: path)
+            let mode = try files.look(at: path).mode
             if mode & S_IFMT != S_IFREG {
                 report(at: node.mark, "the file `\(path)` can't be used: it isn't a regular file; expected \(expected)")
-            } else if let problem = try file.problem(at: path, files) {
+            } else if let problem = try file.at(path).problem(files) {
                 report(at: node.mark, "the file `\(path)` isn't used: \(problem)")
             }
         } catch {
@@ -44,8 +44,8 @@ extension ConfigurationReader {
     mutating func checkDirectory(_ path: String, at node: YAMLNode) {
         guard let files, !path.namesInstance else { return }
         do throws(RegularFile.Failure) {
-            let (mode, isExecutable) = try files.look(at: path)
-            if mode & S_IFMT != S_IFDIR || !isExecutable {
+            let look = try files.look(at: path)
+            if look.mode & S_IFMT != S_IFDIR || !look.isExecutable {
                 report(at: node.mark, "`\(path)` isn't a directory that may be entered; expected one")
             }
         } catch {
@@ -71,8 +71,8 @@ extension ConfigurationReader {
     mutating func checkExecutable(_ path: String, searchPath: String?, directory: String?, at node: YAMLNode) {
         guard let files, !path.namesInstance, directory?.namesInstance != true else { return }
         func isExecutable(_ path: String) -> Bool {
-            guard let (mode, isExecutable) = try? files.look(at: path) else { return false }
-            return mode & S_IFMT == S_IFREG && isExecutable
+            guard let look = try? files.look(at: path) else { return false }
+            return look.mode & S_IFMT == S_IFREG && look.isExecutable
         }
         if !path.contains("/"), let searchPath {
             guard !searchPath.split(separator: ":").contains(where: { isExecutable("\($0)/\(path)") }) else { return }

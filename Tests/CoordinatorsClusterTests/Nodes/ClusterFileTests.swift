@@ -12,13 +12,15 @@ import WireProtocol
 @Suite("Files of a cluster", .timeLimit(.minutes(3))) struct ClusterFileTests {
     /// What is wrong with a file.
     enum Fault: CaseIterable {
-        case missing, unreadable, garbage, pipe, open, exchangeable, foreign, expired
+        case missing, unreadable, garbage, pipe, open, owned, exchangeable, foreign, expired
 
         /// Whether the file can have it.
         func concerns(_ file: ClusterFile) -> Bool {
             switch self {
             case .missing, .unreadable, .garbage, .pipe, .open, .exchangeable: true
             case .foreign: file.content == .key
+            // Root alone gives files away.
+            case .owned: (file.content == .key || file.content == .secret) && geteuid() == 0
             case .expired: file.content == .certificate || file.content == .authorities || file.content == .revocations
             }
         }
@@ -26,7 +28,7 @@ import WireProtocol
         /// Whether a look at the file shows it, without its content.
         var isShown: Bool {
             switch self {
-            case .missing, .unreadable, .pipe, .open, .exchangeable: true
+            case .missing, .unreadable, .pipe, .open, .owned, .exchangeable: true
             case .garbage, .foreign, .expired: false
             }
         }
@@ -73,7 +75,7 @@ import WireProtocol
         }
 
         func spoil(_ file: ClusterFile, _ fault: Fault) throws {
-            if fault != .open { unlink(path(file)) }
+            if fault != .open, fault != .owned { unlink(path(file)) }
             switch fault {
             case .missing: break
             // Root may read what has no mode.
@@ -81,6 +83,7 @@ import WireProtocol
             case .garbage: try Files.write(file.content == .secret ? "\n" : "-----BEGIN NOTHING-----\n", to: path(file))
             case .pipe: mkfifo(path(file), 0o600)
             case .open: chmod(path(file), 0o666)
+            case .owned: chown(path(file), 12_345, gid_t.max)
             case .exchangeable:
                 // The right file, where anyone may put another one.
                 let shared = "\(path(file)).shared"

@@ -82,6 +82,21 @@ import Testing
         }
     }
 
+    /// Each file is one that is written when the test lets it, and there are more of them than threads for tasks.
+    @Test func aFileSystemThatHangsHoldsUpItsStoreAlone() async throws {
+        try await withTemporaryDirectory { directory in
+            let paths = (0..<2 * Int(sysconf(CInt(_SC_NPROCESSORS_ONLN))) + 2).map { directory.file("epochs-\($0)") }
+            for path in paths { try #require(mkfifo(path + ".new", 0o600) == 0) }
+            let stores = try paths.map { try LocalStore(epochs: $0) }
+            let joining = stores.map { store in Task { await failure { _ = try await store.joined("alpha") }?.code } }
+            for _ in 0..<1_000 { await Task {}.value }
+            let readers = paths.map { open($0 + ".new", O_RDONLY | O_NONBLOCK | O_CLOEXEC) }
+            defer { for reader in readers { close(reader) } }
+            // A pipe can't be brought to the disk.
+            for task in joining { #expect(await task.value == .unusable) }
+        }
+    }
+
     @Test func aWatchThatIsMuchTooSlowListsAgain() async throws {
         let store = try LocalStore(epochs: nil)
         var revision = try await store.put([0], for: .desired("/a"), guardedBy: .unchanged(since: nil), until: soon)

@@ -1,10 +1,12 @@
 import ConcurrencySupport
 import DequeModule
+import Dispatch
 
 /// The store of one machine, in the memory of one process, with the semantics of a cluster's.
 ///
 /// The epochs alone outlive the process, in a file: no epoch is given twice, and none is lower than an earlier one, across restarts and
-/// crashes of the machine. Leases count by the continuous clock. Someone who removes the file makes the epochs begin again.
+/// crashes of the machine. Leases count by the continuous clock. Someone who removes the file makes the epochs begin again. The file is written
+/// on a thread of the store's own: one that its file system doesn't let go holds up the store alone.
 public actor LocalStore: RevisionedStore {
     private struct Lease {
         let timeToLive: Duration
@@ -16,6 +18,7 @@ public actor LocalStore: RevisionedStore {
     static let historyLimit = 1024
 
     package nonisolated let tryLimit = Duration.seconds(1)
+    private let executor = QueueExecutor()
     private let file: EpochFile?
     private var revision: StoreRevision
     /// The revision after which all changes are in the history.
@@ -37,6 +40,9 @@ public actor LocalStore: RevisionedStore {
         revision = StoreRevision(rawValue: file?.first ?? 0)
         oldest = revision
     }
+
+    /// The executor of the store, whose thread may wait for a file system.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     package func grant(_ id: LeaseIdentifier, timeToLive: Duration, before limit: ContinuousClock.Instant) throws(StoreError) -> Duration? {
         try begin("make a lease", before: limit)
@@ -175,4 +181,14 @@ public actor LocalStore: RevisionedStore {
     }
 
     private func wake() { arrival.settle() }
+}
+
+/// Runs an actor on a queue of Dispatch's, and so on no thread that other actors need.
+private final class QueueExecutor: SerialExecutor {
+    private let queue = DispatchQueue(label: "coordinators.epochs")
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+    }
 }

@@ -37,6 +37,7 @@ package final class BlockingCalls: Sendable {
     /// A call that runs.
     private struct Call {
         let since = WallTime.now
+        let began = MonotonicTime.now
         let end = OneShot<Void>()
     }
 
@@ -60,6 +61,12 @@ package final class BlockingCalls: Sendable {
 
     /// The number of calls that run.
     package var count: Int { state.withLock { $0.calls.count } }
+
+    /// The subjects of the calls that take longer than a file system is given.
+    package var hanging: [String] {
+        let now = MonotonicTime.now
+        return state.withLock { $0.calls.filter { now - $0.value.began > Self.usualLimit }.map(\.key) }
+    }
 
     /// Runs a function on a thread where it may block, and waits for its result until the limit, or until the task is cancelled.
     ///

@@ -244,6 +244,12 @@ struct HangingStart: Sendable {
 }
 
 extension ProcessSpawner {
+    /// What file systems haven't answered in time, and still hold: starts, reads of files and other calls, by what they are for.
+    package static var fileSystemHangs: [String] {
+        let starts = shared.thread.hangingStarts.withLock { $0.filter { !$0.value.end.isSettled }.map(\.key) }
+        return Set(starts + RegularFile.hanging + BlockingCalls.shared.hanging).sorted()
+    }
+
     /// Waits while an earlier start of the same subject hangs.
     ///
     /// - Throws: The error of that start, if it still hangs after the limit.

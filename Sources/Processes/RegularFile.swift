@@ -76,6 +76,11 @@ package enum RegularFile {
     /// The number of processes that hang.
     package static var hangingCount: Int { state.withLock { $0.hanging.values.reduce(0) { $0 + $1.count } } }
 
+    /// The files that hang.
+    static var hanging: [String] {
+        state.withLock { $0.hanging.filter { $0.value.contains { !$0.hasEnded(within: .zero) } }.map { "read of \($0.key)" } }
+    }
+
     /// The microseconds between two looks whether a process hangs no more.
     private static let interval: UInt32 = 20_000
 

@@ -167,6 +167,11 @@ struct FileSystemTests {
             let waiting = daemon.process.identity.unborn.count
             #expect(waiting <= Place.allCases.count(where: \.hangs), "there is a second attempt beside one that hangs")
 
+            try await daemon.eventually("the metrics tell what hangs") {
+                let hangs = try ControlJSON.decode(TreeMetrics.self, from: try await daemon.call(.metrics)).fileSystemHangs ?? []
+                return hangs.contains { $0.contains("/directory") } && !hangs.contains { $0.contains("/web") }
+            }
+
             let restart = try await Self.restartAnother(of: daemon)
             for command in Self.commands {
                 let refused = try await daemon.control(command + [here.file("pipe")])

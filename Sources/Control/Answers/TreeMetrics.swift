@@ -114,6 +114,10 @@ public struct TreeMetrics: Codable, Hashable, Sendable {
     /// The directory of the children's logs, if it's in memory, so that they are gone with the next boot; nil: it isn't.
     public var logsInMemory: String?
 
+    /// What file systems haven't answered in time, and still hold: starts of children, reads of files and other calls, by what they are for;
+    /// nil: the daemon doesn't tell it.
+    public var fileSystemHangs: [String]?
+
     /// Creates the description of a tree's asks.
     public init(
         isCounting: Bool,
@@ -133,5 +137,6 @@ public struct TreeMetrics: Codable, Hashable, Sendable {
         case unreadableEntries = "unreadable_entries"
         case clusterFiles = "cluster_files"
         case logsInMemory = "logs_in_memory"
+        case fileSystemHangs = "file_system_hangs"
     }
 }

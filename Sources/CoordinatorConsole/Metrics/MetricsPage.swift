@@ -87,6 +87,11 @@ actor MetricsPage {
 extension MetricFamily {
     fileprivate static let daemonUp = MetricFamily("coordinator_console_daemon_up", .gauge, "Whether the daemon answers the console.")
     fileprivate static let streams = MetricFamily("coordinator_console_streams", .gauge, "Browsers that follow the tree.")
+    fileprivate static let fileSystemHangs = MetricFamily(
+        "coordinator_file_system_hangs",
+        .gauge,
+        "Starts of children, reads of files and other calls that a file system hasn't answered in time and still holds."
+    )
     fileprivate static let unreadableEntries = MetricFamily(
         "coordinator_cluster_unreadable_entries",
         .gauge,
@@ -149,6 +154,10 @@ extension PrometheusText {
 
     /// Adds the times of asks, if they are counted.
     fileprivate mutating func add(_ metrics: TreeMetrics) {
+        if let hangs = metrics.fileSystemHangs {
+            begin(.fileSystemHangs)
+            add(.fileSystemHangs, Double(hangs.count))
+        }
         if let count = metrics.unreadableEntries {
             begin(.unreadableEntries)
             add(.unreadableEntries, Double(count))

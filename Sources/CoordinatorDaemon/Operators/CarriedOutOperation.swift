@@ -1,5 +1,6 @@
 import Control
 import Coordinators
+import Processes
 import WireProtocol
 
 /// An operation that the daemon carries out; each of ``ControlOperation/all`` is one, or the daemon doesn't compile.
@@ -112,6 +113,7 @@ extension ControlOperation.Metrics: CarriedOutOperation {
         var metrics = TreeMetrics(durations, unreadableEntries: unreadable, clusterFiles: cluster?.files.description)
         metrics.cluster = await cluster?.standing
         metrics.logsInMemory = call.daemon.logs.directoryInMemory
+        metrics.fileSystemHangs = ProcessSpawner.fileSystemHangs
         return try Encoded(metrics)
     }
 }

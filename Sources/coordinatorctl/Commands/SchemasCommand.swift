@@ -13,10 +13,11 @@ struct SchemasCommand: ParsableCommand {
     /// The files in `Deploy/schema` that are written, and the types of the answers in them.
     static let files: [String: any (Decodable & Sendable).Type] = [
         "ask": AskResult.self, "config-changes": ConfigurationChanges.self, "dead-letters": DeadLetterList.self,
-        "events": ControlEvent.self,
+        "doctor": DoctorReport.self, "error": CommandFailure.self, "events": ControlEvent.self,
         "history": LifeHistory.self, "lifecycle": LifecycleResult.self, "logs": LogLine.self, "metrics": TreeMetrics.self,
         "node": TreeNode.self, "nodes": NodeList.self, "ps": ProcessList.self, "scale": ScaleResult.self, "send": SendResult.self,
-        "signal": SignalResult.self, "trace": TraceResult.self, "upgrade": UpgradeResult.self, "where": Whereabouts.self,
+        "signal": SignalResult.self, "top": TopReport.self, "trace": TraceResult.self, "upgrade": UpgradeResult.self,
+        "where": Whereabouts.self,
     ]
 
     /// Returns the schema of a file.

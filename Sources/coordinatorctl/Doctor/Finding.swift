@@ -1,15 +1,16 @@
 /// What `doctor` has found about one thing.
 struct Finding: Codable, Equatable {
-    enum Status: String, Codable {
+    enum Status: String, Codable, CaseIterable {
         case ok, warning, problem
     }
 
     /// The thing that was examined, such as `descriptors`.
     var check: String
+    /// How it is.
     var status: Status
     /// What was found.
     var message: String
-    /// What to do about it; nil when all is well.
+    /// What to do about it; nil: all is well.
     var advice: String?
 
     static func ok(_ check: String, _ message: String) -> Finding { Finding(check: check, status: .ok, message: message) }
@@ -27,6 +28,7 @@ struct Finding: Codable, Equatable {
 struct DoctorReport: Codable, Equatable {
     /// The worst of the findings' statuses.
     var status: Finding.Status
+    /// What was found about each thing.
     var findings: [Finding]
 
     init(_ findings: [Finding]) {

@@ -38,7 +38,7 @@ enum Terminal {
 
     /// Returns an error as the object that `--json` promises, ended by a newline.
     static func json(of error: ControlError) -> String {
-        ((try? ControlJSON.text(of: ["error": error.json] as JSONValue)) ?? "{}") + "\n"
+        ((try? ControlJSON.text(of: CommandFailure(error: error))) ?? "{}") + "\n"
     }
 
     /// Writes a text to a descriptor.
@@ -54,4 +54,10 @@ enum Terminal {
         }
         return nil
     }
+}
+
+/// What a command that fails prints with `--json`.
+struct CommandFailure: Codable {
+    /// The failure.
+    var error: ControlError
 }

@@ -1,16 +1,20 @@
 import Control
 
 /// The output of `top --once --json`, and of each interval of `top --json`.
-struct TopReport: Encodable {
+struct TopReport: Codable {
+    /// The coordinators and programs, in the order that was asked for.
     var coordinators: [TopRow]
+    /// The number of processes.
     var processes: Int
+    /// The number of coordinators and programs in each state.
     var states: [String: Int]
     /// The processor time of all processes in percent of one processor.
     var cpuPercent: Double
-    /// The memory of all processes.
+    /// The memory of all processes, in bytes.
     var memoryBytes: UInt64
     /// The messages that were handled each second in the whole tree.
     var handledPerSecond: Double
+    /// The time since the daemon became active, in milliseconds.
     var uptimeMilliseconds: Int64
 
     private enum CodingKeys: String, CodingKey {

@@ -19,21 +19,30 @@ struct TopSample {
 }
 
 /// One line of `top`: a coordinator or program, with rates since the sample before.
-struct TopRow: Encodable, Hashable {
+struct TopRow: Codable, Hashable {
+    /// The path.
     var path: String
+    /// The coordinator's type, or the program's name.
     var type: String
+    /// The state; a later version may have more than there are now.
     var state: String
     /// The state as it is shown: with the attempt and the countdown of a restart.
-    var stateText: String
+    var stateText = ""
+    /// The number of the process; nil: there is none.
     var pid: Int32?
+    /// The number of the present life, counted from 1; 0 before the first.
     var incarnation: UInt32
+    /// The restarts by its supervisor.
     var restarts: Int
+    /// The time since it became active, in milliseconds.
     var uptimeMilliseconds: Int64
-    /// The time since it was told to stop; nil unless it is stopping.
+    /// The time since it was told to stop, in milliseconds; nil unless it is stopping.
     var stoppingMilliseconds: Int64?
-    /// The messages; nil when they aren't known.
+    /// The messages that wait; nil when they aren't known.
     var waiting: Int?
+    /// The messages whose handlers run; nil when they aren't known.
     var running: Int?
+    /// The time for which the oldest message that waits has waited, in milliseconds.
     var oldestWaitingMilliseconds: Int64?
     /// The messages that were handled each second; nil in the first sample.
     var handledPerSecond: Double?
@@ -41,8 +50,8 @@ struct TopRow: Encodable, Hashable {
     var cpuPercent: Double?
     /// The memory of the process and its descendants; nil for what shares its parent's process.
     var memoryBytes: UInt64?
-    var depth: Int
-    var key: String
+    var depth = 0
+    var key = ""
 
     private enum CodingKeys: String, CodingKey {
         case path, type, state, pid, incarnation, restarts, waiting, running

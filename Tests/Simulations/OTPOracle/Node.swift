@@ -25,8 +25,10 @@ extension OurTree {
         let group: Int
         weak let parent: Node?
         let life: (id: String, incarnation: Incarnation)?
-        private(set) var machine: Supervisor
-        private let mutation: Watched.Mutation?
+        /// The supervisor, under observation by the invariants of the simulations.
+        private var watched: Watched
+        /// The first invariant that was broken.
+        private(set) var violation: Violation?
         var lives: [String: Life] = [:]
         var inbox: [Item] = [] { didSet { if hasEnded { inbox = [] } } }
         /// What comes of the directives, which the supervisor takes notice of before anything else.
@@ -53,14 +55,21 @@ extension OurTree {
             self.group = group
             self.parent = parent
             self.life = life
-            self.mutation = mutation
-            machine = Supervisor(policy: policy, isolatesFailures: isolatesFailures)
+            watched = Watched(policy, isolatesFailures: isolatesFailures, mutation: mutation)
         }
+
+        var machine: Supervisor { watched.supervisor }
 
         /// Hands an event to the machine, for which no time ever passes.
         func handle(_ event: Supervisor.Event) -> [Supervisor.Directive] {
             if !machine.isEnding { order = machine.ids }
-            return mutation?(&machine, event, .zero) ?? machine.handle(event, now: .zero)
+            var answer: [Supervisor.Directive] = []
+            do throws(Violation) {
+                try watched.handle(event, now: .zero, answer: &answer)
+            } catch {
+                violation = violation ?? error
+            }
+            return answer
         }
 
         /// The children in start order, as OTP's `which_children` and `count_children` show them.

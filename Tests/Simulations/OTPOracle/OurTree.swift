@@ -91,7 +91,10 @@ final class OurTree {
     }
 
     private func feed(_ event: Supervisor.Event, _ node: Node) {
+        let hadViolation = node.violation != nil
         for directive in node.handle(event) { perform(directive, node) }
+        // A planted fault is to be found by the comparison alone.
+        if mutation == nil, !hadViolation, let violation = node.violation { tokens.append("\(violation)") }
         while !node.answers.isEmpty { feed(node.answers.removeFirst(), node) }
     }
 

@@ -170,7 +170,14 @@ struct ImportedChildren {
 
     /// Makes a name a key: slashes and control characters can't be in a path's part, which has at most 255 bytes.
     static func key(_ name: String) -> String {
-        let kept = String(name.unicodeScalars.map { $0 == "/" || $0.properties.generalCategory == .control ? "-" : Character($0) })
+        let kept = String(
+            name.unicodeScalars.map { scalar -> Character in
+                switch scalar.properties.generalCategory {
+                case .control, .lineSeparator, .paragraphSeparator: "-"
+                default: scalar == "/" || scalar.properties.isBidiControl ? "-" : Character(scalar)
+                }
+            }
+        )
         return kept.isEmpty || kept == "." || kept == ".." ? "program" : kept
     }
 

@@ -48,6 +48,15 @@ struct StructuredLogHandlerTests {
         #expect(lines == ["<3>test: bad thing a=1 b=2\n", "<5>test: fine\n"])
     }
 
+    @Test(
+        "Nothing in a line can drive a terminal or change the direction of its text",
+        arguments: [StructuredLogHandler.Format.human, .journal]
+    )
+    func printable(_ format: StructuredLogHandler.Format) {
+        let lines = logged(format) { $0.warning("a\u{1B}[2Jb", metadata: ["c": "d\u{202E}e\u{7}"]) }
+        #expect(lines.count == 1 && lines[0].hasSuffix("test: a\\u{1B}[2Jb c=d\\u{202E}e\\u{07}\n"), "\(lines)")
+    }
+
     @Test("For people the message comes first, on one line")
     func human() {
         let lines = logged(.human) { $0.warning("/a crashed:\nbadly", metadata: ["b": "2", "a": "1"]) }

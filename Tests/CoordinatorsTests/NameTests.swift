@@ -28,7 +28,7 @@ struct NameTests {
     func keys(_ place: Where) async throws {
         try await withRoot { runtime in
             for key in [
-                "", "a/b", "a\nb", "a\u{1B}[31m", "a\u{7F}", "a\u{2028}", String(repeating: "k", count: 256),
+                "", "a/b", "a\nb", "a\u{1B}[31m", "a\u{7F}", "a\u{2028}", "a\u{202E}b", String(repeating: "k", count: 256),
                 String(repeating: "ü", count: 128),
             ] {
                 await expect(.invalidKey) { try await runtime.startChild(key, place) }

@@ -68,6 +68,11 @@ extension ConfigurationProblemTests {
             "f:2:11: `name` is `a\\tb`; expected a name without slashes and control characters, for it becomes a part of a path"
         ),
         Row(
+            "a key with a control of the direction of text",
+            "children:\n  - name: \"a\\u202Eb\"\n    program: { command: [cat] }\n",
+            "f:2:11: `name` is `a\\u{202E}b`; expected a name without slashes and control characters, for it becomes a part of a path"
+        ),
+        Row(
             "a key used twice",
             "children:\n  - name: a\n    program: { command: [cat] }\n  - name: b\n    program: { command: [cat] }\n  - name: a\n    program: { command: [cat] }\n",
             "f:6:11: the name `a` is taken by the child at line 2; expected each child to have its own"

@@ -146,6 +146,21 @@ struct KeyTests {
         }
     }
 
+    @Test("No name of a child has a character that breaks lines or changes their direction, and every other one can be in a name")
+    func characters() {
+        let suspects = (0...0x10_FFFF).compactMap(Unicode.Scalar.init).filter { scalar in
+            [.control, .lineSeparator, .paragraphSeparator].contains(scalar.properties.generalCategory) || scalar.properties.isBidiControl
+        }
+        #expect(suspects.count > 75)
+        for (scalar, isGood) in suspects.map({ ($0, false) }) + (["\u{200D}", "ü", "日", "א"] as [Unicode.Scalar]).map({ ($0, true) }) {
+            // As an escape: some of them end a line of YAML.
+            let code = String(scalar.value, radix: 16)
+            let name = "a\\u" + String(repeating: "0", count: 4 - code.count) + code + "b"
+            let file = try? DaemonConfiguration.parse(text: "children: [{ name: \"\(name)\", program: { command: [cat] } }]", file: "f")
+            #expect((file != nil) == isGood, "\(name)")
+        }
+    }
+
     @Test("A former name, and those that other programs have, lead to the key; none of them is a key's")
     func names() {
         let reader = ConfigurationReader(file: "f")

@@ -95,7 +95,8 @@ struct StructuredLogHandler: LogHandler {
         let error = event.error.map { " error=\($0)" } ?? ""
         // The journal takes each line for an entry of its own.
         let text = "\(event.message)\(fields)\(error)".map { $0.isNewline ? " " : String($0) }.joined()
-        return "\(label): \(text)"
+        // What processes say of themselves is in it too: reasons, names of commands.
+        return "\(label): \(PrintableText.line(text))"
     }
 }
 

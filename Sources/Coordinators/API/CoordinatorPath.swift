@@ -89,7 +89,7 @@ public struct CoordinatorPath: Sendable, Hashable, Codable, CustomStringConverti
         guard !key.isEmpty, !hasSlash else {
             throw CoordinatorError(.invalidKey, "'\(key)' is not a key: give one that is not empty and has no slash")
         }
-        guard isPlain || !key.unicodeScalars.contains(where: \.breaksLines) else {
+        guard isPlain || !key.unicodeScalars.contains(where: \.disturbsLines) else {
             throw CoordinatorError(.invalidKey, "\(key.debugDescription) is not a key: give one without control characters")
         }
         guard key.utf8.count <= Self.keyLimit else {
@@ -124,11 +124,11 @@ public struct CoordinatorPath: Sendable, Hashable, Codable, CustomStringConverti
 }
 
 extension Unicode.Scalar {
-    /// Whether the character would break a line of a log.
-    fileprivate var breaksLines: Bool {
+    /// Whether the character would break a line of a log, or have what follows shown in another order.
+    fileprivate var disturbsLines: Bool {
         switch properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: true
-        default: false
+        default: properties.isBidiControl
         }
     }
 }

@@ -16,8 +16,8 @@ extension Keys {
         Key("name", .childName, \.key).formerly("key").or("id").required("the child's name among its siblings")
             .says(
                 """
-                The child's name among its siblings, at most 255 bytes, without slashes and control characters; its path is a slash and \
-                the name.
+                The child's name among its siblings, at most 255 bytes, without slashes and control characters, those of the direction of \
+                text among them; its path is a slash and the name.
                 """
             )
         Key("worker", .table(worker), \.worker, default: "").or("coordinator").says("A process of coordinators: see below.")
@@ -213,14 +213,14 @@ extension Value<String> {
 
     static var childName: Value {
         let schema: JSONValue = [
-            "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[^/\\u0000-\\u001f\\u007f-\\u009f]+$",
+            "type": "string", "minLength": 1, "maxLength": 255,
+            "pattern": "^[^/\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]+$",
             "not": ["enum": [".", ".."]],
         ]
         return Value(schema) { reader, node, name in
             guard let key = reader.text(node, name, expected: "a name") else { return nil }
-            let isControl = { (scalar: Unicode.Scalar) in scalar.properties.generalCategory == .control }
             let count = key.utf8.count
-            if key.contains("/") || key == "." || key == ".." || key.unicodeScalars.contains(where: isControl) {
+            if key.contains("/") || key == "." || key == ".." || key.unicodeScalars.contains(where: \.disturbsLines) {
                 let expected = "a name without slashes and control characters, for it becomes a part of a path"
                 reader.report(at: node.mark, "\(name) is `\(key)`; expected \(expected)")
             } else if count > maximumKeyLength {
@@ -296,6 +296,14 @@ extension Value<DependencyList> {
 }
 
 extension Unicode.Scalar {
+    /// Whether the scalar would break a line in which it's shown, or have what follows shown in another order.
+    fileprivate var disturbsLines: Bool {
+        switch properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator: true
+        default: properties.isBidiControl
+        }
+    }
+
     /// Whether the scalar is seen, and isn't a space.
     fileprivate var isPrintable: Bool {
         switch properties.generalCategory {

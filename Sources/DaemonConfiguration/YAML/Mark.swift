@@ -18,9 +18,14 @@ package struct Mark {
         }
     }
 
-    /// Returns a problem at this place; control characters that the message quotes from the file are shown as escapes.
+    /// Returns a problem at this place; characters that would break or reorder the line are shown as escapes.
     func problem(_ message: String, file: String) -> ConfigurationError.Problem {
-        let shown = message.unicodeScalars.map { $0.properties.generalCategory == .control ? $0.escaped(asASCII: true) : String($0) }
+        let shown = message.unicodeScalars.map { scalar in
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator: scalar.escaped(asASCII: true)
+            default: String(scalar)
+            }
+        }
         return ConfigurationError.Problem(file: self.file ?? file, line: line, column: column, message: shown.joined())
     }
 

@@ -73,6 +73,21 @@ extension ConfigurationProblemTests {
             "f:2:11: `name` is `a\\u{202E}b`; expected a name without slashes and control characters, for it becomes a part of a path"
         ),
         Row(
+            "a port of an instance where there are none",
+            "children:\n  - name: a\n    program: { command: [cat], health: { tcp: \"80{instance}\" } }\n",
+            "f:3:47: `tcp` is `80{instance}`, and the child has no instances; expected a number, or `instances` for the child or a group around it"
+        ),
+        Row(
+            "a port that the last instances don't have",
+            "children:\n  - name: a\n    instances: 9\n    program:\n      command: [cat]\n      ready: { http: \"http://localhost:6553{instance}/x\" }\n",
+            "f:6:22: `http` is `http://localhost:6553{instance}/x`, which is `http://localhost:65536/x` for instance 6: no port from 1 to 65535"
+        ),
+        Row(
+            "a text with the sign that is no port",
+            "children:\n  - name: a\n    instances: 9\n    program:\n      command: [cat]\n      health: { tcp: \"{{instance}}\" }\n",
+            "f:6:22: `tcp` is `{{instance}}`; expected a whole number from 1 to 65535, a port of this machine"
+        ),
+        Row(
             "a key used twice",
             "children:\n  - name: a\n    program: { command: [cat] }\n  - name: b\n    program: { command: [cat] }\n  - name: a\n    program: { command: [cat] }\n",
             "f:6:11: the name `a` is taken by the child at line 2; expected each child to have its own"

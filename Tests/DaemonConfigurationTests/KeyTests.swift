@@ -146,6 +146,27 @@ struct KeyTests {
         }
     }
 
+    @Test("Each port of a program is that of its instance, in every form that the key takes")
+    func ports() {
+        var found: Set<String> = []
+        for place in SchemaDocuments.places where place.path.first == "children" {
+            for value in ["80{instance}", "127.0.0.1:80{instance}", "http://localhost:80{instance}/up"] as [JSONValue] {
+                for var file in Self.files(with: value, at: place) {
+                    guard case .array(var children)? = file["children"] else { continue }
+                    children[1]["instances"] = 3
+                    file["children"] = .array(children)
+                    guard let child = Self.parse(file)?.children.first(where: { $0.key == "p" }) else { continue }
+                    guard case .program(let program) = child.content, program.instancePorts != nil else { continue }
+                    found.insert(place.path.dropFirst().joined(separator: "."))
+                    let second = "\([child].withInstances[1])"
+                    #expect(second.contains("802") && !second.contains("801") && !second.contains("{instance}"), "\(second)")
+                    #expect(child.portProblem(of: 9) == nil && child.portProblem(of: 999)?.contains("for instance 100") == true)
+                }
+            }
+        }
+        #expect(found == Set(["ready.tcp", "ready.http", "health.tcp", "health.http", "sockets.listen"].map { "program.\($0)" }))
+    }
+
     @Test("No name of a child has a character that breaks lines or changes their direction, and every other one can be in a name")
     func characters() {
         let suspects = (0...0x10_FFFF).compactMap(Unicode.Scalar.init).filter { scalar in

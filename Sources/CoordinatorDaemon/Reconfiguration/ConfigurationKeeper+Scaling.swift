@@ -18,6 +18,9 @@ extension ConfigurationKeeper {
                 former.withLock { $0 = present }
                 siblings[index].instances = instances
                 try Self.check(siblings, index, path)
+                if let problem = siblings[index].portProblem(of: instances) {
+                    throw ControlError(.invalidRequest, "\(path) can't have that many instances: a port of it is \(problem)")
+                }
             }
             guard isFound else { throw Self.notFound(path, in: configuration) }
         }

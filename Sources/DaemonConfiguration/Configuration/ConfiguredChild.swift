@@ -195,6 +195,9 @@ public struct ConfiguredProgram: Codable, Hashable, Sendable {
     /// Whether the program runs once, to its end: its start has succeeded when it has ended as it should.
     public var isOneshot: Bool
 
+    /// The ports that differ from instance to instance; nil: none do, or the program is that of an instance.
+    var instancePorts: InstancePorts?
+
     /// Creates a specification.
     public init(
         command: [String],

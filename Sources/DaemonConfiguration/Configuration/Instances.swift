@@ -51,6 +51,7 @@ extension ConfiguredChild {
         var filled = Keys.child.changingTexts(self, number.filling)
         (filled.key, filled.after, filled.requires) = (key, after, requires)
         filled.instance = number
+        if case .program(let program) = filled.content { filled.content = .program(program.withPorts(of: number)) }
         if case .group(var group) = filled.content {
             group.children = group.children.map { $0.instances == nil ? $0.filled(with: number) : $0 }
             filled.content = .group(group)

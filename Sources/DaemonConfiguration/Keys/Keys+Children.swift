@@ -47,6 +47,7 @@ extension Keys {
                 scope.supervision = child.supervision
                 scope.path += "/\(child.key)"
                 scope.pathLength += child.key.utf8.count + 1
+                scope.instances = child.instances ?? scope.instances
             }
             .says("A group: children with a supervisor of their own, see below.")
         Key("oneshot", .table(oneshot), \.oneshot, default: "").or("task", "job", "init")
@@ -109,6 +110,7 @@ extension Keys {
         reader.checkSchedule(fields, &child)
         if fields["stop_timeout"] == nil { child.shutdown = ConfiguredChild.defaultShutdown(of: child.content) }
         if child.isOneshot, fields["restart"] == nil { child.restart = .temporary }
+        reader.checkInstancePorts(fields, &child)
         reader.check(fields, child)
     }
 

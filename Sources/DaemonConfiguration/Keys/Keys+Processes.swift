@@ -404,8 +404,8 @@ extension Value<String> {
         let expected =
             "an address in numbers and a port, such as 127.0.0.1:8080, [::1]:8080 or *:8080, or an absolute path of at most "
             + "\(RuntimeDirectory.maximumSocketPathLength) bytes"
-        return Value(["type": "string", "pattern": "^/|:[0-9]+$"]) { reader, node, name in
-            guard let text = reader.text(node, name, expected: "an address") else { return nil }
+        return Value(["type": "string", "pattern": "^/|:([0-9]|\\{instance\\})+$"]) { reader, node, name in
+            guard let text = reader.text(node, name, expected: "an address").map(InstancePorts.first) else { return nil }
             switch SocketSpecification.address(text) {
             case .path(let path, _)?: reader.checkPlace(path, at: node)
             case .tcp?: break
@@ -493,9 +493,14 @@ extension Value<UInt16> {
     /// A port of this machine, which may be written with one of the machine's names.
     static var port: Value {
         let number = Value.integer(1...65_535, or: ", a port of this machine")
-        let address: JSONValue = ["type": "string", "pattern": "^(127\\.0\\.0\\.1|localhost|\\[::1\\]):[0-9]+$"]
+        let address: JSONValue = [
+            "type": "string", "pattern": "^((127\\.0\\.0\\.1|localhost|\\[::1\\]):([0-9]|\\{instance\\})+|[0-9]*\\{instance\\}[0-9]*)$",
+        ]
         return Value(["anyOf": [number.schema, address]]) { reader, node, name in
-            if let (port, path) = localAddress(node.text ?? ""), path.isEmpty { return port }
+            let text = node.text ?? ""
+            let first = InstancePorts.first(text)
+            if let (port, path) = localAddress(first), path.isEmpty { return port }
+            if first != text, let port = UInt16(first), port > 0 { return port }
             return number.read(&reader, node, name)
         }
     }
@@ -510,7 +515,7 @@ extension Value<HealthCheck.Probe> {
             reader,
             node,
             name in
-            let text = node.text ?? ""
+            let text = InstancePorts.first(node.text ?? "")
             if text.hasPrefix("http://"), let (port, path) = localAddress(String(text.dropFirst(7)), defaultPort: 80) {
                 return .http(port: port, path: path.isEmpty ? "/" : path)
             }
@@ -526,7 +531,7 @@ extension Value<HealthCheck.Probe> {
 }
 
 /// Reads `127.0.0.1:8080/path`, with one of the names of this machine.
-private func localAddress(_ text: String, defaultPort: UInt16? = nil) -> (port: UInt16, path: String)? {
+func localAddress(_ text: String, defaultPort: UInt16? = nil) -> (port: UInt16, path: String)? {
     guard let host = ["127.0.0.1", "localhost", "[::1]"].first(where: text.hasPrefix) else { return nil }
     let rest = text.dropFirst(host.count)
     let end = rest.firstIndex(of: "/") ?? rest.endIndex

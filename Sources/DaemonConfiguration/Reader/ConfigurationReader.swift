@@ -38,6 +38,8 @@ struct ConfigurationReader {
         var path = ""
         /// Whether only a part of a mapping is read, which others complete: nothing is missing in it.
         var isPartial = false
+        /// The number of instances of the group that the mapping is in; nil: it's in none that has any.
+        var instances: Int?
     }
 
     /// The paths that children name, which are looked up when the whole file was read.

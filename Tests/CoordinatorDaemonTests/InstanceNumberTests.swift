@@ -62,7 +62,7 @@ struct InstanceNumberTests {
             let file = "\(daemon.directory)/conf-1.yaml"
             try Files.write("children:\n  - { name: extra, program: { command: [sleep, '1000'] } }\n", to: file)
             let difference = try await daemon.control("config", "diff")
-            #expect(difference.exitCode == 0 && difference.output.hasPrefix("+ /extra\n"), "\(difference)")
+            #expect(difference.exitCode == 0 && difference.output.hasPrefix("+ /extra\n    at \(file):2:5\n"), "\(difference)")
             #expect(try await daemon.control("config", "apply").exitCode == 0)
             try await daemon.allActive()
             let pid = try await daemon.node("/extra").pid

@@ -69,7 +69,7 @@ struct RestartLimitsTests {
             }
             try daemon.rewrite(tree.replacing("1MiB", with: "4GiB"))
             let applied = try await daemon.control("config", "apply")
-            #expect(applied.output.hasPrefix("~ /app: worker.memory_max (restart)\n    worker.memory_max: 1MiB → 4GiB\n"), "\(applied)")
+            #expect(applied.output.hasPrefix("~ /app: worker.memory_max (restart)\n    worker.memory_max: 1MiB → 4GiB  at "), "\(applied)")
             try await daemon.eventually("it's started") { try await daemon.node("/app").state == "active" }
         }
     }

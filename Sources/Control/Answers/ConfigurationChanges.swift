@@ -1,5 +1,18 @@
 /// The differences between the configuration of a running daemon and a file, and what became of them.
 public struct ConfigurationChanges: Codable, Hashable, Sendable {
+    /// A place in a file.
+    public struct Place: Codable, Hashable, Sendable {
+        /// The file that says it, as it was named: the one that was compared, or one that it includes.
+        public var file: String
+        /// The line, from 1.
+        public var line: Int
+        /// The column, from 1, in Unicode scalars.
+        public var column: Int
+
+        /// Creates a place.
+        public init(file: String, line: Int, column: Int) { (self.file, self.line, self.column) = (file, line, column) }
+    }
+
     /// A key that has another value.
     public struct Value: Codable, Hashable, Sendable {
         /// The key, after those of the mappings around it, with a period between two.
@@ -8,9 +21,13 @@ public struct ConfigurationChanges: Codable, Hashable, Sendable {
         public var from: String?
         /// The value that follows; nil: there is none.
         public var to: String?
+        /// The place of the key, or of the mapping that had it; nil: the change isn't one of a file.
+        public var place: Place?
 
         /// Creates a key's values.
-        public init(key: String, from: String?, to: String?) { (self.key, self.from, self.to) = (key, from, to) }
+        public init(key: String, from: String?, to: String?, place: Place? = nil) {
+            (self.key, self.from, self.to, self.place) = (key, from, to, place)
+        }
     }
 
     /// One difference.
@@ -33,6 +50,8 @@ public struct ConfigurationChanges: Codable, Hashable, Sendable {
         public var error: String?
         /// What the change still waits for: it goes on.
         public var pending: String?
+        /// The place of the child in the file that follows; nil: it isn't there any more, or the change isn't one of a file.
+        public var place: Place?
 
         /// Creates a difference.
         public init(
@@ -43,7 +62,8 @@ public struct ConfigurationChanges: Codable, Hashable, Sendable {
             effect: String,
             cause: String? = nil,
             error: String? = nil,
-            pending: String? = nil
+            pending: String? = nil,
+            place: Place? = nil
         ) {
             self.path = path
             self.kind = kind
@@ -53,6 +73,7 @@ public struct ConfigurationChanges: Codable, Hashable, Sendable {
             self.cause = cause
             self.error = error
             self.pending = pending
+            self.place = place
         }
     }
 

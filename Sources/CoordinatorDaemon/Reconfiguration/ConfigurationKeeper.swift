@@ -58,8 +58,9 @@ final class ConfigurationKeeper: Sendable {
     ///   - file: The path of a file, which is read as the requester's user; nil means that of the daemon, which the daemon reads itself.
     ///   - requester: The one who has named the file; nil: the daemon itself.
     func plan(_ file: String?, for requester: Requester?) async throws(ControlError) -> ConfigurationChanges {
-        let (next, _) = try await read(file, for: requester, to: "compare")
-        return ConfigurationChanges(ConfigurationPlan(from: configuration, to: next), file: file ?? self.file).told(to: requester)
+        let (next, _, places) = try await read(file, for: requester, to: "compare")
+        let plan = ConfigurationPlan(from: configuration, to: next)
+        return ConfigurationChanges(plan, file: file ?? self.file, places: places).told(to: requester)
     }
 
     /// Follows a file: starts, stops and changes the children whose description differs, and leaves all others alone.
@@ -72,8 +73,8 @@ final class ConfigurationKeeper: Sendable {
             // Whatever becomes of the configuration: certificates end at their time.
             await self.cluster?.renew()
             // Read in the turn: of two files that are applied one after the other, the second is what holds.
-            let (next, text) = try await self.read(file, for: requester, to: "apply")
-            return await self.follow(next, text, file: file ?? self.file).told(to: requester)
+            let (next, text, places) = try await self.read(file, for: requester, to: "apply")
+            return await self.follow(next, text, file: file ?? self.file, places).told(to: requester)
         }
     }
 
@@ -89,7 +90,12 @@ final class ConfigurationKeeper: Sendable {
         }
     }
 
-    private func follow(_ next: DaemonConfiguration, _ text: String, file: String) async -> ConfigurationChanges {
+    private func follow(
+        _ next: DaemonConfiguration,
+        _ text: String,
+        file: String,
+        _ places: ConfigurationPlaces? = nil
+    ) async -> ConfigurationChanges {
         let plan = ConfigurationPlan(from: configuration, to: next)
         // Before any life begins that writes where the new configuration says.
         logs.apply(next)
@@ -101,7 +107,7 @@ final class ConfigurationKeeper: Sendable {
         }
         await cluster?.follow()
         children.scheduler.withLock { $0 }?.configurationChanged()
-        let changes = ConfigurationChanges(plan, file: file, failures: failures)
+        let changes = ConfigurationChanges(plan, file: file, places: places, failures: failures)
         log(changes)
         return changes
     }
@@ -133,7 +139,7 @@ final class ConfigurationKeeper: Sendable {
         _ named: String?,
         for requester: Requester?,
         to purpose: String
-    ) async throws(ControlError) -> (configuration: DaemonConfiguration, text: String) {
+    ) async throws(ControlError) -> (configuration: DaemonConfiguration, text: String, places: ConfigurationPlaces) {
         let file = named ?? self.file
         // Problems quote the text, and a file that has none is followed: neither is for those who can't read it.
         let account = named == nil ? nil : requester?.foreignAccount
@@ -141,11 +147,11 @@ final class ConfigurationKeeper: Sendable {
             let advice = "have the daemon's own file changed, and apply that"
             throw ControlError(.notPermitted, "\(file) can't be read as the user who names it, because the daemon isn't root's; \(advice)")
         }
-        let result: Result<(configuration: DaemonConfiguration, text: String), ConfigurationError>
+        let result: Result<(configuration: DaemonConfiguration, text: String, places: ConfigurationPlaces), ConfigurationError>
         do throws(BlockingCalls.Failure) {
             result = try await BlockingCalls.shared.run("configuration to \(purpose)", within: Self.readingLimit) {
                 do throws(ConfigurationError) {
-                    return .success(try DaemonConfiguration.read(path: file, as: account, checkingFiles: true))
+                    return .success(try DaemonConfiguration.readWithPlaces(path: file, as: account, checkingFiles: true))
                 } catch {
                     return .failure(error)
                 }

@@ -26,6 +26,19 @@ extension DaemonConfiguration {
         checkingFiles: Bool = false
     ) throws(ConfigurationError) -> (configuration: DaemonConfiguration, text: String) {
         let text = try SourceText.decode(try contents(ofFile: path, allowsPipes: allowsPipes, as: account), file: path)
+        let read = try read(text: text, file: path, as: account, checkingFiles: checkingFiles)
+        return (read.configuration, read.text)
+    }
+
+    /// Reads the file at `path`, and the places of what it says.
+    ///
+    /// - Parameter account: The account as whose the files are opened; nil: this process's.
+    package static func readWithPlaces(
+        path: String,
+        as account: Account? = nil,
+        checkingFiles: Bool = false
+    ) throws(ConfigurationError) -> (configuration: DaemonConfiguration, text: String, places: ConfigurationPlaces) {
+        let text = try SourceText.decode(try contents(ofFile: path, as: account), file: path)
         return try read(text: text, file: path, as: account, checkingFiles: checkingFiles)
     }
 
@@ -70,14 +83,16 @@ extension DaemonConfiguration {
         file: String,
         as account: Account? = nil,
         checkingFiles: Bool
-    ) throws(ConfigurationError) -> (configuration: DaemonConfiguration, text: String) {
+    ) throws(ConfigurationError) -> (configuration: DaemonConfiguration, text: String, places: ConfigurationPlaces) {
         let root = try YAMLComposer.compose(text, file: file)
         var reader = ConfigurationReader(file: file, checksFiles: checkingFiles, as: account)
         var (configuration, whole) = (DaemonConfiguration?.none, text)
+        var places = ConfigurationPlaces(file: file, root: nil)
         if let root, root.plain != .null {
             if reader.checkTree(root, size: text.utf8.count) {
                 let complete = reader.complete(root, size: text.utf8.count)
                 configuration = reader.read(Keys.file, complete, "the file")?.subject
+                places = ConfigurationPlaces(file: file, root: complete)
                 if root["include"] != nil { whole = complete.without("include").flowText }
                 if whole.utf8.count > maximumFileSize {
                     let problem = "the file has more than \(maximumFileSize) bytes with all that it includes"
@@ -90,7 +105,7 @@ extension DaemonConfiguration {
         guard let configuration, reader.problems.isEmpty else {
             throw ConfigurationError(problems: reader.problemsInFileOrder)
         }
-        return (configuration, whole)
+        return (configuration, whole, places)
     }
 
     /// Reads a file that has the mapping of `cluster` alone.

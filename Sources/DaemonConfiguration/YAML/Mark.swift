@@ -1,5 +1,5 @@
 /// A place in a file.
-package struct Mark {
+package struct Mark: Sendable {
     /// The line, from 1.
     package var line = 1
     /// The column, from 1, counted in Unicode scalars.

@@ -1,6 +1,6 @@
 /// A value of a YAML file, and its place.
-package struct YAMLNode {
-    package enum Content {
+package struct YAMLNode: Sendable {
+    package enum Content: Sendable {
         /// A text; a plain one is neither in quotes nor a block.
         case scalar(String, isPlain: Bool)
         case sequence([YAMLNode])

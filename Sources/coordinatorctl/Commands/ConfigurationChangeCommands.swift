@@ -30,8 +30,9 @@ extension ConfigurationCommand {
             name: "diff",
             discussion: """
                 Compares a file with the configuration of the running daemon, which reads and checks the file. Each line begins with + (added), \
-                - (removed) or ~ (changed), and says which keys differ and whether the child is restarted for it. A file \
-                that is named is read as the user who runs this command, and needs the role `administer`.
+                - (removed) or ~ (changed), and says which keys differ and whether the child is restarted for it. Values and \
+                children have their places in the file, such as at tree.yaml:12:7. A file that is named is read as the user who runs this \
+                command, and needs the role `administer`.
                 """
         )
 

@@ -32,11 +32,12 @@ extension ConfigurationChanges.Change {
         return TextLayout.printable("\(sign) \(path)\(keys)\(note)\(outcome.map { ": \($0)" } ?? "")")
     }
 
-    /// The keys with their former values and those that follow, a line each.
+    /// The keys with their former values and those that follow, a line each, or else the child's place in the file.
     fileprivate var valueLines: [String] {
-        (values ?? []).map { value in
+        guard let values else { return place.map { ["    " + TextLayout.printable($0.text)] } ?? [] }
+        return values.map { value in
             let change = value.from == value.to ? "another value" : "\(value.from ?? "none") → \(value.to ?? "none")"
-            return "    " + TextLayout.printable("\(value.key): \(change)")
+            return "    " + TextLayout.printable("\(value.key): \(change)\(value.place.map { "  \($0.text)" } ?? "")")
         }
     }
 
@@ -52,4 +53,9 @@ extension ConfigurationChanges.Change {
         default: ""
         }
     }
+}
+
+extension ConfigurationChanges.Place {
+    /// The end of a line about what is at the place, in the form that editors find.
+    fileprivate var text: String { "at \(file):\(line):\(column)" }
 }

@@ -45,6 +45,8 @@ children:
   - name: talker
     program: {{ command: [sh, -c, "echo one; echo two >&2; exec sleep 100000"] }}
     logging: {{ standard_error: separate, format: json }}
+  - name: shouter
+    program: {{ command: [sh, -c, "echo ONE; exec sleep 100000"] }}
 supervision: {{ strategy: one_for_one, max_restarts: 50, period: 60s }}
 """
 
@@ -142,12 +144,22 @@ class Transcript:
         self.both(["status", "/shop", "/nowhere"], "status-list", exit=4)
         self.both(["status", "/nowhere"], "error", exit=4)
         self.both(["status", "/once"], "status", exit=3)
+        talk = self.both(["status", "/talker", "--lines", "5"], "status", says="]: two")
+        if {line["line"] for line in talk["log"]} != {"one", "two"}:
+            self.fail(f"status --lines: {talk.get('log')}")
+        self.run(["status", "/talker"], shows="command:      sleep 100000")
+        if [child["path"] for child in self.run(["tree", "--failed"], schema="tree")["children"]]:
+            self.fail("tree --failed has what doesn't fail")
         self.both(["status", "/no*"], "error", exit=4)
         self.both(["mailbox", "/shop"], "status", shows="payment")
         self.both(["doctor"], "doctor", shows="descriptors")
         self.both(["top", "--once", "--interval", "200ms"], "top", shows="/shop/cart")
         terminal = Terminal(self)
         terminal.top()
+        terminal.actions()
+        terminal.ends()
+        terminal.narrow()
+        terminal.logs()
         terminal.colours()
 
         self.both(["ask", "/shop/account", "Account.Login", '{"name":"ada","password":"lovelace"}'], "ask")
@@ -169,7 +181,7 @@ class Transcript:
 
         self.run(["config", "diff"], shows="nothing to change")
         self.run(["config", "diff"], schema="config-changes")
-        self.both(["config", "check", f"{self.directory}/tree.yaml"], "config-check", says="ok; 5 children")
+        self.both(["config", "check", f"{self.directory}/tree.yaml"], "config-check", says="ok; 6 children")
         (self.directory / "wrong.yaml").write_text("childern: []\norphan_grace: 5\n")
         wrong = self.both(["config", "check", f"{self.directory}/wrong.yaml"], "config-problems", exit=78, shows="did you mean `children`?")
         if [(each["line"], each["column"]) for each in wrong["error"]["problems"]] != [(1, 1), (2, 15)]:
@@ -304,8 +316,9 @@ class Transcript:
             self.commands()
             self.stopped_worker()
             self.upgrade()
-            self.run(["shutdown"], schema="shutdown")
-            daemon.wait(LIMIT)
+            with Terminal(self).losing():
+                self.run(["shutdown"], schema="shutdown")
+                daemon.wait(LIMIT)
             self.both(["doctor"], "doctor", shows="none runs")
         listed = subprocess.run([f"{self.built}/coordinatorctl", "--experimental-dump-help"], capture_output=True, text=True).stdout
         known = {command["commandName"] for command in json.loads(listed)["command"]["subcommands"]}

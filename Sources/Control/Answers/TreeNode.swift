@@ -122,6 +122,8 @@ public struct TreeNode: Codable, Hashable, Sendable {
     public var clusterNode: String?
     /// Whether that node is another one than the daemon's own, so that the processes are on another machine.
     public var isElsewhere: Bool?
+    /// The last lines that the node and its descendants have written; nil unless `status` was asked for them.
+    public var log: [LogLine]?
     /// The node's children, in the order of their starts.
     public var children: [TreeNode]
 
@@ -175,7 +177,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case key, path, type, kind, state, pid, incarnation, restarts, placement, mailbox, health, children
+        case key, path, type, kind, state, pid, incarnation, restarts, placement, mailbox, health, log, children
         case forcedKills = "forced_kills"
         case restartAttempt = "restart_attempt"
         case nextStartMilliseconds = "next_start_ms"

@@ -154,6 +154,30 @@ public struct BlockingControlClient: ~Copyable {
         }
     }
 
+    /// Requests an operation whose answer is a stream that ends by itself, and returns its items.
+    ///
+    /// - Parameter timeout: the time to wait for the end of the stream.
+    package mutating func items(of operation: ControlOperation, timeout: Duration = .seconds(10)) throws(ControlError) -> [JSONValue] {
+        let deadline = MonotonicTime.now + timeout
+        let bytes = try ControlRequest(id: session.nextID, operation: operation, requestID: operation.newRequestID()).bytes()
+        let id = try session.begin(Call(index: nil, deadline: deadline, end: deadline))
+        // What still comes for a request that was given up is skipped.
+        defer { session.forget(id) }
+        try send(message: bytes, by: deadline)
+        var items: [JSONValue] = []
+        while true {
+            let message = try nextMessage(by: deadline, orThrow: .noAnswer(from: socket, within: timeout))
+            switch session.take(ControlAnswer(message: message)) {
+            case .settled(_, let outcome):
+                _ = try outcome.get()
+                return items
+            case .items(_, let more): items += more
+            case .skipped: break
+            case .over(let error): throw error
+            }
+        }
+    }
+
     private mutating func callOnce(_ all: [Wanted]) -> [Result<JSONValue, ControlError>] {
         var outcomes = [Result<JSONValue, ControlError>?](repeating: nil, count: all.count)
         var next = 0

@@ -7,7 +7,7 @@ struct EventsCommand: StreamCommand {
         of: ControlOperation.Events.self,
         discussion: """
             Events are numbered in each daemon, which keeps the last 4,096 of them. --since with the last number that was seen shows those \
-            after it. A line says when some are missing. In a cluster each node has events and numbers of its own: --node names another one.
+            after it. A line says when some are missing. On a terminal, lines end at its edge. In a cluster each node has events and numbers of its own: --node names another one.
 
             With --follow, the output goes on with further events, also those of another daemon, until it is interrupted.
             """
@@ -50,5 +50,5 @@ struct EventsCommand: StreamCommand {
     /// The daemon sends what comes after a number, so that nothing comes again.
     static func time(of event: ControlEvent) -> String? { nil }
 
-    static func text(of event: ControlEvent) -> String { event.text }
+    static func text(of event: ControlEvent, _ layout: inout StreamLayout) -> String { layout.line(event.text) }
 }

@@ -7,7 +7,8 @@ struct LogsCommand: StreamCommand {
         of: ControlOperation.Logs.self,
         discussion: """
             A path includes its descendants; the lines of several children are merged by their times. What a coordinator below a child \
-            writes is in the log of that child.
+            writes is in the log of that child. On a terminal, each child has a colour, and texts stand below one another; colours are off \
+            when NO_COLOR is set.
 
             With --follow, the output goes on through restarts of the children, rotations of their files, and other daemons, until it is \
             interrupted.
@@ -43,5 +44,7 @@ struct LogsCommand: StreamCommand {
 
     static func time(of line: LogLine) -> String? { line.time }
 
-    static func text(of line: LogLine) -> String { line.text }
+    static func text(of line: LogLine, _ layout: inout StreamLayout) -> String { line.text(&layout) }
+
+    static func origins(below paths: [String], in tree: TreeNode) -> [String] { tree.logOrigins(below: paths) }
 }

@@ -27,12 +27,19 @@ protocol PathsCommand: ParsableCommand {
 
     /// Returns the exit code for an answer.
     func exitCode(of answer: Answer) -> Int32
+
+    /// Completes the outcomes by what the answers to the operation don't have, or takes out what isn't wanted.
+    ///
+    /// - Parameter isJSON: Whether the objects are printed; otherwise the texts are.
+    func complete(_ outcomes: inout [PathOutcome<Answer>], by client: inout BlockingControlClient, isJSON: Bool) throws(ControlError)
 }
 
 extension PathsCommand {
     var waiting: WaitOptions? { nil }
 
     func exitCode(of answer: Answer) -> Int32 { 0 }
+
+    func complete(_ outcomes: inout [PathOutcome<Answer>], by client: inout BlockingControlClient, isJSON: Bool) throws(ControlError) {}
 
     func run() throws { try runOnPaths() }
 
@@ -43,7 +50,9 @@ extension PathsCommand {
             // Before the connection is made: a wrong argument is wrong without a daemon, too.
             _ = try operation(on: "/")
             var client = try options.connect()
-            return try self.outcomes(of: client.paths(self), by: &client, isQuiet: options.isJSON)
+            var outcomes = try self.outcomes(of: client.paths(self), by: &client, isQuiet: options.isJSON)
+            try complete(&outcomes, by: &client, isJSON: options.isJSON)
+            return outcomes
         }
         try print(outcomes, isJSON: options.isJSON, isList: selection.isList || outcomes.count > 1)
     }
@@ -97,7 +106,7 @@ extension PathsCommand {
     private func text(of outcomes: [PathOutcome<Answer>]) -> String {
         let texts = outcomes.compactMap { outcome -> String? in
             switch outcome.result {
-            case .success(let (_, answer)): text(of: answer)
+            case .success(let (_, answer)): outcome.text ?? text(of: answer)
             case .failure(let error): waiting?.accepts(error) == true ? "\(outcome.path): requested; the daemon goes on with it\n" : nil
             }
         }
@@ -128,6 +137,8 @@ extension PathsCommand {
 struct PathOutcome<Answer: Sendable> {
     var path: String
     var result: Result<(JSONValue, Answer), ControlError>
+    /// The text for people, if it isn't that of the answer alone.
+    var text: String?
 }
 
 extension PathOutcome where Answer: Codable {

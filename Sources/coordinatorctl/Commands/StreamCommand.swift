@@ -27,7 +27,10 @@ protocol StreamCommand: AsyncParsableCommand {
     static func time(of item: Item) -> String?
 
     /// Returns an item as a line for people, without its end.
-    static func text(of item: Item) -> String
+    static func text(of item: Item, _ layout: inout StreamLayout) -> String
+
+    /// Returns the origins that lines about some paths may have.
+    static func origins(below paths: [String], in tree: TreeNode) -> [String]
 
     /// Whether an item is about one of some paths, where the operation takes one path alone.
     static func isAbout(_ item: Item, _ paths: [String]) -> Bool
@@ -37,25 +40,31 @@ extension StreamCommand {
     static func unbounded(_ operation: ControlOperation) -> ControlOperation { operation }
 
     static func isAbout(_ item: Item, _ paths: [String]) -> Bool { true }
+
+    static func origins(below paths: [String], in tree: TreeNode) -> [String] { [] }
 }
 
 extension StreamCommand {
     func run() async throws {
         let options = options.merged(over: root.options)
-        let (operation, paths) = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in
+        let (operation, paths, layout) = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in
             let operation = try self.operation()
-            guard !operation.operands.isEmpty else { return (operation, [String]()) }
+            guard !operation.operands.isEmpty else { return (operation, [String](), StreamLayout()) }
             var client = try options.connect()
             let operations = try client.resolved(operation)
+            let operands = operations.flatMap(\.operands)
+            let tree = options.isJSON || isatty(STDOUT_FILENO) == 0 ? nil : try? client.tree()
+            let layout = StreamLayout(expecting: tree.map { Self.origins(below: operands, in: $0) } ?? [])
             // Of several paths the stream is that of all, from which theirs are taken.
-            return operations.count == 1 ? (operations[0], []) : (Self.unbounded(operation), operations.flatMap(\.operands))
+            return operations.count == 1 ? (operations[0], [], layout) : (Self.unbounded(operation), operands, layout)
         }
         let request = StreamRequest<Self>(
             runtimeDirectory: options.runtimeDirectory,
             isJSON: options.isJSON,
             follows: follow,
             operation: operation,
-            paths: paths
+            paths: paths,
+            layout: layout
         )
         let failure = await request.failure()
         try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in if let failure { throw failure } }
@@ -77,12 +86,14 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
     let operation: ControlOperation
     /// The paths of which items are printed; empty: all.
     let paths: [String]
+    /// The layout of the first line.
+    let layout: StreamLayout
 
     /// Prints the stream to its end.
     ///
     /// - Returns: the failure, if it ends with one.
     @concurrent func failure() async -> ControlError? {
-        var position = Position()
+        var position = Position(layout: layout)
         while true {
             var connected: ControlClient?
             defer { connected?.close() }
@@ -128,6 +139,8 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
     }
 
     private struct Position {
+        /// The layout of the next line.
+        var layout: StreamLayout
         var last: Command.Item?
         /// The number of items that were printed with the time of the last one.
         private var count = 0
@@ -138,6 +151,8 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
         private var absent: Set<String> = []
         /// Whether what reads standard output has closed it.
         var isClosed = false
+
+        init(layout: StreamLayout) { self.layout = layout }
 
         /// Expects the items of a new connection, which may begin with items that were printed.
         mutating func resume() {
@@ -181,7 +196,7 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
         let item = try ControlJSON.decode(Command.Item.self, from: json)
         position.note(presenceOf: node)
         guard position.takes(item), paths.isEmpty || Command.isAbout(item, paths) else { return }
-        let line = isJSON ? try ControlJSON.text(of: json) : Command.text(of: item)
+        let line = isJSON ? try ControlJSON.text(of: json) : Command.text(of: item, &position.layout)
         guard let error = Terminal.write(line + "\n", to: STDOUT_FILENO) else { return }
         position.isClosed = error == EPIPE
         throw ControlError(.failed, "the result can't be written: \(String(cString: strerror(error)))")

@@ -7,9 +7,13 @@ import Glibc
 struct TopCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "top",
-        abstract: "Show the tree live: states, messages, processor time and memory.",
+        abstract: "Show the tree live, and stop, restart and start what is in it.",
         discussion: """
-            Takes the whole screen; `?` shows the keys, `q` leaves. Where standard output isn't a terminal, a table is printed at each interval, \
+            Takes the whole screen: states, messages, processor time and memory. `?` shows the keys, `q` leaves. The arrow keys or `j` and `k` \
+            choose a row, `l` shows its log, `S` stops it, `R` restarts it, `U` starts it; what ends processes is asked before. What the \
+            daemon answers stands in the last line until the next key.
+
+            Where standard output isn't a terminal, a table is printed at each interval, \
             and with --json an object a line. With --once, that is done once, after one interval, which the figures per second need.
 
             Processor time and memory are read from /proc on this machine, and are those of a process, in the line of its topmost coordinator. \
@@ -83,9 +87,12 @@ struct TopCommand: ParsableCommand {
         var (former, latest): (TopSample?, TopSample?) = (nil, nil)
         var view = TopScreen.View(order: sort)
         var problem: ControlError?
+        var log: TopScreen.Log?
+        let actions = TopActions(options.values) { FullScreen.wake() }
         var due = MonotonicTime.now
         while true {
-            if MonotonicTime.now >= due {
+            let isDue = MonotonicTime.now >= due || actions.takeNews()
+            if isDue {
                 do throws(ControlError) {
                     let sample = try source.sample()
                     (former, latest, problem) = (latest, sample, nil)
@@ -97,6 +104,11 @@ struct TopCommand: ParsableCommand {
                 due = .now + interval.duration
             }
             guard let latest else { return problem }
+            if case .log(let path, let back) = view.mode {
+                if isDue && back == 0 || log?.path != path { log = source.log(of: path, after: log) }
+            } else {
+                log = nil
+            }
             let size = screen.size
             var frame = TopScreen(
                 rows: TopRow.rows(latest, before: former),
@@ -105,14 +117,21 @@ struct TopCommand: ParsableCommand {
                 height: size.height,
                 colours: .ofOutput,
                 time: Self.timeOfDay,
-                problem: problem?.message
+                problem: problem?.message,
+                notice: actions.notice,
+                log: log
             )
-            frame.view.keepCursorVisible(rows: frame.shownRows.map(\.path), capacity: frame.capacity)
-            view = frame.view
+            view = frame.settledView
+            frame.view = view
             guard screen.show(frame.lines()) else { return nil }
             switch screen.next(within: max(.zero, due - .now)) {
             case .key(let key):
+                actions.forget()
                 guard view.follow(key, rows: frame.shownRows.map(\.path), capacity: frame.capacity) else { return nil }
+                if let wish = view.wish {
+                    actions.begin(wish)
+                    view.wish = nil
+                }
             case .timeout, .redraw: break
             case .end: return nil
             }
@@ -130,6 +149,8 @@ struct TopCommand: ParsableCommand {
 private struct TopSource {
     /// A daemon that doesn't answer is shown as such soon.
     private static let patience = Duration.seconds(2)
+    /// The number of lines of a log through which one can scroll.
+    private static let logLines = 500
 
     private let options: CommonOptions
     private let connection = Connection()
@@ -149,6 +170,21 @@ private struct TopSource {
             guard error.code == .unreachable else { throw error }
             // The daemon may have ended an idle connection, or have been replaced.
             return try sampleOnce()
+        }
+    }
+
+    /// Returns the last lines of a path's log; where they can't be had, those that were there before, and why.
+    mutating func log(of path: String, after former: TopScreen.Log?) -> TopScreen.Log {
+        do throws(ControlError) {
+            if connection.client == nil { connection.client = try options.connect() }
+            let query = LogQuery(paths: [path], lines: Self.logLines)
+            let items = try connection.client?.items(of: .logs(query), timeout: Self.patience) ?? []
+            var lines: [LogLine] = []
+            for item in items { lines.append(try ControlJSON.decode(LogLine.self, from: item)) }
+            return TopScreen.Log(path: path, lines: lines)
+        } catch {
+            if [.unreachable, .timedOut].contains(error.code) { connection.client = nil }
+            return TopScreen.Log(path: path, lines: former?.path == path ? former?.lines ?? [] : [], problem: error.message)
         }
     }
 

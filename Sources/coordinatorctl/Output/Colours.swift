@@ -25,6 +25,14 @@ struct Colours {
         return "\u{1B}[\(code)m\(text)\u{1B}[0m"
     }
 
+    /// Returns the text in one of the colours that tell origins apart; after ten of them the first comes again.
+    func text(_ text: String, ofOrigin number: Int) -> String {
+        areOn ? "\u{1B}[\(Self.origins[number % Self.origins.count])m\(text)\u{1B}[0m" : text
+    }
+
+    /// The parameters of the escapes: no red, which is that of failures.
+    private static let origins = [36, 33, 32, 35, 34, 96, 93, 92, 95, 94]
+
     /// The parameter of the escape; nil for `active`.
     private static func code(of state: String) -> String? {
         switch ShownState(rawValue: state) {
@@ -80,12 +88,16 @@ extension Character {
     ///
     /// https://www.unicode.org/reports/tr11/
     var columns: Int {
+        // The sign that asks for an emoji: digits and © are such with it.
+        if unicodeScalars.contains("\u{FE0F}") { return 2 }
         guard let scalar = unicodeScalars.first, scalar.value >= 0x300 else { return 1 }
-        if scalar.properties.generalCategory == .nonspacingMark || scalar.properties.generalCategory == .format { return 0 }
-        if scalar.properties.isEmojiPresentation || unicodeScalars.contains("\u{FE0F}") { return 2 }
+        switch scalar.properties.generalCategory {
+        case .nonspacingMark, .enclosingMark, .format: return 0
+        default: if scalar.properties.isEmojiPresentation { return 2 }
+        }
         switch scalar.value {
-        case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xA960...0xA97F, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F,
-            0xFF01...0xFF60, 0xFFE0...0xFFE6, 0x20000...0x3FFFD:
+        case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xA960...0xA97F, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE10...0xFE19,
+            0xFE30...0xFE6F, 0xFF01...0xFF60, 0xFFE0...0xFFE6, 0x16FE0...0x18DFF, 0x1AFF0...0x1B2FF, 0x1F200...0x1F265, 0x20000...0x3FFFD:
             return 2
         default: return 1
         }

@@ -6,13 +6,22 @@ extension LogLine {
     ///
     /// On a terminal, characters that it would obey are escaped.
     var text: String {
-        let origin = TextLayout.printable(path) + (pid.map { "[\($0)]" } ?? "")
+        var layout = StreamLayout(isTerminal: false)
+        return text(&layout)
+    }
+
+    /// The same in the layout of a stream.
+    func text(_ layout: inout StreamLayout) -> String {
+        let origin = layout.origin(Self.origin(path, pid), of: path)
         if let gap {
             let amount = [gap.bytes.map { "\($0) bytes" }, gap.lines.map { "\($0) lines" }].compactMap(\.self).joined(separator: ", ")
-            return "\(time) \(origin): --- output is missing here\(amount.isEmpty ? "" : " (\(amount))"): \(gap.reason) ---"
+            return "\(time) \(origin) --- output is missing here\(amount.isEmpty ? "" : " (\(amount))"): \(gap.reason) ---"
         }
-        return "\(time) \(origin): \(Self.isForTerminal ? TextLayout.printable(line.replacing("\t", with: "    ")) : line)"
+        return "\(time) \(origin) \(Self.isForTerminal ? TextLayout.printable(line.replacing("\t", with: "    ")) : line)"
     }
+
+    /// The child of a line, and its process.
+    static func origin(_ path: String, _ pid: Int32?) -> String { TextLayout.printable(path) + (pid.map { "[\($0)]" } ?? "") }
 
     private static let isForTerminal = isatty(STDOUT_FILENO) == 1
 }

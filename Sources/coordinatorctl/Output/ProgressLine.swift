@@ -20,7 +20,8 @@ final class ProgressLine {
         let (text, subject) = Self.text(operations, tree)
         guard isTerminal || subject != former else { return }
         former = subject
-        Self.write(isTerminal ? "\r\(text)\u{1B}[K" : "\(text)\n")
+        // A line that went on below couldn't be replaced.
+        Self.write(isTerminal ? "\r\(text.cut(to: Terminal.width(of: STDERR_FILENO) ?? .max))\u{1B}[K" : "\(text)\n")
     }
 
     /// Returns the line, and the part of it without times.

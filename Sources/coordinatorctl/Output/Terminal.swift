@@ -6,11 +6,14 @@ import WireProtocol
 /// Standard output, standard error and the exit after a failure.
 enum Terminal {
     /// The columns of the terminal that standard output is; nil: it's a file or a pipe.
-    static let width: Int? = {
+    static var width: Int? { width(of: STDOUT_FILENO) }
+
+    /// Returns the columns of the terminal that a descriptor is; nil: it's a file or a pipe.
+    static func width(of descriptor: Int32) -> Int? {
         var size = winsize()
-        guard isatty(STDOUT_FILENO) == 1, ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
+        guard isatty(descriptor) == 1, ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
         return Int(size.ws_col)
-    }()
+    }
 
     /// Prints a command's result.
     ///

@@ -71,21 +71,37 @@ extension TreeNode {
     var onlyTroubled: TreeNode? {
         var node = self
         node.children = children.compactMap(\.onlyTroubled)
-        let isTroubled = ["failed", "restarting", "unresponsive", "failing", "unhealthy"].contains(state) || health?.healthy == false
         return isTroubled || !node.children.isEmpty ? node : nil
+    }
+
+    private var isTroubled: Bool { shownState?.isTrouble == true || health?.healthy == false }
+
+    /// Returns the node's object without those of the descendants that run as they should.
+    func troubled(_ json: JSONValue) -> JSONValue { onlyTroubled(json).json }
+
+    private func onlyTroubled(_ json: JSONValue) -> (json: JSONValue, isTroubled: Bool) {
+        guard case .array(let elements)? = json["children"] else { return (json, isTroubled) }
+        var json = json
+        let kept = zip(children, elements).map { $0.onlyTroubled($1) }.filter { $0.isTroubled }.map { $0.json }
+        json["children"] = .array(kept)
+        return (json, isTroubled || !kept.isEmpty)
     }
 
     /// All facts about this node, one a line, then its descendants.
     var details: String { details(.off) }
 
     /// The same with states in their colours.
-    func details(_ colours: Colours) -> String {
+    ///
+    /// - Parameter process: What the kernel tells of the node's process.
+    func details(_ colours: Colours, _ process: ProcessFacts? = nil) -> String {
         var facts: [[String]] = [
             ["path", path], ["type", type], ["kind", kind.rawValue], ["state", TextLayout.printable(stateText)],
             ["placement", placement.rawValue],
             ["pid", pid.map(String.init) ?? "-"], ["incarnation", "\(incarnation)"], ["restarts", "\(restarts)"],
             ["uptime", uptimeText],
         ]
+        if let command = process?.command(of: self) { facts.append(["command", command]) }
+        facts += process?.figures(of: self) ?? []
         if let mailbox {
             facts += [
                 ["waiting", waitingText.isEmpty ? "0" : waitingText], ["running", "\(mailbox.running)"], ["handled", "\(mailbox.handled)"],

@@ -8,7 +8,7 @@ final class FullScreen {
     /// What happened while the command waited for a key.
     enum Event: Equatable {
         case key(Key)
-        /// The time is over.
+        /// The time is over, or another thread has ended the wait.
         case timeout
         /// The terminal has another size, or was given back after a suspension: everything must be drawn again.
         case redraw
@@ -22,6 +22,16 @@ final class FullScreen {
     }
 
     private static let pending = Atomic<UInt64>(0)
+    /// A pipe whose end that is written to ends the wait for a key: so a signal is seen also when it comes just before the wait.
+    private static let alarm: (reading: Int32, writing: Int32) = {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { return (-1, -1) }
+        for end in ends {
+            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+            _ = fcntl(end, F_SETFL, O_NONBLOCK)
+        }
+        return (ends[0], ends[1])
+    }()
     private static let signals = [SIGWINCH, SIGTSTP, SIGINT, SIGTERM, SIGHUP, SIGQUIT]
 
     private var former = termios()
@@ -35,11 +45,15 @@ final class FullScreen {
     init?() {
         guard isatty(STDIN_FILENO) == 1, isatty(STDOUT_FILENO) == 1, tcgetattr(STDIN_FILENO, &former) == 0 else { return nil }
         Self.pending.store(0, ordering: .relaxed)
+        // The pipe is made before a signal's handler needs it.
+        guard Self.alarm.writing >= 0 else { return nil }
         for number in Self.signals {
             var action = sigaction()
-            // Without SA_RESTART: a signal interrupts the wait for a key.
             action.__sigaction_handler.sa_handler = { number in
+                let error = errno
                 FullScreen.pending.bitwiseOr(1 << UInt64(number), ordering: .relaxed)
+                FullScreen.wake()
+                errno = error
             }
             sigaction(number, &action, nil)
         }
@@ -67,14 +81,25 @@ final class FullScreen {
         return text.isEmpty || Self.write(text)
     }
 
-    /// Waits for a key or a signal.
+    /// Ends the wait for a key, from any thread.
+    static func wake() {
+        var byte: UInt8 = 0
+        // A pipe that is full has ended the wait already.
+        _ = Glibc.write(alarm.writing, &byte, 1)
+    }
+
+    /// Waits for a key, a signal or ``wake()``.
     func next(within duration: Duration) -> Event {
         if let event = takeSignal() { return event }
         if !keys.isEmpty { return .key(keys.removeFirst()) }
-        var poll = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
-        let ready = Glibc.poll(&poll, 1, max(0, Int32(duration / .milliseconds(1))))
+        var polls = [STDIN_FILENO, Self.alarm.reading].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        let ready = poll(&polls, 2, max(0, Int32(duration / .milliseconds(1))))
+        if ready > 0, polls[1].revents != 0 {
+            var rung = [UInt8](repeating: 0, count: 64)
+            while read(Self.alarm.reading, &rung, rung.count) == rung.count {}
+        }
         if let event = takeSignal() { return event }
-        guard ready > 0 else { return .timeout }
+        guard ready > 0, polls[0].revents != 0 else { return .timeout }
         var bytes = [UInt8](repeating: 0, count: 256)
         let count = read(STDIN_FILENO, &bytes, bytes.count)
         // A terminal that is gone is readable for ever.

@@ -10,6 +10,16 @@ import WireProtocol
 /// The output, the errors and the exit codes of the built `coordinatorctl`, run as a process.
 @Suite(.timeLimit(minutes: 1)) struct CoordinatorControlTests {
     private static let coordinatorctl = BuiltProgram("coordinatorctl")
+    /// The tree with processes that no machine has.
+    static let tree: TreeNode = {
+        func without(_ node: TreeNode) -> TreeNode {
+            var node = node
+            node.pid = node.pid.map { $0 | 1 << 30 }
+            node.children = node.children.map(without)
+            return node
+        }
+        return without(OutputTests.tree)
+    }()
     static let letters = DeadLetterList(count: 300, letters: [OutputTests.letters.letters[0]])
 
     /// A handler that behaves like a small daemon.
@@ -27,10 +37,11 @@ import WireProtocol
             }
         }
         switch (operation.name, operation.path) {
-        case ("tree", _): return try ControlJSON.value(of: OutputTests.tree)
+        case ("tree", _): return try ControlJSON.value(of: tree)
         case ("ps", _): return ["processes": []]
-        case ("status", "/shop"): return try ControlJSON.value(of: OutputTests.tree.children[0])
-        case ("status", "/mailer"): return try ControlJSON.value(of: OutputTests.tree.children[1])
+        case ("status", "/shop"): return try ControlJSON.value(of: tree.children[0])
+        case ("status", "/mailer"): return try ControlJSON.value(of: tree.children[1])
+        case ("logs", _): throw ControlError(.noSuchPath, "no child with a log is at or below it")
         case ("restart", "/shop"), ("start", "/shop"), ("stop", "/shop"), ("kill", "/shop"), ("resume", "/shop"):
             return try ControlJSON.value(of: LifecycleResult(path: "/shop", state: "active", pid: 5, incarnation: 2))
         case ("pause", "/shop"):
@@ -46,16 +57,16 @@ import WireProtocol
     @Test(
         "Each command prints its result or its error, and exits with the matching code",
         arguments: [
-            (["tree"], OutputTests.tree.text, "", 0),
+            (["tree"], CoordinatorControlTests.tree.text, "", 0),
             (["ps", "--json"], "{\"processes\":[]}\n", "", 0),
             (["--json", "ps"], "{\"processes\":[]}\n", "", 0),
-            (["status", "/mailer"], OutputTests.tree.children[1].details, "", 3),
-            (["status", "/shop"], OutputTests.tree.children[0].details, "", 0),
+            (["status", "/mailer"], CoordinatorControlTests.tree.children[1].details, "", 3),
+            (["status", "/shop"], CoordinatorControlTests.tree.children[0].details, "", 0),
             (["status", "/x"], "", "coordinatorctl: there is no /x; see `coordinatorctl tree`\n", 4),
             (["status", "x"], "", "coordinatorctl: there is no /x; see `coordinatorctl tree`\n", 4),
-            (["status", "shop"], OutputTests.tree.children[0].details, "", 0),
-            (["status"], OutputTests.tree.text, "", 0),
-            (["tree", "shop"], OutputTests.tree.children[0].text, "", 0),
+            (["status", "shop"], CoordinatorControlTests.tree.children[0].details, "", 0),
+            (["status"], CoordinatorControlTests.tree.text, "", 0),
+            (["tree", "shop"], CoordinatorControlTests.tree.children[0].text, "", 0),
             (["start", "/shop"], "/shop: active (pid 5, life 2)\n", "", 0),
             (["stop", "/shop"], "/shop: active (pid 5, life 2)\n", "", 0),
             (["kill", "/shop"], "/shop: active (pid 5, life 2)\n", "", 0),
@@ -120,6 +131,44 @@ import WireProtocol
             let ended = try await Self.coordinatorctl.run(["--runtime-dir", directory.path, "status", "/a"])
             #expect(ended.exitCode == exitCode)
         }
+    }
+
+    @Test("status tells a process's command and figures, and the last lines; as JSON these only if they are asked for")
+    func statusOfProcess() async throws {
+        var node = TreeNode(key: "a", path: "/a", type: "A", kind: .program, state: "active", placement: .program)
+        node.pid = getpid()
+        let json = try ControlJSON.value(of: node)
+        let line = try ControlJSON.value(of: LogLine(time: "2026-11-22T20:41:00.123456Z", path: "/a", pid: 7, line: "hello"))
+        let daemon = FakeHandler(items: [line]) { .success($0.name == "logs" ? [:] : json) }
+        try await withServer(daemon) { directory, _ in
+            func status(_ arguments: String...) async throws -> BuiltProgram.Ended {
+                try await Self.coordinatorctl.run(["--runtime-dir", directory.path, "status"] + arguments)
+            }
+            func lines() -> [Int] { daemon.operations.compactMap { ($0.content as? ControlOperation.Logs)?.query.lines } }
+            let text = try await status("/a")
+            let facts = Dictionary(text.output.split(separator: "\n").map { ($0.prefix { $0 != ":" }, $0) }) { first, _ in first }
+            #expect(facts["command"]?.contains(CommandLine.arguments[0]) == true, "\(text)")
+            #expect(facts["memory"]?.contains(/: +[1-9][0-9]*\.[0-9] MiB/) == true, "\(text)")
+            #expect(facts["cpu"] != nil && text.output.hasSuffix("\n\n2026-11-22T20:41:00.123456Z /a[7]: hello\n") && lines() == [10])
+            #expect(try await !status("/a", "-n", "0").output.contains("hello") && lines() == [10])
+            #expect(try await status("/a", "--json").output == ControlJSON.text(of: json) + "\n" && lines() == [10])
+            var whole = json
+            whole["log"] = [line]
+            #expect(try await status("/a", "--json", "--lines", "3").output == ControlJSON.text(of: whole) + "\n" && lines() == [10, 3])
+            for wrong in [["--lines", "3"], ["/a", "--lines=-1"], ["/a", "--lines", "10001"]] {
+                let ended = try await Self.coordinatorctl.run(["status"] + wrong)
+                #expect(ended.exitCode == 64 && ended.errors.contains("--lines"), "\(ended)")
+            }
+        }
+    }
+
+    @Test(
+        "A misspelt option leads to the one that is meant",
+        arguments: [(["logs", "/a", "--folow"], "--follow"), (["tree", "--faild"], "--failed")]
+    )
+    func options(arguments: [String], meant: String) async throws {
+        let ended = try await Self.coordinatorctl.run(arguments)
+        #expect(ended.exitCode == 64 && ended.output.isEmpty && ended.errors.contains("Did you mean '\(meant)'?"), "\(ended)")
     }
 
     @Test("Help is there for each command, and for no other")

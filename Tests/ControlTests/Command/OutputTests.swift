@@ -144,6 +144,22 @@ import Testing
         #expect(leaf.text.contains(#"a\u{1B}[2Jb\n\u{202E}"#))
     }
 
+    @Test("Lines of several children stand below one another on a terminal, each child in its colour, and elsewhere as programs read them")
+    func logLines() {
+        let lines = [("/a", 7), ("/日本", 12), ("/a", 7)].map { LogLine(time: "T", path: $0.0, pid: Int32($0.1), line: "x") }
+        func text(_ layout: StreamLayout) -> [String] {
+            var layout = layout
+            return lines.map { $0.text(&layout) }
+        }
+        #expect(text(StreamLayout(isTerminal: false)) == ["T /a[7]: x", "T /日本[12]: x", "T /a[7]: x"])
+        let expected = Self.tree.logOrigins(below: ["/shop"])
+        #expect(expected == ["/shop[4242]"] && Self.tree.logOrigins(below: ["/"]) == ["/shop[4242]", "/mailer"])
+        let plain = StreamLayout(isTerminal: true, colours: .off, expecting: expected)
+        #expect(text(plain) == ["T /a[7]:       x", "T /日本[12]:   x", "T /a[7]:       x"])
+        let coloured = text(StreamLayout(isTerminal: true, colours: Colours(areOn: true)))
+        #expect(coloured == ["T \u{1B}[36m/a[7]:\u{1B}[0m x", "T \u{1B}[33m/日本[12]:\u{1B}[0m x", "T \u{1B}[36m/a[7]:\u{1B}[0m     x"])
+    }
+
     @Test("A node's details are printed one a line")
     func oneNodesDetails() {
         #expect(

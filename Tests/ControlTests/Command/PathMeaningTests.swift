@@ -86,6 +86,8 @@ import WireProtocol
     func widths() {
         for (text, columns) in [
             ("abc", 3), ("日本", 4), ("한", 2), ("e\u{301}", 1), ("🚀!", 3), ("👩‍👩‍👧", 2), ("\u{1B}[31m赤\u{1B}[0m", 2), ("ｱ", 1),
+            ("\u{301}", 0), ("a\u{20DD}", 1), ("1\u{FE0F}\u{20E3}", 2), ("©\u{FE0F}", 2), ("🇩🇪", 2), ("👍🏽", 2), ("ยี่", 1), ("Ａ", 2),
+            ("\u{1100}\u{1161}", 2), ("\u{FE10}", 2), ("\u{1F202}", 2), ("\u{17000}", 2), ("\u{A0}–…", 3),
         ] {
             #expect(text.shownCount == columns, "\(text)")
         }
@@ -102,6 +104,15 @@ import WireProtocol
         failed.state = "failed"
         let tree = TreeNode("/", [TreeNode("/a", [failed, TreeNode("/a/c")]), TreeNode("/d")])
         #expect(tree.onlyTroubled?.subtree.map(\.path) == ["/", "/a", "/a/b"])
+        // An object has the members of a later version too.
+        func objects(_ tree: TreeNode) throws -> [String] {
+            var json = try ControlJSON.value(of: tree)
+            json["later"] = true
+            let kept = tree.troubled(json)
+            #expect(kept["later"] == true)
+            return try ControlJSON.decode(TreeNode.self, from: kept).subtree.map(\.path)
+        }
+        #expect(try objects(tree) == ["/", "/a", "/a/b"] && objects(TreeNode("/", [TreeNode("/d")])) == ["/"])
         #expect(TreeNode("/", [TreeNode("/d")]).onlyTroubled == nil)
     }
 }

@@ -18,8 +18,9 @@ struct ChildLogTests {
 
     init() throws { temporary = try TemporaryDirectory() }
 
-    private func log(_ settings: ChildLog.Settings) -> ChildLog {
-        ChildLog(path: "/a", settings, daemon: output, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }) {}
+    private func log(_ settings: ChildLog.Settings, calm: Duration = .seconds(5), entries: Transcript? = nil) -> ChildLog {
+        let logger = Logger(label: "test") { StructuredLogHandler(label: $0, format: .human) { entries?.append($0) } }
+        return ChildLog(path: "/a", settings, daemon: output, logger: logger, calm: calm) {}
     }
 
     private func settings(_ format: LoggingConfiguration.Format = .lines, maximumSize: Int64 = 0, keep: Int = 5) -> ChildLog.Settings {
@@ -141,6 +142,27 @@ struct ChildLogTests {
         #expect(gap?.gap?.reason == "Not a directory")
         #expect(kept?.line == "kept")
         #expect(lines().count == 2)
+    }
+
+    @Test("A file that can be written for a moment, again and again, is one trouble: told once, and its end once")
+    func flapping() async throws {
+        let directory = "\(temporary.path)/logs"
+        for (calm, ends) in [(Duration.seconds(600), 0), (.milliseconds(1), 1)] {
+            let entries = Transcript()
+            let log = log(settings(), calm: calm, entries: entries)
+            let rounds = ends == 0 ? 3 : 1
+            for _ in 0..<rounds {
+                Files.remove(directory)
+                try Files.write("", to: directory)
+                log.received(Array("lost\n".utf8), from: origin())
+                await log.flush()
+                unlink(directory)
+                try await eventually("the gap is written") { lines().contains { $0.gap != nil } }
+            }
+            try await eventually("its end is told") { entries.text.ranges(of: "can be written again").count == ends }
+            #expect(entries.text.ranges(of: "a child's log can't be written").count == 1)
+            if ends > 0 { #expect(entries.text.contains(" failures=1 ")) }
+        }
     }
 
     @Test("A reader follows over rotations without a loss, while lines are written")

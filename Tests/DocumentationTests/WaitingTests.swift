@@ -89,6 +89,7 @@ struct WaitingTests {
         "Coordinators/Workers/SparePool.swift": "the age of a spare", "CoordinatorsCluster/Local/LocalWatch.swift": "the end of a lease",
         // The next event of a machine, which says when it is.
         "ConcurrencySupport/Timers.swift": "the timers themselves", "ConcurrencySupport/TimeSource.swift": "the clock of a tree",
+        "ConcurrencySupport/Trouble.swift": "a failure that hasn't come again",
         "ConcurrencySupport/WakeTimer.swift": "what a machine waits for",
         "CoordinatorsCluster/Node/ClusterNode.swift": "what the machine of ownership waits for",
         "Processes/ContinuousTimers.swift": "the clock of leases", "Processes/WallTimers.swift": "the clock of the day",

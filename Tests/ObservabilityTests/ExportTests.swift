@@ -155,7 +155,7 @@ struct ExportTests {
             capacity: 3,
             batch: 2,
             delay: .seconds(600),
-            failed: { _ in }
+            trouble: Trouble { _ in }
         ) { .array($0.map { .integer($0) }) }
         queue.append([1, 2], lost: 10)
         queue.append([3, 4, 5])

@@ -69,11 +69,16 @@ final class ChildLog: Sendable {
         var dropped = Dropped()
         /// The time at which a file that couldn't be written is tried again.
         var retry = MonotonicTime.now
-        var hasComplained = false
         /// The turn of the file.
         var turn: LogTurn?
         /// The problem with the file's owner or permissions that was logged.
         var problem: String?
+    }
+
+    /// A write that has failed.
+    private struct Failure {
+        let file: String
+        let error: FilePlace.Failure
     }
 
     /// The number of bytes above which the child's pipe isn't read.
@@ -88,6 +93,8 @@ final class ChildLog: Sendable {
     private let path: String
     private let daemon: DaemonOutput
     private let logger: Logger
+    /// The failures of writes to the file.
+    private let trouble: Trouble<Failure>
     private let turns: LogTurns
     /// Called after something was written to the file.
     private let written: @Sendable () -> Void
@@ -95,18 +102,32 @@ final class ChildLog: Sendable {
     /// Locked by the writing thread alone, which may be blocked in it.
     private let writer = Lock(Writer())
 
+    /// - Parameter calm: The time without a failure after which a file that couldn't be written counts as whole again.
     init(
         path: String,
         _ settings: Settings,
         daemon: DaemonOutput,
         logger: Logger,
         turns: LogTurns = LogTurns(),
+        calm: Duration = .seconds(5),
         written: @escaping @Sendable () -> Void
     ) {
         self.path = path
         self.turns = turns
         self.daemon = daemon
         self.logger = logger
+        trouble = Trouble(calm: calm) { change in
+            var metadata: Logger.Metadata = ["coordinator.path": "\(path)"]
+            switch change {
+            case .began(let failure):
+                (metadata["file"], metadata["error"]) = ("\(failure.file)", "\(failure.error)")
+                logger.warning("a child's log can't be written; what is missing is counted", metadata: metadata)
+            case .ended(let failure, let failures, let lost):
+                metadata["file"] = "\(failure.file)"
+                (metadata["failures"], metadata["dropped.bytes"]) = ("\(failures)", "\(lost)")
+                logger.notice("a child's log can be written again", metadata: metadata)
+            }
+        }
         self.written = written
         state = Lock(State(settings: settings))
     }
@@ -320,10 +341,7 @@ final class ChildLog: Sendable {
         header.isShared = writer.settings.isShared
         LogEntry.append(gap, header, path: path, writer.settings.format, to: &bytes)
         do throws(FilePlace.Failure) { try append(bytes, &writer) } catch { return failed(error, &writer) }
-        if writer.hasComplained {
-            logger.notice("a child's log can be written again", metadata: metadata(writer, ["dropped.bytes": "\(writer.dropped.bytes)"]))
-        }
-        writer.hasComplained = false
+        trouble.succeeded(lost: writer.dropped.bytes)
         writer.dropped = Dropped()
         written()
     }
@@ -344,21 +362,14 @@ final class ChildLog: Sendable {
         guard let problem = file.problem else { return }
         logger.warning(
             "a child's log hasn't the owner or the permissions that it should have",
-            metadata: metadata(writer, ["error": "\(problem)"])
+            metadata: ["coordinator.path": "\(path)", "file": "\(file.path)", "error": "\(problem)"]
         )
     }
 
     private func failed(_ error: FilePlace.Failure, _ writer: inout Writer) {
         writer.retry = .now + Self.retryInterval
         _ = Timers.shared.schedule(at: writer.retry) { [weak self] in self?.tryAgain() }
-        guard !writer.hasComplained else { return }
-        writer.hasComplained = true
-        let reason: Logger.Metadata = ["error": "\(error)"]
-        logger.warning("a child's log can't be written; what is missing is counted", metadata: metadata(writer, reason))
-    }
-
-    private func metadata(_ writer: Writer, _ more: Logger.Metadata) -> Logger.Metadata {
-        more.merging(["coordinator.path": "\(path)", "file": "\(writer.file?.path ?? "")"]) { $1 }
+        trouble.failed(Failure(file: writer.file?.path ?? "", error: error))
     }
 }
 

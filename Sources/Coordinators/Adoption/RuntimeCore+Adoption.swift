@@ -241,7 +241,11 @@ extension RuntimeCore {
         } catch let error as CoordinatorError {
             throw error
         } catch {
-            logger.warning("a worker can't be locked, and isn't adopted", metadata: ["coordinator.path": "\(path)", "error": "\(error)"])
+            // On a full disk it's so at each start of a worker.
+            violations.note(by: "locks of workers") { [logger] others in
+                let metadata: Logger.Metadata = ["coordinator.path": "\(path)", "error": "\(error)"]
+                logger.warning("a worker can't be locked, and isn't adopted", metadata: metadata.counting(others))
+            }
             return nil
         }
     }

@@ -50,13 +50,18 @@ final class ProcessJournal: Sendable {
 
     /// Creates the journal of a runtime, which logs when the file can't be written, once, and when it's complete again.
     convenience init(_ directory: RuntimeFiles, logger: Logger) {
-        self.init(directory) { failure in
+        let trouble = Trouble<Int32> { change in
             var metadata: Logger.Metadata = ["runtime.directory": "\(directory.given ?? "")"]
-            guard let failure else {
-                return logger.notice("the journal of processes is complete again", metadata: metadata)
+            switch change {
+            case .began(let failure):
+                metadata["reason"] = "\(String(cString: strerror(failure)))"
+                let message: Logger.Message = "the journal of processes can't be written; what is started now isn't kept by a next runtime"
+                logger.error(message, metadata: metadata)
+            case .ended: logger.notice("the journal of processes is complete again", metadata: metadata)
             }
-            metadata["reason"] = "\(String(cString: strerror(failure)))"
-            logger.error("the journal of processes can't be written; what is started now isn't kept by a next runtime", metadata: metadata)
+        }
+        self.init(directory) { failure in
+            if let failure { trouble.failed(failure) } else { trouble.succeeded() }
         }
     }
 

@@ -10,8 +10,6 @@ final class ExportQueue<Item: Sendable>: Sendable {
     private struct State {
         var waiting: Deque<Item> = []
         var lost: UInt64 = 0
-        /// The latest failure since the last that was logged.
-        var problem: String?
         var isScheduled = false
         var isWriting = false
         /// The callers that wait until the queue is empty.
@@ -26,11 +24,11 @@ final class ExportQueue<Item: Sendable>: Sendable {
     /// The time for which items are collected.
     private let delay: Duration
     private let request: @Sendable ([Item]) -> JSONValue
-    private let failed: @Sendable (String) -> Void
+    private let trouble: Trouble<String>
     private let state = Lock(State())
 
     /// - Parameters:
-    ///   - failed: The function that is called with the first failure after a success.
+    ///   - trouble: What is told of failures and successes.
     ///   - request: The function that makes a request of items.
     init(
         to destination: TelemetryDestination,
@@ -38,11 +36,11 @@ final class ExportQueue<Item: Sendable>: Sendable {
         capacity: Int,
         batch: Int,
         delay: Duration,
-        failed: @escaping @Sendable (String) -> Void,
+        trouble: Trouble<String>,
         request: @escaping @Sendable ([Item]) -> JSONValue
     ) {
         (self.destination, self.defaultPath, self.capacity, self.batch, self.delay) = (destination, defaultPath, capacity, batch, delay)
-        (self.failed, self.request) = (failed, request)
+        (self.trouble, self.request) = (trouble, request)
     }
 
     /// The number of items that were lost.
@@ -101,14 +99,10 @@ final class ExportQueue<Item: Sendable>: Sendable {
                 let encoder = JSONEncoder()
                 encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
                 try destination.send([UInt8](try encoder.encode(request(items))), defaultPath: defaultPath)
-                state.withLock { $0.problem = nil }
+                trouble.succeeded()
             } catch {
-                let isNew = state.withLock { state in
-                    state.lost = state.lost.addingSaturating(UInt64(items.count))
-                    defer { state.problem = "\(error)" }
-                    return state.problem == nil
-                }
-                if isNew { failed("\(error)") }
+                state.withLock { $0.lost = $0.lost.addingSaturating(UInt64(items.count)) }
+                trouble.failed("\(error)")
             }
         }
     }

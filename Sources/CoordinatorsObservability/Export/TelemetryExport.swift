@@ -120,7 +120,16 @@ private final class TreeExporter: TelemetryExporter {
         let measures = export.metrics != nil || export.backend != nil || export.measuresAsks
         wish = TelemetryConfiguration(sampling: export.traces?.sample, measures: measures)
         meters = export.backend.map { TreeMeters($0.factory) }
-        let failed: @Sendable (String) -> Void = { logger.warning("telemetry can't be exported", metadata: ["error": "\($0)"]) }
+        func trouble(_ signal: String) -> Trouble<String> {
+            Trouble { change in
+                switch change {
+                case .began(let error):
+                    logger.warning("telemetry can't be exported", metadata: ["signal": "\(signal)", "error": "\(error)"])
+                case .ended(_, let failures, _):
+                    logger.notice("telemetry can be exported again", metadata: ["signal": "\(signal)", "failures": "\(failures)"])
+                }
+            }
+        }
         spans = export.traces.map { traces in
             ExportQueue(
                 to: traces.destination,
@@ -128,12 +137,21 @@ private final class TreeExporter: TelemetryExporter {
                 capacity: 8_192,
                 batch: 512,
                 delay: .milliseconds(200),
-                failed: failed
+                trouble: trouble("traces")
             ) { OTLPTraces.request($0, resource) }
         }
         numbers = export.metrics.map { metrics in
             // The numbers are cumulative: of those that a destination is too slow for, the latest would do.
-            ExportQueue(to: metrics.destination, defaultPath: "/v1/metrics", capacity: 4, batch: 1, delay: .zero, failed: failed) { $0[0] }
+            ExportQueue(
+                to: metrics.destination,
+                defaultPath: "/v1/metrics",
+                capacity: 4,
+                batch: 1,
+                delay: .zero,
+                trouble: trouble("metrics")
+            ) {
+                $0[0]
+            }
         }
     }
 

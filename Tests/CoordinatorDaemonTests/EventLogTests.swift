@@ -59,6 +59,20 @@ struct EventLogTests {
         #expect(log.history(of: "/b") == nil)
     }
 
+    @Test("A log that goes on knows the lives whose beginning the ring has lost, and their order")
+    func goingOn() throws {
+        let log = EventLog(capacity: 4)
+        log.append(ControlEvent(kind: .started, path: "/a", incarnation: 1, pid: 1))
+        for life: UInt32 in 1...40 { log.append(ControlEvent(kind: .restarted, path: "/b", incarnation: life)) }
+        let bytes = try ControlJSON.value(of: log.legacy)
+        let next = EventLog(continuing: try ControlJSON.decode(EventLog.Legacy.self, from: bytes), capacity: 4)
+        for path in ["/a", "/b"] {
+            let (former, present) = (try #require(log.history(of: path)), try #require(next.history(of: path)))
+            #expect(former.lives.map(\.started) == present.lives.map(\.started))
+            #expect(former.lives.map(\.incarnation) == present.lives.map(\.incarnation))
+        }
+    }
+
     @Test("An event of a kind that a newer daemon sends is read")
     func newer() throws {
         let event = try ControlJSON.decode(

@@ -88,6 +88,42 @@ struct UpgradeTests {
         }
     }
 
+    @Test("keeps the times since which children run, in the tree and in their history, and so does the daemon after a kill")
+    func keepsTimes() async throws {
+        let paths = ["/app", "/counter", "/notifier", "/other", "/paused", "/piper", "/resting"]
+        try await RunningDaemon.with(Self.configured()) { daemon in
+            try await daemon.allRunning()
+            func uptimes() async throws -> [Int64] {
+                let tree = try await daemon.tree()
+                return paths.map { path in tree.children.first { $0.path == path && $0.state == "active" }?.uptimeMilliseconds ?? -1 }
+            }
+            func starts() async throws -> [String?] {
+                var starts: [String?] = []
+                for path in paths {
+                    let history = try ControlJSON.decode(LifeHistory.self, from: try await daemon.call(.history(path: path)))
+                    starts.append(history.lives.last?.started)
+                }
+                return starts
+            }
+            let began = try await starts()
+            #expect(!began.contains(nil))
+            var current = daemon.process
+            for isKill in [false, true] {
+                // Long enough for a count that begins anew to be less.
+                try await daemon.eventually("all have run for three seconds") { try await uptimes().allSatisfy { $0 > 3_000 } }
+                let before = try await uptimes()
+                if isKill { current = try await daemon.killAndReplace(current) } else { _ = try await daemon.upgrade() }
+                try await daemon.allRunning()
+                let after = try await uptimes()
+                for (path, (former, present)) in zip(paths, zip(before, after)) {
+                    #expect(present >= former, "\(path), by a kill: \(isKill)")
+                }
+                if !isKill { #expect(try await starts() == began) }
+            }
+            withExtendedLifetime(current) {}
+        }
+    }
+
     @Test("keeps lives that a rolling restart has begun, and those that an upgrade has kept can be replaced")
     func keepsReplaced() async throws {
         try await RunningDaemon.with(Self.configured()) { daemon in

@@ -63,6 +63,8 @@ final class EventLog: Sendable {
             state.ring = Array(repeating: gap, count: state.last >= UInt64(capacity) ? capacity : Int(state.last) + 1)
             state.lost = state.last
             for event in former.events { _ = append(event, &state) }
+            // It has lives that began with events which the ring has lost.
+            if let lives = former.lives { state.lives = lives }
         }
     }
 
@@ -72,6 +74,8 @@ final class EventLog: Sendable {
         let last: UInt64
         /// The last events, up to that one.
         let events: [ControlEvent]
+        /// The lives that the events were about; nil in what a former version has left.
+        let lives: LifeTable?
     }
 
     /// The log for the next program in this process.
@@ -79,7 +83,12 @@ final class EventLog: Sendable {
         state.withLock { state in
             let count = min(state.last - state.lost, UInt64(capacity))
             let numbers = (state.last - count)..<state.last
-            return Legacy(boot: boot, last: state.last, events: numbers.map { state.ring[Int(($0 + 1) % UInt64(capacity))] })
+            return Legacy(
+                boot: boot,
+                last: state.last,
+                events: numbers.map { state.ring[Int(($0 + 1) % UInt64(capacity))] },
+                lives: state.lives
+            )
         }
     }
 

@@ -1,13 +1,13 @@
 import Control
 
 /// The last lives of each path, made from events.
-struct LifeTable {
+struct LifeTable: Codable {
     /// The number of lives that are kept of a path.
     private static let livesLimit = 32
     /// The number of paths that are kept; those without a change for the longest time are forgotten.
     private static let pathsLimit = 1024
 
-    private struct Entry {
+    private struct Entry: Codable {
         var lives: [LifeHistory.Life] = []
         /// The number of the latest event.
         var changed: UInt64

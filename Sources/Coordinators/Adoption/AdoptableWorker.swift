@@ -21,6 +21,9 @@ struct AdoptableWorker: Codable, Sendable, Hashable {
     /// The time at which the life took its predecessor's place, in nanoseconds of the monotonic clock; `nil`: before its birth.
     var place: Int64?
 
+    /// The time since which the life is ready, in nanoseconds of the monotonic clock; `nil`: it isn't, or the record is one of a former version.
+    var readySince: Int64?
+
     /// The name of the lock that the worker holds.
     var lockName: String { lock ?? RuntimeFiles.lockName(of: path) }
 

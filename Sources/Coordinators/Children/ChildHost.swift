@@ -54,6 +54,9 @@ protocol ChildHost: AnyObject, Sendable {
     /// The process of the child's own; `nil` when it has none.
     var process: ProcessIdentity? { get }
 
+    /// The time since which a life is ready that goes on from a former runtime; `nil` of any other, and if that runtime hasn't told it.
+    var readyBefore: MonotonicTime? { get }
+
     /// The time for which the executor of the child's own process has left a ping unanswered; `nil` when it answers, or there is none.
     var executorSilence: Duration? { get }
 
@@ -67,6 +70,7 @@ protocol ChildHost: AnyObject, Sendable {
 extension ChildHost {
     func take(_ definition: ChildDefinition) throws {}
     var isLost: Bool { false }
+    var readyBefore: MonotonicTime? { nil }
     var executorSilence: Duration? { nil }
     var isStuck: Bool { false }
     var condition: CoordinatorSnapshot.Condition { CoordinatorSnapshot.Condition() }

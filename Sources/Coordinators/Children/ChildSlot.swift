@@ -185,7 +185,7 @@ extension ChildSlot {
     /// - Returns: Those calls; `nil` when the start has to be reported to others too, or messages wait for the child.
     mutating func becameReady(at time: MonotonicTime) -> [Start]? {
         guard case .starting(let life) = phase, storedRecord.isEmpty, startInitiator == .parent else { return nil }
-        phase = .active(Life(host: life.host, readySince: time))
+        phase = .active(Life(host: life.host, readySince: life.host.readyBefore ?? time))
         startInitiator = nil
         defer { starts = [] }
         return starts

@@ -95,7 +95,7 @@ struct ChildTransition {
 
     private mutating func begin(_ slot: inout ChildSlot, _ record: inout ChildSlot.Record) {
         if let host = slot.host {
-            let life = ChildSlot.Life(host: host, readySince: time.now)
+            let life = ChildSlot.Life(host: host, readySince: host.readyBefore ?? time.now)
             mustFlush = record.parking.isBusy
             slot.phase = mustFlush ? .flushing(life) : .active(life)
         }

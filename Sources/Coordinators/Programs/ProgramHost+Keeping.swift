@@ -81,6 +81,7 @@ extension ProgramHost {
             command: specification.command,
             fingerprint: specification.fingerprint,
             isReady: former?.isReady ?? false,
+            readySince: former?.readySince,
             stopSignal: specification.stopSignal.rawValue,
             stopMilliseconds: Int64(grace / .milliseconds(1)),
             sockets: specification.sockets.holdings
@@ -96,7 +97,7 @@ extension ProgramHost {
             guard exited.outcome == nil, let family = state.family, var record = state.record, record.fingerprint != nil else {
                 return nil
             }
-            record.isReady = state.isReady
+            (record.isReady, record.readySince) = (state.isReady, state.readySince?.nanoseconds)
             // What was changed from outside is part of what the process has.
             record.fingerprint = state.specification.fingerprint
             record.watchdogMilliseconds = state.watchdog.map { Int64($0 / .milliseconds(1)) }
@@ -128,6 +129,7 @@ extension ProgramHost {
             command: specification.command,
             fingerprint: record?.fingerprint,
             isReady: state.withLock { $0.isReady },
+            readySince: state.withLock { $0.readySince?.nanoseconds },
             status: status,
             watchdogMilliseconds: watchdog.map { Int64($0 / .milliseconds(1)) },
             stopSignal: specification.stopSignal.rawValue,
@@ -168,6 +170,7 @@ extension ProgramHost {
             state.withLock { state in
                 state.record = program
                 state.condition.status = program.status
+                state.readyBefore = program.isReady ? program.readySince.map { MonotonicTime(nanoseconds: $0) } : nil
                 if state.watchdog != nil, let time = program.watchdogMilliseconds { state.watchdog = .milliseconds(time) }
             }
             runtime.logger.notice(

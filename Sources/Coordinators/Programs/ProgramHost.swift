@@ -21,6 +21,10 @@ final class ProgramHost: ChildHost {
         var record: RuntimeHeritage.Program?
         /// Whether the program has become ready.
         var isReady = false
+        /// The time since which it's ready; `nil`: it isn't yet.
+        var readySince: MonotonicTime?
+        /// The same, as a former runtime has noted it.
+        var readyBefore: MonotonicTime?
         var isPaused: Bool
         var ending = Ending()
         /// The time at which the program must be ready.
@@ -86,6 +90,8 @@ final class ProgramHost: ChildHost {
     var process: ProcessIdentity? { state.withLock { $0.child?.identity } }
 
     var condition: CoordinatorSnapshot.Condition { state.withLock { $0.condition } }
+
+    var readyBefore: MonotonicTime? { state.withLock { $0.readyBefore } }
 
     func start() async throws {
         if isStopping {
@@ -161,7 +167,7 @@ final class ProgramHost: ChildHost {
 
     private func goOn(since began: MonotonicTime, isReady: Bool) async throws {
         if !isReady { try await becomeReady(since: began) }
-        state.withLock { $0.isReady = true }
+        state.withLock { ($0.isReady, $0.readySince) = (true, $0.readyBefore ?? .now) }
         keep()
         watch()
         reportEnd()

@@ -17,6 +17,8 @@ package struct RuntimeHeritage: Codable, Sendable {
         var fingerprint: String?
         /// Whether it has shown that it's ready.
         var isReady: Bool
+        /// The time since which it's ready, in nanoseconds of the monotonic clock; `nil`: it isn't, or the record is one of a former version.
+        var readySince: Int64?
         /// Its state, as it has told it.
         var status: String?
         /// The milliseconds that may pass between two signs of life, which the program may have changed.

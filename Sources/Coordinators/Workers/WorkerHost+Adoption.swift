@@ -163,6 +163,18 @@ extension WorkerHost {
         if let record = makeRecord() { keep(record) }
     }
 
+    /// Has the journal tell since when the life is ready, so that a next root goes on counting.
+    func noteReadiness() {
+        guard case .life(var record)? = state.withLock({ $0.adoptionRecord }), record.readySince == nil else { return }
+        record.readySince = MonotonicTime.now.nanoseconds
+        keep(record)
+    }
+
+    /// The time since which the life is ready that a former root has begun.
+    var readyBefore: MonotonicTime? {
+        state.withLock { $0.origin.isAdopted ? $0.adoptionRecord?.record?.readySince : nil }.map { MonotonicTime(nanoseconds: $0) }
+    }
+
     /// Returns the record of a process that was started without a life, or began it beside the former one; `nil` where it isn't adopted.
     private func makeRecord() -> AdoptableWorker? {
         let (adoptionRecord, assignment, user) = state.withLock { state in

@@ -23,6 +23,7 @@ extension WorkerHost {
         case .measureMemory:
             if let bytes = measuredMemory { noteMemory(bytes) }
         case .startSucceeded:
+            noteReadiness()
             readiness.settle(.success(()))
             checkDescription()
         case .startFailed(let failure): failStart(error(for: failure))

@@ -9,6 +9,13 @@ public enum PrivateDirectory {
         public let isUnsafe: Bool
         /// A description of what is wrong, where, and what to do about it.
         public let message: String
+        /// Whether it can't be used because of who this user is: it's unsafe, or permissions are missing to make or to reach it.
+        public let isNotPermitted: Bool
+
+        init(isUnsafe: Bool, message: String, errno: Int32 = 0) {
+            (self.isUnsafe, self.message) = (isUnsafe, message)
+            isNotPermitted = isUnsafe || errno == EACCES || errno == EPERM
+        }
     }
 
     /// Makes the directory with mode 0700, unless it exists, and checks that only this user may write to it.
@@ -25,7 +32,8 @@ public enum PrivateDirectory {
         } catch {
             let remedy = error.isUnsafe ? "" : "; make its parent, or name another\(option)"
             let action = error.isUnsafe ? "use" : "make"
-            throw Problem(isUnsafe: error.isUnsafe, message: "can't \(action) the runtime directory \(path): \(error)\(remedy)")
+            let message = "can't \(action) the runtime directory \(path): \(error)\(remedy)"
+            throw Problem(isUnsafe: error.isUnsafe, message: message, errno: error.errno)
         }
         guard isOurs else {
             let reason = "another user owns a directory on its way, and could replace it"

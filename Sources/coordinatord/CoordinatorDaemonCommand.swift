@@ -29,7 +29,9 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
         version: Release.version
     )
 
-    @Option(help: ArgumentHelp("The YAML file that lists the children.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("The YAML file that lists the children. Default: /etc/coordinator/tree.yaml, if it's there.", valueName: "file")
+    )
     var config: String?
 
     @Option(
@@ -123,9 +125,16 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
         }
     }
 
-    func validate() throws {
-        guard [config, checkConfig, importedFile].count(where: { $0 != nil }) == 1 else {
-            throw ValidationError("one of --config FILE, --check-config FILE and --import FILE is needed")
+    /// The file of the system's daemon, where the packages have it.
+    private static let systemFile = "/etc/coordinator/tree.yaml"
+
+    mutating func validate() throws {
+        let needed = "one of --config FILE, --check-config FILE and --import FILE is needed"
+        switch [config, checkConfig, importedFile].count(where: { $0 != nil }) {
+        case 1: break
+        case 0 where access(Self.systemFile, F_OK) == 0: config = Self.systemFile
+        case 0: throw ValidationError("\(needed), because there is no \(Self.systemFile)")
+        default: throw ValidationError(needed)
         }
         if isJSON, config != nil { throw ValidationError("--json is for --check-config and --import") }
         if isRehearsal, config == nil { throw ValidationError("--rehearse is for --config") }
@@ -211,7 +220,7 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
             if isRehearsal { return try daemon.rehearse(heritage) }
             try await Self.run(daemon, logger)
         } catch let error as ConfigurationError {
-            throw failure(error.description, code: 78)
+            throw failure(error.description, code: error.code.exitCode)
         } catch let error as ControlError {
             throw failure("coordinatord: \(error.message)", code: error.code.exitCode)
         }

@@ -1,3 +1,4 @@
+import Glibc
 public import WireProtocol
 
 /// The failure of an operator's request: a message for people and a code for scripts.
@@ -135,6 +136,9 @@ extension ControlError {
         public init(name: String) {
             self = Self.known.first { $0.name == name } ?? Code(.other(name))
         }
+
+        /// The code of a system call's failure: `notPermitted` where permissions are missing, else `failed`.
+        init(errno: Int32) { self = errno == EACCES || errno == EPERM ? .notPermitted : .failed }
 
         /// The code's name on the wire, such as `noSuchPath`.
         public var name: String {

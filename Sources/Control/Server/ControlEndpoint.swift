@@ -98,7 +98,7 @@ final class ControlEndpoint: Sendable {
         do {
             try PrivateDirectory.prepare(directory, option: " with --runtime-dir")
         } catch {
-            throw ControlError(error.isUnsafe ? .notPermitted : .failed, error.message)
+            throw ControlError(error.isNotPermitted ? .notPermitted : .failed, error.message)
         }
         // The groups can pass to the socket, and not list what else is there.
         if groups.count == 1 { return try share(directory, with: groups[0], adding: 0o010) }
@@ -135,13 +135,13 @@ final class ControlEndpoint: Sendable {
     /// Listens at the path; a socket file there is stale, because this daemon holds the lock.
     private static func listen(at path: String, _ groups: [UInt32]) throws(ControlError) -> StreamListener {
         guard unlink(path) == 0 || errno == ENOENT else {
-            throw ControlError(.failed, "can't remove the stale control socket \(path): \(reason()); remove it by hand")
+            throw ControlError(.init(errno: errno), "can't remove the stale control socket \(path): \(reason()); remove it by hand")
         }
         let listener: StreamListener
         do {
             listener = try StreamListener("ipc://" + path, permissions: 0o600)
         } catch {
-            throw ControlError(.failed, "can't listen at \(path): \(error)")
+            throw ControlError(error.code == .permissionDenied ? .notPermitted : .failed, "can't listen at \(path): \(error)")
         }
         do throws(ControlError) {
             switch groups.count {

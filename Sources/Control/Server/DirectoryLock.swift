@@ -13,7 +13,9 @@ struct DirectoryLock {
     /// - Throws: `.alreadyRunning` when another process has the lock.
     init(_ directory: String) throws(ControlError) {
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else { throw ControlError(.failed, "can't open \(directory): \(String(cString: strerror(errno)))") }
+        guard descriptor >= 0 else {
+            throw ControlError(.init(errno: errno), "can't open \(directory): \(String(cString: strerror(errno)))")
+        }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             defer { close(descriptor) }
             guard errno == EWOULDBLOCK else {

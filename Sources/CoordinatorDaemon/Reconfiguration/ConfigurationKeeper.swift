@@ -1,7 +1,7 @@
 import ConcurrencySupport
-import Control
+package import Control
 import Coordinators
-import DaemonConfiguration
+package import DaemonConfiguration
 import Glibc
 import Logging
 import Processes
@@ -171,9 +171,14 @@ final class ConfigurationKeeper: Sendable {
         do throws(ConfigurationError) {
             return try result.get()
         } catch {
-            throw ControlError(.badConfiguration, error.description)
+            throw ControlError(error.code, error.description)
         }
     }
+}
+
+extension ConfigurationError {
+    /// The kind of failure that operators and scripts are told.
+    package var code: ControlError.Code { isNotPermitted ? .notPermitted : .badConfiguration }
 }
 
 extension Requester {

@@ -29,6 +29,8 @@ public struct ConfigurationError: Error, Hashable, Sendable, CustomStringConvert
 
     /// The problems in the order of the file; never empty.
     public var problems: [Problem]
+    /// Whether the problem is that this process's user, or the one for whom it's read, may not read the file.
+    package var isNotPermitted = false
 
     /// Creates an error.
     public init(problems: [Problem]) {

@@ -137,8 +137,10 @@ extension DaemonConfiguration {
         allowsPipes: Bool = false,
         as account: Account? = nil
     ) throws(ConfigurationError) -> [UInt8] {
-        func failure(_ message: String) -> ConfigurationError {
-            ConfigurationError(problems: [.init(file: path, line: 0, column: 0, message: message)])
+        func failure(_ message: String, _ errno: Int32 = 0) -> ConfigurationError {
+            var error = ConfigurationError(problems: [.init(file: path, line: 0, column: 0, message: message)])
+            error.isNotPermitted = errno == EACCES || errno == EPERM
+            return error
         }
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw failure("the name of the configuration file is empty or contains NUL; expected the path of a YAML file")
@@ -150,7 +152,8 @@ extension DaemonConfiguration {
         } catch {
             switch error {
             case .notOpened(let errno):
-                throw failure("can't open the configuration file: \(String(cString: strerror(errno))); expected a readable YAML file")
+                let reason = String(cString: strerror(errno))
+                throw failure("can't open the configuration file: \(reason); expected a readable YAML file", errno)
             case .notRead, .notRegular, .hangs:
                 throw failure("can't read the configuration file: \(error.explanation); expected a readable YAML file")
             case .tooLarge: throw failure("the file is larger than \(maximumFileSize) bytes; expected a daemon configuration")
@@ -170,11 +173,13 @@ extension DaemonConfiguration {
 
     private static func contents(
         ofPipe path: String,
-        _ failure: (String) -> ConfigurationError
+        _ failure: (String, Int32) -> ConfigurationError
     ) throws(ConfigurationError) -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            throw failure("can't open the configuration file: \(String(cString: strerror(errno))); expected a readable YAML file")
+            let number = errno
+            let reason = String(cString: strerror(number))
+            throw failure("can't open the configuration file: \(reason); expected a readable YAML file", number)
         }
         defer { close(descriptor) }
         var bytes: [UInt8] = []
@@ -183,10 +188,10 @@ extension DaemonConfiguration {
             let count = Glibc.read(descriptor, &buffer, buffer.count)
             if count == 0 { return bytes }
             guard count > 0 || errno == EINTR else {
-                throw failure("can't read the configuration file: \(String(cString: strerror(errno))); expected a readable YAML file")
+                throw failure("can't read the configuration file: \(String(cString: strerror(errno))); expected a readable YAML file", 0)
             }
             bytes += buffer[..<max(count, 0)]
         }
-        throw failure("the file is larger than \(maximumFileSize) bytes; expected a daemon configuration")
+        throw failure("the file is larger than \(maximumFileSize) bytes; expected a daemon configuration", 0)
     }
 }

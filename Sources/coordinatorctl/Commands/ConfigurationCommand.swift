@@ -27,7 +27,7 @@ struct ConfigurationCommand: ParsableCommand {
 
         @ParentCommand var parent: ConfigurationCommand
         @OptionGroup var options: CommonOptions
-        @Argument(help: "The YAML or JSON file.") var file: String
+        @Argument(help: "The YAML or JSON file.") var file = "/etc/coordinator/tree.yaml"
 
         func run() throws {
             let options = options.merged(over: parent.options).merged(over: parent.root.options)

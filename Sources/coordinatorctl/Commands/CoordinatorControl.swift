@@ -11,7 +11,7 @@ struct CoordinatorControl: AsyncParsableCommand {
         commandName: "coordinatorctl",
         abstract: "Operate a running coordinatord.",
         discussion: """
-            Exit codes: 0 ok, 1 failed, 3 not running, 4 no such path, 64 usage, 69 daemon unreachable, 75 timed out, 77 not permitted, \
+            Exit codes: 0 ok, 1 failed, 3 not running, 4 no such path, 5 unhealthy, 64 usage, 69 daemon unreachable, 75 timed out, 77 not permitted, \
             78 bad configuration.
 
             The runtime directory is that of --runtime-dir, else COORDINATOR_RUNTIME_DIR, else $XDG_RUNTIME_DIR/coordinator if a daemon \

@@ -1,4 +1,5 @@
 import Control
+import CoordinatorDaemon
 import DaemonConfiguration
 
 /// The check of a configuration file, which starts nothing.
@@ -17,7 +18,7 @@ struct ConfigurationCheck {
             configuration = try DaemonConfiguration.load(path: file, checkingFiles: true)
         } catch {
             let text = isJSON ? try ControlJSON.text(of: ConfigurationReport(of: error)) : PrintableText.lines(error.description)
-            return ("", text + "\n", ControlError.Code.badConfiguration.exitCode)
+            return ("", text + "\n", error.code.exitCode)
         }
         let summary = ConfigurationSummary(of: configuration, file: file)
         return (isJSON ? try ControlJSON.text(of: summary) + "\n" : summary.text, "", 0)

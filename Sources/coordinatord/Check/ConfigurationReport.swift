@@ -1,4 +1,5 @@
 import Control
+import CoordinatorDaemon
 import DaemonConfiguration
 
 /// The output of `--check-config --json` for a file with problems.
@@ -20,7 +21,7 @@ struct ConfigurationReport: Codable {
 
     init(of error: ConfigurationError) {
         self.error = Failure(
-            code: ControlError.Code.badConfiguration.name,
+            code: error.code.name,
             message: error.description,
             problems: error.problems.map { Problem(file: $0.file, line: $0.line, column: $0.column, message: $0.message) }
         )

@@ -1,4 +1,5 @@
 import Control
+import CoordinatorDaemon
 import DaemonConfiguration
 import Migration
 
@@ -17,7 +18,7 @@ struct ImportResult {
         } catch {
             output = ""
             errors = (isJSON ? try ControlJSON.text(of: ConfigurationReport(of: error)) : PrintableText.lines(error.description)) + "\n"
-            exitCode = ControlError.Code.badConfiguration.exitCode
+            exitCode = error.code.exitCode
             return
         }
         output = isJSON ? try ControlJSON.text(of: imported) + "\n" : imported.yaml

@@ -246,13 +246,15 @@ struct DaemonAdoptionTests {
 
     @Test("whose directory was removed knows of nothing to adopt: the workers are ended by their mark")
     func directoryRemoved() async throws {
+        let log = Transcript()
         try await RunningDaemon.with(Self.tree) { daemon in
             let before = try await daemon.active()
             try await daemon.kill(daemon.process)
-            for name in Files.names(in: daemon.run) { Files.remove("\(daemon.run)/\(name)") }
-            rmdir(daemon.run)
-            _ = try await daemon.startNext()
+            Files.remove(daemon.run)
+            _ = try await daemon.startNext(standardError: log.destination)
             let after = try await daemon.active()
+            let end = log.text.split(separator: "\n").first { $0.contains("what a former runtime has left was ended") }
+            #expect(end?.contains("former=\(daemon.process.identity.processID) ") == true, "\(log.text)")
             #expect(before.workers.allSatisfy { !$0.value.identity.isAlive })
             #expect(after["/app"].incarnation == 1)
         }

@@ -46,7 +46,9 @@ public struct ControlEvent: Codable, Hashable, Sendable {
         case renewal
         /// A run of a child that has times didn't take place, or not in time; the reason says why.
         case missed
-        /// The daemon is ready.
+        /// What was removed of the daemon's runtime directory has been made again; the reason says what.
+        case restored
+        /// The daemon serves operators, and starts its children.
         case daemonStarted = "daemon_started"
         /// The daemon has begun to stop.
         case daemonStopping = "daemon_stopping"

@@ -43,33 +43,41 @@ final class ControlEndpoint: Sendable {
     ///
     /// Accepted connections stay open. After a failure everything is as before, and the next call tries again.
     ///
+    /// - Returns: What was missing and has been made: the directory, or names of files in it.
     /// - Throws: `.alreadyRunning` when the directory was replaced and another daemon has the new one.
-    func restore() throws(ControlError) {
-        try state.withLock { state throws(ControlError) in
+    @discardableResult
+    func restore() throws(ControlError) -> [String] {
+        try state.withLock { state throws(ControlError) -> [String] in
             let directory = Self.directory(of: path)
-            guard (try? Self.prepare(directory, groups)) != nil, try Self.renewLock(&state, in: directory) else { return }
-            if let file = state.file, FileIdentity(at: path) == file { return }
+            var made: [String] = []
+            guard (try? Self.prepare(directory, groups)) != nil, try Self.renewLock(&state, in: directory, &made) else { return [] }
+            if let file = state.file, FileIdentity(at: path) == file { return made }
             // Closing the listener removes any file at the path.
             state.listener.close()
             state.file = nil
-            guard let listener = try? Self.listen(at: path, groups) else { return }
+            guard let listener = try? Self.listen(at: path, groups) else { return made }
             state.listener = listener
             state.file = FileIdentity(at: path)
+            return made + [String(path.split(separator: "/").last ?? "")]
         }
     }
 
     /// Makes sure that the present directory is locked and the owner is named there: the locked directory may have been replaced.
     ///
     /// - Returns: Whether the present directory is locked; false after an error that may pass, and after the release.
-    private static func renewLock(_ state: inout State, in directory: String) throws(ControlError) -> Bool {
+    private static func renewLock(_ state: inout State, in directory: String, _ made: inout [String]) throws(ControlError) -> Bool {
         guard let lock = state.lock else { return false }
         if lock.isOfCurrentDirectory {
-            if !lock.isOwnerNamed { lock.nameOwner() }
+            if !lock.isOwnerNamed {
+                lock.nameOwner()
+                made.append(DirectoryLock.name)
+            }
             return true
         }
         do throws(ControlError) {
             state.lock = try DirectoryLock(directory)
             lock.release()
+            made.append("the directory")
             return true
         } catch {
             if error.code == .alreadyRunning { throw error }

@@ -59,6 +59,7 @@ public final class ControlServer: Sendable {
     private let grace: Duration
     private let limits: ConnectionLimits
     private let yields: @Sendable () -> Bool
+    private let restored: @Sendable ([String]) -> Void
     private let connections: ConnectionTable
     /// The connections of other nodes, which don't give way to operators.
     private let links: ConnectionTable
@@ -82,6 +83,7 @@ public final class ControlServer: Sendable {
     ///   - limits: the limits of connections.
     ///   - yields: returns whether ``run()`` ends when the directory was removed and another daemon uses the new one of its name; otherwise
     ///     the server waits until it can have that directory.
+    ///   - restored: is told what was removed of the runtime directory and has been made again: the directory itself, or names of its files.
     public init(
         path: String,
         handler: any ControlHandler,
@@ -89,9 +91,11 @@ public final class ControlServer: Sendable {
         groups: [UInt32: OperatorRole] = [:],
         grace: Duration = .seconds(2),
         limits: ConnectionLimits = ConnectionLimits(),
-        yields: @escaping @Sendable () -> Bool = { true }
+        yields: @escaping @Sendable () -> Bool = { true },
+        restored: @escaping @Sendable ([String]) -> Void = { _ in }
     ) {
         self.yields = yields
+        self.restored = restored
         self.limits = limits
         connections = ConnectionTable(limits)
         links = ConnectionTable(limits)
@@ -203,7 +207,7 @@ public final class ControlServer: Sendable {
             return endpoint
         }
         // Otherwise the socket is made anew at the next look at it.
-        try? endpoint?.restore()
+        _ = try? endpoint?.restore()
     }
 
     /// Makes a socket file anew that was removed: an operator needs it most when files are being removed.
@@ -211,7 +215,8 @@ public final class ControlServer: Sendable {
         var losses = 0
         while (try? await Task.sleep(for: limits.socketCheckInterval)) != nil {
             do throws(ControlError) {
-                try endpoint.restore()
+                let made = try endpoint.restore()
+                if !made.isEmpty { restored(made) }
                 losses = 0
             } catch {
                 losses = yields() ? losses + 1 : 0

@@ -5,6 +5,9 @@ import Glibc
 /// The directory itself is locked, because a lock file could be removed, and another daemon would then lock a new one. The kernel releases
 /// the lock however the daemon ends; children don't inherit the descriptor. The file `control.lock` names the owner's process for people.
 struct DirectoryLock {
+    /// The name of the file that names the owner.
+    static let name = "control.lock"
+
     private let directory: String
     private let descriptor: Int32
 
@@ -52,7 +55,7 @@ struct DirectoryLock {
 
     func release() { close(descriptor) }
 
-    private static func file(in directory: String) -> String { directory + "/control.lock" }
+    private static func file(in directory: String) -> String { directory + "/" + name }
 
     private static func owner(of directory: String) -> Int32? {
         let file = open(file(in: directory), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)

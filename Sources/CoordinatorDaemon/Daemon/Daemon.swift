@@ -152,7 +152,15 @@ public final class Daemon: Service {
             path: directory.controlSocket,
             handler: handler,
             groups: try configuration.operators.roles(),
-            yields: { [runtime] in !runtime.hasProcesses }
+            yields: { [runtime] in !runtime.hasProcesses },
+            restored: { made in
+                let reason = "removed, and made again: \(made.joined(separator: ", "))"
+                logger.warning(
+                    "the runtime directory was damaged",
+                    metadata: ["runtime.directory": "\(directory.path)", "reason": "\(reason)"]
+                )
+                events.append(ControlEvent(kind: .restored, reason: reason))
+            }
         )
         upgrade.use(server)
         self.cluster?.use(server)
@@ -210,7 +218,8 @@ public final class Daemon: Service {
             do {
                 try await runtime.start()
                 events.append(ControlEvent(kind: .daemonStarted, pid: getpid(), reason: succession?.reason ?? Release.version))
-                logger.notice("ready", metadata: ["runtime.directory": "\(directory.path)"])
+                // `ready` is said when the children are, or have failed.
+                logger.notice("operators are served, and the children are started", metadata: ["runtime.directory": "\(directory.path)"])
                 if let memory = logs.directoryInMemory {
                     let advice: Logger.Metadata = ["logs.directory": "\(memory)"]
                     logger.notice(
@@ -264,7 +273,7 @@ public final class Daemon: Service {
     /// Reports to the program that has started the daemon, until the tree has stopped.
     private func report() async {
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { await ServiceReports(notifier: self.notifier, children: self.children, directory: self.directory).run() }
+            group.addTask { await ServiceReports(self.notifier, self.children, self.directory, self.logger).run() }
             _ = await self.hasStopped.valueUnlessCancelled()
             group.cancelAll()
         }

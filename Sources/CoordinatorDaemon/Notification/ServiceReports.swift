@@ -1,6 +1,7 @@
 import ConcurrencySupport
 import Control
 import Coordinators
+import Logging
 import Processes
 
 /// What the daemon reports while it runs: that its children have been started, how they are, and that the daemon answers.
@@ -12,16 +13,20 @@ struct ServiceReports: Sendable {
     /// The time that is asked for while children start.
     private static let startTime = Duration.seconds(30)
 
-    let notifier: ServiceNotifier
-    let children: ConfiguredChildren
-    let directory: RuntimeDirectory
+    private let notifier: ServiceNotifier
+    private let children: ConfiguredChildren
+    private let directory: RuntimeDirectory
+    private let logger: Logger
+
+    init(_ notifier: ServiceNotifier, _ children: ConfiguredChildren, _ directory: RuntimeDirectory, _ logger: Logger) {
+        (self.notifier, self.children, self.directory, self.logger) = (notifier, children, directory, logger)
+    }
 
     /// Reports until the task is cancelled.
     func run() async {
-        guard notifier.isHeard else { return }
         await withDiscardingTaskGroup { group in
             group.addTask { await self.reportStart() }
-            if let watchdog = notifier.watchdog { group.addTask { await self.giveSigns(every: watchdog / 3) } }
+            if notifier.isHeard, let watchdog = notifier.watchdog { group.addTask { await self.giveSigns(every: watchdog / 3) } }
         }
     }
 
@@ -38,7 +43,10 @@ struct ServiceReports: Sendable {
             }
             guard (try? await Task.sleep(for: Self.startInterval)) != nil else { return }
         }
-        notifier.ready(children.summary)
+        let summary = children.summary
+        logger.notice("ready: each child has been started, or has failed", metadata: ["children": "\(summary)"])
+        guard notifier.isHeard else { return }
+        notifier.ready(summary)
         while (try? await Task.sleep(for: Self.interval)) != nil { notifier.status(children.summary) }
     }
 

@@ -133,8 +133,15 @@ extension RuntimeCore {
         func note(_ killed: Set<ProcessIdentity>) { ended.formUnion(killed) }
         var left = await ProcessFamily.end(remains, by: deadline, areRemembered: true, killed: note)
         let marks = (orphans?.marks ?? []).union(inheritance?.marks ?? [])
+        // Those whose journal is lost are known by the marks of their processes.
+        var marked: Set<ProcessIdentity> = []
+        func isFormer(_ entry: String) -> Bool {
+            guard let owner = owner(of: entry), !owner.isAlive else { return false }
+            marked.insert(owner)
+            return true
+        }
         left += await LeftoverProcesses.end(by: deadline, where: isFormer, sparing: marks, killed: note)
-        logEnd(of: ended.subtracting(left), owners: journals.map(\.content.header.owner))
+        logEnd(of: ended.subtracting(left), owners: marked.union(journals.map(\.content.header.owner)))
         guard left.isEmpty else {
             let list = Set(left.map(\.processID)).sorted().map(String.init).joined(separator: ", ")
             throw CoordinatorError(.startFailed, "processes that a former runtime has left can't be ended: \(list); end them first")
@@ -145,7 +152,7 @@ extension RuntimeCore {
         if let orphans { await callRoll(of: orphans) }
     }
 
-    private func logEnd(of processes: Set<ProcessIdentity>, owners: [ProcessIdentity]) {
+    private func logEnd(of processes: Set<ProcessIdentity>, owners: Set<ProcessIdentity>) {
         if processes.isEmpty { return }
         func list(_ processes: some Sequence<ProcessIdentity>) -> String {
             processes.map(\.processID).sorted().map(String.init).joined(separator: ", ")
@@ -165,9 +172,6 @@ extension RuntimeCore {
         if isSubreaper { await LeftoverProcesses.endInherited() }
         await end([ProcessFamily(leader: ProcessIdentity(processID: 0, startTime: 0), entry: mark.entries.last ?? "")])
     }
-
-    /// Returns whether an entry is of a runtime in the same directory whose process has ended.
-    private func isFormer(_ entry: String) -> Bool { owner(of: entry)?.isAlive == false }
 
     /// Returns the process of the runtime that has made an entry; `nil` when it isn't of a runtime in the same directory.
     private func owner(of entry: String) -> ProcessIdentity? {

@@ -18,6 +18,7 @@ struct FileCallTests {
         "Coordinators/Peering/LinkHub.swift": "runtime directory", "Coordinators/Runtime/RuntimeFiles.swift": "runtime directory",
         "Coordinators/Workers/ProcessJournal.swift": "runtime directory", "Processes/FileCalls.swift": "runtime directory",
         "Processes/ReadingEnd.swift": "runtime directory", "Processes/ProcessReplacement.swift": "runtime directory",
+        "CoordinatorDaemon/Daemon/StandingFile.swift": "runtime directory",
         "Processes/TemporaryPlace.swift": "in a directory of its own, whose owner it looks at through its descriptor",
         "Processes/SystemCalls+Live.swift": "runtime directory",
         "CoordinatorsCluster/Local/EpochFile.swift": "the daemon looks at the directory with FilePlace",

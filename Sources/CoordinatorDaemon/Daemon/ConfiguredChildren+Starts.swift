@@ -22,6 +22,7 @@ extension ConfiguredChildren {
                 state.records[key, default: Record()].isHeld = rest.isHeld
                 state.records[key]?.lastExit = rest.lastExit
                 state.records[key]?.hasCompleted = rest.hasCompleted ?? false
+                state.records[key]?.isStopWanted = rest.isStopped ?? false
                 state.records[key]?.exitNumbers = rest.exitNumbers ?? ExitNumbers()
             }
             let order = state.dependencies.startOrder

@@ -66,6 +66,8 @@ final class ConfiguredChildren: Codable, Sendable {
     let failureObserver = Lock<(@Sendable (String) -> Void)?>(nil)
     /// Told of the end of a child by which the daemon is to end; the root's is told of all.
     let endObserver = Lock<(@Sendable (CoordinatorPath, ExitReason) -> Void)?>(nil)
+    /// Told of each change that the daemon after a kill must know of; the root's is told of all.
+    let standObserver = Lock<(@Sendable (CoordinatorPath, LifecycleChange) -> Void)?>(nil)
     /// Starts children at their times; known to the daemon's own children alone.
     let scheduler = Lock<Scheduler?>(nil)
 

@@ -199,6 +199,7 @@ extension ConfiguredSupervisor {
     }
 
     private func note(_ change: LifecycleChange, of key: String) async {
+        defer { children.root.standObserver.withLock { $0 }?(context.path.appending(key), change) }
         switch change {
         case .started, .restarted:
             children.note(nil, of: key)

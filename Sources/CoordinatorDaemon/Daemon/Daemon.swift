@@ -24,6 +24,7 @@ public final class Daemon: Service {
     private let succession: Succession?
     /// The daemon as a node of a cluster; nil: it isn't one.
     private let cluster: ClusterMembership?
+    private let standing: StandingFile
     private let output: DaemonOutput
     private let notifier: ServiceNotifier
     private let hasStopped = OneShot<Void>()
@@ -104,6 +105,7 @@ public final class Daemon: Service {
                 message: "/\(placed.key) has `placement`, and the daemon is no node of a cluster; add `cluster`, or give --cluster FILE"
             )
         }
+        standing = StandingFile(directory, children, runtime, logger)
         let shutdown = ShutdownSignal(runtime)
         self.shutdown = shutdown
         children.endObserver.withLock {
@@ -145,6 +147,7 @@ public final class Daemon: Service {
             upgrade: upgrade,
             logs: logs,
             events: events,
+            standing: standing,
             logger: logger
         )
         // Another daemon is refused as long as this one has processes, and takes its place otherwise.
@@ -153,13 +156,14 @@ public final class Daemon: Service {
             handler: handler,
             groups: try configuration.operators.roles(),
             yields: { [runtime] in !runtime.hasProcesses },
-            restored: { made in
+            restored: { [standing] made in
                 let reason = "removed, and made again: \(made.joined(separator: ", "))"
                 logger.warning(
                     "the runtime directory was damaged",
                     metadata: ["runtime.directory": "\(directory.path)", "reason": "\(reason)"]
                 )
                 events.append(ControlEvent(kind: .restored, reason: reason))
+                standing.save()
             }
         )
         upgrade.use(server)
@@ -216,6 +220,7 @@ public final class Daemon: Service {
             group.addTask { try await self.serveOperators() }
             group.addTask { await self.signals.run() }
             do {
+                standing.begin(isReplacement: succession != nil)
                 try await runtime.start()
                 events.append(ControlEvent(kind: .daemonStarted, pid: getpid(), reason: succession?.reason ?? Release.version))
                 // `ready` is said when the children are, or have failed.
@@ -245,6 +250,7 @@ public final class Daemon: Service {
                 throw error
             }
             notifier.stopping(children.longestStop + Self.stopMargin)
+            standing.close()
             await cluster?.leave(hastenedBy: shutdown)
             await shutdown.carryOut()
             children.releaseSockets()
@@ -285,6 +291,7 @@ public final class Daemon: Service {
     /// Ends the workers of a killed daemon that the file doesn't list any more.
     private func settleOrphans() async {
         _ = await children.areRequested.value(before: .now + Self.adoptionLimit)
+        standing.save()
         await runtime.endOrphans()
     }
 

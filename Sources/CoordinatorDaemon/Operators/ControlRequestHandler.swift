@@ -22,6 +22,7 @@ struct ControlRequestHandler: ControlHandler {
     let logs: ChildLogs
     let events: EventLog
     private static let handlers = OperationHandlers(ControlOperation.all)
+    private let standing: StandingFile
     private let audit: Audit
     private let interventions = Interventions()
 
@@ -34,8 +35,10 @@ struct ControlRequestHandler: ControlHandler {
         upgrade: Upgrade,
         logs: ChildLogs,
         events: EventLog,
+        standing: StandingFile,
         logger: Logger
     ) {
+        self.standing = standing
         self.logs = logs
         self.events = events
         audit = Audit(events, logger: logger)
@@ -65,6 +68,8 @@ struct ControlRequestHandler: ControlHandler {
 
     func handle(_ operation: ControlOperation, from requester: Requester) async throws(ControlError) -> JSONValue {
         try await audit.recording(operation, from: requester) { () async throws(ControlError) -> JSONValue in
+            // Before the answer: what an operator was told has happened survives a kill of the daemon.
+            defer { if operation.isRecorded, !operation.isMessage { standing.save() } }
             do {
                 return try await perform(operation, OperatorCall(daemon: self, requester: requester))
             } catch {

@@ -80,6 +80,12 @@ final class Inheritance: Sendable {
         }
     }
 
+    /// Has children begin paused.
+    func pause(_ paths: [String]) { state.withLock { $0.paused += paths } }
+
+    /// The children that are to begin paused, and haven't begun.
+    var paused: [String] { state.withLock { $0.paused } }
+
     /// Returns the reasons for which a child begins paused, once.
     func takePause(of path: CoordinatorPath) -> PauseReasons {
         let path = path.description

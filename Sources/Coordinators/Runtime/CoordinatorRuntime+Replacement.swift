@@ -96,12 +96,23 @@ extension CoordinatorRuntime {
         for place in places {
             if let program = (place.host as? ProgramHost)?.heritage(among: kept) { heritage.programs.append(program) }
             heritage.incarnations[place.path.description] = place.supervisor.incarnation(of: place.key)
-            if place.supervisor.withSlot(place.key, { $0.pauseReasons.contains(.explicit) }) == true {
-                heritage.paused.append(place.path.description)
-            }
         }
+        heritage.paused = pausedByName
         return heritage
     }
+
+    /// The paths of the children of this process's coordinators that were paused by name, those included that a former process has left
+    /// paused and nothing has started yet.
+    package var pausedByName: [String] {
+        let paused = places.filter { place in place.supervisor.withSlot(place.key) { $0.pauseReasons.contains(.explicit) } == true }
+        return paused.map(\.path.description) + (core.inheritance?.paused ?? [])
+    }
+
+    /// Has children begin paused that were paused by name in a process that was killed; called before the tree is started.
+    package func pauseAtStart(_ paths: [String]) { core.pauseAtStart(paths) }
+
+    /// The boot of the machine, and the namespace of process numbers: what was noted in another one says nothing of processes in this one.
+    package static var boot: String { ProcessJournal.Header.current.boot }
 }
 
 extension CoordinatorRuntime {

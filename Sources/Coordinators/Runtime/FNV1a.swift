@@ -29,3 +29,12 @@ struct FNV1a {
 
     var text: String { String(value, radix: 36) }
 }
+
+extension JSONValue {
+    /// The value, condensed: equal values have equal texts, in every process.
+    package var condensed: String {
+        var hash = FNV1a()
+        hash.add(self)
+        return hash.text
+    }
+}

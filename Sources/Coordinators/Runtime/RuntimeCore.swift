@@ -151,6 +151,12 @@ final class RuntimeCore: Sendable {
         (inheritance ?? remains.storeIfNil(Inheritance(RuntimeHeritage()))).add(programs)
     }
 
+    /// Has children begin paused.
+    func pauseAtStart(_ paths: [String]) {
+        if paths.isEmpty { return }
+        (inheritance ?? remains.storeIfNil(Inheritance(RuntimeHeritage()))).pause(paths)
+    }
+
     /// Whether plain programs may outlive this process, to be adopted by the next root in the directory.
     var keepsPrograms: Bool { journal != nil }
 

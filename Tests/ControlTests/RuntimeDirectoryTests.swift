@@ -1,5 +1,7 @@
 import Control
+import Glibc
 import Processes
+import TestSupport
 import Testing
 
 /// The resolution of the runtime directory from the option and the environment.
@@ -20,19 +22,42 @@ import Testing
         #expect(try RuntimeDirectory.resolve(option: option, environment: environment).controlSocket == socket)
     }
 
+    typealias Look = RuntimeDirectory.SocketLook
+
+    /// The directories in which a daemon may be, and what a look into each finds: without a session, in one of the user's own, and in one whose
+    /// variable is another user's, as after su(1).
     @Test(
-        "A running daemon is looked for where one of the user's would be, then where the system's is",
-        arguments: [
-            (["/x/coordinator", "/run/coordinator"], "/x/coordinator"), (["/run/coordinator"], "/run/coordinator"), ([], "/x/coordinator"),
-        ]
+        "A running daemon is found wherever it's looked for from: in the user's directory, else in that of the system",
+        arguments: Look.allCases
     )
-    func running(sockets: [String], found: String) throws {
-        let environment = ["XDG_RUNTIME_DIR": "/x"]
-        #expect(try RuntimeDirectory.find(option: nil, environment: environment) { sockets.contains($0.path) }.path == found)
-        // One that is named is no other's.
-        #expect(try RuntimeDirectory.find(option: "/o", environment: environment) { sockets.contains($0.path) }.path == "/o")
-        let named = ["XDG_RUNTIME_DIR": "/x", "COORDINATOR_RUNTIME_DIR": "/c"]
-        #expect(try RuntimeDirectory.find(option: nil, environment: named) { sockets.contains($0.path) }.path == "/c")
+    func running(system: Look) throws {
+        func found(_ environment: [String: String], user: Look, option: String? = nil) throws -> String {
+            try RuntimeDirectory.find(option: option, environment: environment) { directory in
+                ["/x/coordinator": user, "/run/coordinator": system][directory.path] ?? .absent
+            }.path
+        }
+        for user in Look.allCases {
+            // As root, by sudo(8), as a service: there is no session, or its variable isn't a path.
+            for environment: [String: String] in [[:], ["XDG_RUNTIME_DIR": ""], ["XDG_RUNTIME_DIR": "x"]] {
+                #expect(try found(environment, user: user) == "/run/coordinator")
+            }
+            let isUsers = user == .present || system == .absent
+            #expect(try found(["XDG_RUNTIME_DIR": "/x"], user: user) == (isUsers ? "/x/coordinator" : "/run/coordinator"), "\(user)")
+            // One that is named is no other's.
+            #expect(try found(["XDG_RUNTIME_DIR": "/x"], user: user, option: "/o") == "/o")
+            #expect(try found(["XDG_RUNTIME_DIR": "/x", "COORDINATOR_RUNTIME_DIR": "/c"], user: user) == "/c")
+        }
+    }
+
+    @Test("A socket that is there is found")
+    func looking() throws {
+        let temporary = try TemporaryDirectory()
+        func found() throws -> String {
+            try RuntimeDirectory.find(option: nil, environment: ["XDG_RUNTIME_DIR": temporary.path]).path
+        }
+        try #require(mkdir(temporary.file("coordinator"), 0o700) == 0)
+        try Files.write("", to: temporary.file("coordinator/control.sock"))
+        #expect(try found() == temporary.file("coordinator"))
     }
 
     @Test("A path that can't hold the control socket is refused")

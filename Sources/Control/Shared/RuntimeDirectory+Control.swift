@@ -27,17 +27,25 @@ extension RuntimeDirectory {
     /// Returns the directory of a daemon that runs: the one of ``resolve(option:environment:)``, but where none is named and the user's own
     /// has no control socket, that of the system's daemon, if there is one.
     ///
-    /// A login session has `XDG_RUNTIME_DIR`, and the daemon of the system's service is in `/run/coordinator` all the same.
+    /// A login session has `XDG_RUNTIME_DIR`, and the daemon of the system's service is in `/run/coordinator` all the same. A directory that
+    /// this user may not look into counts as one with a socket if no other has one: after su(1) the variable may be another user's.
     ///
-    /// - Parameters: as ``resolve(option:environment:)``; `hasSocket` tells whether there is a control socket, or may be; nil: by looking.
+    /// - Parameters: as ``resolve(option:environment:)``.
     /// - Throws: as ``resolve(option:environment:)``.
-    public static func find(
+    public static func find(option: String?, environment: [String: String]? = nil) throws(ControlError) -> RuntimeDirectory {
+        try find(option: option, environment: environment) { $0.socketLook }
+    }
+
+    /// Finds the directory by a look of the caller's own into each in which a daemon may be.
+    package static func find(
         option: String?,
-        environment: [String: String]? = nil,
-        hasSocket: ((RuntimeDirectory) -> Bool)? = nil
+        environment: [String: String]?,
+        look: (RuntimeDirectory) -> SocketLook
     ) throws(ControlError) -> RuntimeDirectory {
         let candidates = candidates(option, environment)
-        let directory = candidates.first { hasSocket?($0) ?? $0.mayHaveSocket } ?? candidates[0]
+        let looks = candidates.map(look)
+        let index = looks.firstIndex(of: .present) ?? looks.lastIndex(of: .hidden) ?? 0
+        let directory = candidates[index]
         try directory.checkControlSocket()
         return directory
     }
@@ -55,10 +63,17 @@ extension RuntimeDirectory {
         return [RuntimeDirectory(path: RuntimeDirectory(path: base).file("coordinator")), system]
     }
 
-    /// Whether the control socket is there, as far as one may look.
-    private var mayHaveSocket: Bool {
+    /// What a look for a control socket finds.
+    package enum SocketLook: CaseIterable, Sendable {
+        case present, absent
+        /// This user may not look there.
+        case hidden
+    }
+
+    private var socketLook: SocketLook {
         var status = stat()
-        return stat(controlSocket, &status) == 0 || errno == EACCES
+        if stat(controlSocket, &status) == 0 { return .present }
+        return errno == EACCES ? .hidden : .absent
     }
 
     /// Returns the same directory by a path that means the same in every working directory.

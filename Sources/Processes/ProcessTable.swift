@@ -105,7 +105,8 @@ enum ProcessTable {
         return environment(of: processID) == .bytes([])
     }
 
-    private static func contents(_ path: String, limit: Int) -> SystemCalls.Contents {
+    /// Reads a file of the kernel's, or its beginning.
+    static func contents(_ path: String, limit: Int) -> SystemCalls.Contents {
         var capacity = 16_384
         while true {
             var result = 0

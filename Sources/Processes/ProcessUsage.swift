@@ -2,7 +2,7 @@ import ConcurrencySupport
 import Glibc
 
 /// What a process has used, as the kernel counts it in /proc/PID/stat.
-package struct ProcessUsage: Equatable {
+package struct ProcessUsage: Sendable, Equatable {
     /// The processor time in clock ticks, that of the kernel for it included.
     package var ticks: UInt64
     /// The memory in use, in bytes.

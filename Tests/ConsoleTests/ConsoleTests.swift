@@ -115,9 +115,11 @@ struct ConsoleTests {
 
     @Test("A browser gets all rows once, then those that change, and none twice when it comes back")
     func stream() async throws {
-        try await RunningConsole.with(Self.children) { console in
+        // What runs has figures, which may change; what doesn't run has none.
+        let still = "  - { name: still, program: { command: [sleep, \"1000\"] }, autostart: false }\n"
+        try await RunningConsole.with(Self.children + "\n" + still) { console in
             let follower = try await StreamReader(console.port)
-            try await follower.wait("all rows") { $0.rows.count == 4 && $0.wholes == 1 }
+            try await follower.wait("all rows") { $0.rows.count == 5 && $0.wholes == 1 }
             _ = try await console.control("restart", "/calm")
             try await follower.wait("the new life") { $0.rows["/calm"]?["life"] == 2 }
             try await follower.wait("the event") { reader in reader.events.contains { $0["kind"] == "operator" } }
@@ -127,9 +129,37 @@ struct ConsoleTests {
             _ = try await console.control("stop", "/other")
             let returned = try await StreamReader(console.port, position: position)
             try await returned.wait("the change meanwhile") { $0.rows["/other"]?["state"] == "inactive" }
-            #expect(returned.wholes == 0 && returned.rows["/calm"] == nil)
+            #expect(returned.wholes == 0 && returned.rows["/still"] == nil)
             let stranger = try await StreamReader(console.port, position: "another.1.1")
-            try await stranger.wait("all rows") { $0.rows.count == 4 && $0.wholes == 1 }
+            try await stranger.wait("all rows") { $0.rows.count == 5 && $0.wholes == 1 }
+        }
+    }
+
+    @Test("Rows have what their processes use with their descendants, what they run and as whom; a new process has figures of its own")
+    func processes() async throws {
+        let busy = "  - { name: busy, program: { command: [sh, -c, \"sleep 1000 & while :; do :; done\"], nice: 19 } }\n"
+        try await RunningConsole.with(Self.children + "\n" + busy) { console in
+            let follower = try await StreamReader(console.port)
+            try await follower.wait("figures") { reader in
+                guard let row = reader.rows["/busy"], let cpu = row["cpu"]?.numberValue else { return false }
+                return cpu > 0 && row["processes"] == 2
+            }
+            let row = try #require(follower.rows["/busy"])
+            #expect(row["command"] == "sh -c 'sleep 1000 & while :; do :; done'" && row["memory"]?.integerValue ?? 0 > 100_000)
+            #expect(row["user"] == (UserNames().name(of: geteuid()).map(JSONValue.string) ?? .string("\(geteuid())")))
+            #expect(follower.rows["/calm"]?["command"] == "sleep 1000")
+            try await follower.wait("an idle one") { $0.rows["/calm"]?["cpu"]?.numberValue == 0 }
+
+            _ = try await console.control("stop", "/busy")
+            try await follower.wait("nothing is known of no process") { reader in
+                guard let row = reader.rows["/busy"], row["state"] == "inactive" else { return false }
+                return row["memory"] == nil && row["command"] == nil
+            }
+            // The console's first look may have been too early.
+            try await eventually("a point has the memory", within: .seconds(40)) {
+                let memory = try await console.get("/api/v1/series?path=/calm").json["memory"]?.arrayValue
+                return memory?.contains { $0.numberValue ?? 0 > 100_000 }
+            }
         }
     }
 

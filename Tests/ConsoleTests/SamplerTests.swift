@@ -1,4 +1,5 @@
 import Control
+import Processes
 import Testing
 
 @testable import CoordinatorConsole
@@ -68,6 +69,26 @@ struct SamplerTests {
         #expect(try Self.latest("/a", after: [few, few]).median == [nil, nil])
         #expect(try Self.latest("/a", after: [few, nil, more]).median == [nil, nil, 0.055])
         #expect(try Self.latest(nil, after: [few, Self.metrics(isCounting: false), more, more]).p99 == [nil, nil, nil, nil])
+    }
+
+    @Test("A point has the processor time since the point before and the memory; another process with the same number counts from nothing")
+    func usage() throws {
+        func figure(ticks: UInt64, start: UInt64) -> ProcessFigures.Figure {
+            .init(pid: 7, usage: ProcessUsage(ticks: ticks, residentBytes: 1 << 20, startTime: start), count: 1)
+        }
+        var tree = Self.tree
+        tree.children[0].pid = 7
+        var sampler = Sampler()
+        for (ticks, start) in [(5, 1), (5, 1), (1_000_000, 1), (2_000_000, 2)] as [(UInt64, UInt64)] {
+            _ = sampler.rows(of: tree, former: [:])
+            sampler.addPoints(nil, figures: ["/a": figure(ticks: ticks, start: start)])
+        }
+        let one = try #require(sampler.report(of: "/a"))
+        let all = try #require(sampler.report(of: nil))
+        let other = try #require(sampler.report(of: "/b"))
+        #expect(one.memory == Array(repeating: Float(1 << 20), count: 4) && one.percent[1] == 0 && one.percent[2] ?? 0 > 0)
+        #expect(one.percent[0] == nil && one.percent[3] == nil && all.percent == one.percent && all.memory == one.memory)
+        #expect(other.memory.allSatisfy { $0 == nil } && other.percent.allSatisfy { $0 == nil })
     }
 
     @Test("The counts of another daemon, which have shrunk, count from nothing, and times beyond the last bound are that bound")

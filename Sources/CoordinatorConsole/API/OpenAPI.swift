@@ -101,7 +101,7 @@ struct OpenAPI {
             "The figures of the last hour, of a path or of the whole tree.",
             Self.object([
                 "interval_s": ["type": "integer"], "end": ["type": "integer"], "rate": Self.numbers, "waiting": Self.numbers,
-                "restarts": Self.numbers, "p50": Self.numbers, "p99": Self.numbers,
+                "restarts": Self.numbers, "p50": Self.numbers, "p99": Self.numbers, "cpu": Self.numbers, "memory": Self.numbers,
             ]),
             onePath
         )

@@ -29,6 +29,7 @@ actor Feed: Service {
     private(set) var ring = EventRing()
     private(set) var problem: ControlError?
     private var sampler = Sampler()
+    private var processes = ProcessFigures()
     /// The texts of this tick, by the tick that the reader has: readers in step share one.
     private var encoded: [UInt64?: String] = [:]
     /// The last event of the daemon that was seen.
@@ -71,8 +72,10 @@ actor Feed: Service {
         do throws(ControlError) {
             let answer = try await daemon.answer(to: .tree, atMost: .zero)
             let tree = try ControlJSON.decode(TreeNode.self, from: answer.value)
-            table.update(sampler.rows(of: tree, former: table.rows))
-            if sampler.isPointDue(at: .now) { sampler.addPoints(await askTimes()) }
+            let isPointDue = sampler.isPointDue(at: .now)
+            processes.look(at: tree, isDue: isPointDue)
+            table.update(sampler.rows(of: tree, figures: processes.byPath, former: table.rows))
+            if isPointDue { sampler.addPoints(await askTimes(), figures: processes.byPath) }
             problem = nil
         } catch {
             problem = error

@@ -1,4 +1,5 @@
 import Control
+import Processes
 import WireProtocol
 
 /// One line of the tree, as browsers get it.
@@ -32,6 +33,16 @@ struct Row: Codable, Hashable, Sendable {
     var exit: String?
     var status: String?
     var health: String?
+    /// The processor time that the node's process uses, with its descendants, in percent of one processor, to two digits; nil of a node in the
+    /// process of its parent.
+    var cpu: Double?
+    /// Their memory, in bytes.
+    var memory: UInt64?
+    /// Their number.
+    var processes: Int?
+    /// The command line of the node's process, and its user.
+    var command: String?
+    var user: String?
 }
 
 extension Row {
@@ -40,7 +51,8 @@ extension Row {
     /// - Parameters:
     ///   - former: the row of the same path a moment ago.
     ///   - rate: the messages that were handled each second since then.
-    init(_ node: TreeNode, place: Int, at now: Int64, rate: Double?, former: Row?) {
+    ///   - figure: what the node's own process uses.
+    init(_ node: TreeNode, place: Int, at now: Int64, rate: Double?, figure: ProcessFigures.Figure? = nil, former: Row?) {
         self.init(
             path: node.path,
             key: node.key,
@@ -64,12 +76,25 @@ extension Row {
         self.rate = rate.map(Self.rounded)
         exit = node.lastExit
         status = node.statusText
+        // A figure of the process before is none of this one.
+        if let figure, figure.pid == node.pid {
+            cpu = figure.percent.map(Self.rounded)
+            memory = Self.steady(figure.usage.residentBytes, isSameLife ? former?.memory : nil)
+            processes = figure.count
+            (command, user) = (figure.command, figure.user)
+        }
         health = node.health.map { $0.healthy ? "healthy" : "failed checks: \($0.failures), \($0.problem ?? "for an unknown reason")" }
     }
 
     /// Returns the former time when the new one differs by no more than the noise of two clocks.
     private static func steady(_ time: Int64, _ former: Int64?, within noise: Int64 = 1500) -> Int64 {
         guard let former, abs(former - time) <= noise else { return time }
+        return former
+    }
+
+    /// Returns the former memory when the new one differs by no more than two percent.
+    private static func steady(_ bytes: UInt64, _ former: UInt64?) -> UInt64 {
+        guard let former, max(bytes, former) - min(bytes, former) <= former / 50 else { return bytes }
         return former
     }
 

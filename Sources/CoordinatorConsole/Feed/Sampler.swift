@@ -1,4 +1,5 @@
 import Control
+import Processes
 
 /// Turns descriptions of the tree into rows with rates, and keeps the figures of the last hour.
 struct Sampler: Sendable {
@@ -11,6 +12,7 @@ struct Sampler: Sendable {
     private var counted: ContinuousClock.Instant?
     /// The counts at the last point of the figures.
     private var pointCounts: [String: (life: UInt32, handled: UInt64, restarts: Int)] = [:]
+    private var pointFigures: [String: ProcessFigures.Figure] = [:]
     private var pointed: ContinuousClock.Instant?
     private var pointTime: Int64 = 0
     private var askTimes = AskTimes()
@@ -25,7 +27,9 @@ struct Sampler: Sendable {
     }
 
     /// Returns the rows of a tree, parents before their children.
-    mutating func rows(of tree: TreeNode, former: [String: Row]) -> [Row] {
+    ///
+    /// - Parameter figures: what the processes use, by the paths of their nodes.
+    mutating func rows(of tree: TreeNode, figures: [String: ProcessFigures.Figure] = [:], former: [String: Row]) -> [Row] {
         let (moment, now) = (ContinuousClock.now, Timestamp.nowMicroseconds / 1000)
         let seconds = counted.map { $0.duration(to: moment) / .seconds(1) } ?? 0
         var rows: [Row] = []
@@ -39,7 +43,7 @@ struct Sampler: Sendable {
                 }
                 counts[node.path] = Count(life: node.incarnation, handled: handled)
             }
-            rows.append(Row(node, place: place, at: now, rate: rate, former: former[node.path]))
+            rows.append(Row(node, place: place, at: now, rate: rate, figure: figures[node.path], former: former[node.path]))
             nodes.append(node)
             for (place, child) in node.children.enumerated() { add(child, place: place) }
         }
@@ -50,8 +54,10 @@ struct Sampler: Sendable {
 
     /// Adds a point to the figures of each path and of the whole tree.
     ///
-    /// - Parameter metrics: the times of asks until now; nil when the daemon doesn't tell them.
-    mutating func addPoints(_ metrics: TreeMetrics?) {
+    /// - Parameters:
+    ///   - metrics: the times of asks until now; nil when the daemon doesn't tell them.
+    ///   - figures: what the processes use, by the paths of their nodes.
+    mutating func addPoints(_ metrics: TreeMetrics?, figures: [String: ProcessFigures.Figure] = [:]) {
         let moment = ContinuousClock.now
         let seconds = pointed.map { $0.duration(to: moment) / .seconds(1) }
         var counts: [String: (life: UInt32, handled: UInt64, restarts: Int)] = [:]
@@ -69,6 +75,12 @@ struct Sampler: Sendable {
                 point.waiting = Float(mailbox.waiting)
             }
             if let former { point.restarts = Float(max(0, node.restarts - former.restarts)) }
+            if let figure = figures[node.path], figure.pid == node.pid {
+                point.memory = Float(figure.usage.residentBytes)
+                if let then = pointFigures[node.path], then.isSameProcess(as: figure), let seconds {
+                    point.percent = then.usage.percent(until: figure.usage, seconds: seconds).map(Float.init)
+                }
+            }
             sum.add(point)
             point.note(asks?.each[node.path])
             each[node.path, default: Series()].append(point)
@@ -77,7 +89,8 @@ struct Sampler: Sendable {
         sum.note(asks?.total)
         total.append(sum)
         for path in each.keys where counts[path] == nil { each[path] = nil }
-        (pointCounts, pointed, pointTime) = (counts, moment, Timestamp.nowMicroseconds / 1000)
+        (pointCounts, pointFigures) = (counts, figures)
+        (pointed, pointTime) = (moment, Timestamp.nowMicroseconds / 1000)
     }
 
     /// Returns the figures of a path, or of the whole tree; nil for a path that there isn't.
@@ -94,6 +107,8 @@ extension Series.Point {
         rate = sum(rate, other.rate)
         waiting = sum(waiting, other.waiting)
         restarts = sum(restarts, other.restarts)
+        percent = sum(percent, other.percent)
+        memory = sum(memory, other.memory)
     }
 
     /// Notes the times of asks; without asks they stay unknown.

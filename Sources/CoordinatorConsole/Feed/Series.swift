@@ -13,6 +13,9 @@ struct Series: Sendable {
         /// The time within which half of the asks were answered, in seconds, and that of 99 percent of them.
         var median: Float?
         var p99: Float?
+        /// The processor time of the processes in percent of one processor, and their memory in bytes.
+        var percent: Float?
+        var memory: Float?
     }
 
     private var points: [Point] = []
@@ -42,11 +45,14 @@ struct SeriesReport: Codable, Sendable {
     var restarts: [Float?]
     var median: [Float?]
     var p99: [Float?]
+    var percent: [Float?]
+    var memory: [Float?]
 
     private enum CodingKeys: String, CodingKey {
-        case rate, waiting, restarts, end, p99
+        case rate, waiting, restarts, end, p99, memory
         case interval = "interval_s"
         case median = "p50"
+        case percent = "cpu"
     }
 
     init(_ series: Series, end: Int64) {
@@ -58,5 +64,7 @@ struct SeriesReport: Codable, Sendable {
         restarts = points.map(\.restarts)
         median = points.map(\.median)
         p99 = points.map(\.p99)
+        percent = points.map(\.percent)
+        memory = points.map(\.memory)
     }
 }

@@ -3,13 +3,13 @@ import Control
 import Coordinators
 import Glibc
 import Logging
+import Processes
 
 /// The record of what operators request: in the log, and changes of the tree as events too.
 final class Audit: Sendable {
     private let events: EventLog
     private let logger: Logger
-    /// The names of users, which are looked up once; nil while that lasts.
-    private let users = Lock<[UInt32: String?]>([:])
+    private let users = UserNames()
     /// Refusals cost an operator nothing, and would leave no room for others in the log and the events.
     private let refusals = Violations(Violations.Limit(), .monotonic)
 
@@ -25,7 +25,7 @@ final class Audit: Sendable {
         _ body: () async throws(ControlError) -> Value
     ) async throws(ControlError) -> Value {
         guard operation.isRecorded else { return try await body() }
-        let peer = Peer(requester, user: requester.passage == nil ? user(requester.userID) : requester.passage?.origin.user)
+        let peer = Peer(requester, user: requester.passage == nil ? users.name(of: requester.userID) : requester.passage?.origin.user)
         let began = ContinuousClock.now
         log("an operator has asked", operation, peer)
         do throws(ControlError) {
@@ -40,7 +40,7 @@ final class Audit: Sendable {
 
     /// Records a request that the requester's role doesn't allow.
     func refused(_ operation: ControlOperation, from requester: Requester, _ error: ControlError) {
-        let peer = Peer(requester, user: requester.passage == nil ? user(requester.userID) : requester.passage?.origin.user)
+        let peer = Peer(requester, user: requester.passage == nil ? users.name(of: requester.userID) : requester.passage?.origin.user)
         let sender = requester.passage.map { "node \($0.node)" } ?? "user \(requester.userID)"
         refusals.note(by: sender) { [self] others in
             let outcome: Logger.Metadata = ["error": "\(error.message)"]
@@ -59,7 +59,7 @@ final class Audit: Sendable {
     ///
     /// - Parameter epoch: The epoch of the owner for which the request is meant.
     func origin(of requester: Requester, epoch: UInt64) -> RequestOrigin {
-        let peer = Peer(requester, user: user(requester.userID))
+        let peer = Peer(requester, user: users.name(of: requester.userID))
         return RequestOrigin(
             processID: requester.processID,
             userID: requester.userID,
@@ -119,35 +119,6 @@ final class Audit: Sendable {
         metadata["operation"] = "\(operation.name)"
         if let path = operation.path { metadata["coordinator.path"] = "\(path)" }
         logger.log(level: level ?? (operation.isMessage ? .info : .notice), message, metadata: metadata)
-    }
-
-    /// Returns the name of a user; nil when there is none, or none yet.
-    ///
-    /// The first look-up may ask a directory service, which needn't answer: it's waited for once and for a short time, and all others have the
-    /// number alone until it has.
-    private func user(_ id: UInt32) -> String? {
-        let (isKnown, known) = users.withLock { users -> (Bool, String?) in
-            defer { users[id] = .some(users[id] ?? nil) }
-            return (users[id] != nil, users[id] ?? nil)
-        }
-        if isKnown { return known }
-        let isDone = DetachedThread.run(waitingFor: .milliseconds(200)) { [self] in
-            let name = Self.name(of: id)
-            users.withLock { $0[id] = .some(name) }
-        }
-        guard isDone == true else { return nil }
-        return users.withLock { $0[id] ?? nil }
-    }
-
-    private static func name(of id: UInt32) -> String? {
-        var entry = passwd()
-        var result: UnsafeMutablePointer<passwd>?
-        var buffer = [CChar](repeating: 0, count: 16_384)
-        // Unsafe: the entry points into the buffer, and is read while the buffer stays.
-        return buffer.withUnsafeMutableBufferPointer { buffer -> String? in
-            guard let base = buffer.baseAddress, getpwuid_r(id, &entry, base, buffer.count, &result) == 0, result != nil else { return nil }
-            return entry.pw_name.map { String(cString: $0) }
-        }
     }
 
     /// The requesting process, as it is when the request arrives.

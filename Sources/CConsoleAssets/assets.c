@@ -24,6 +24,15 @@ static const unsigned char tree[] = {
 static const unsigned char detail[] = {
 #embed "page/detail.js"
 };
+static const unsigned char log_module[] = {
+#embed "page/log.js"
+};
+static const unsigned char columns[] = {
+#embed "page/columns.js"
+};
+static const unsigned char route[] = {
+#embed "page/route.js"
+};
 static const unsigned char charts[] = {
 #embed "page/charts.js"
 };
@@ -51,6 +60,9 @@ static const struct coordinator_console_asset assets[] = {
     {"/store.js", "text/javascript; charset=utf-8", store, sizeof store},
     {"/tree.js", "text/javascript; charset=utf-8", tree, sizeof tree},
     {"/detail.js", "text/javascript; charset=utf-8", detail, sizeof detail},
+    {"/log.js", "text/javascript; charset=utf-8", log_module, sizeof log_module},
+    {"/columns.js", "text/javascript; charset=utf-8", columns, sizeof columns},
+    {"/route.js", "text/javascript; charset=utf-8", route, sizeof route},
     {"/charts.js", "text/javascript; charset=utf-8", charts, sizeof charts},
     {"/events.js", "text/javascript; charset=utf-8", events, sizeof events},
     {"/staircase.js", "text/javascript; charset=utf-8", staircase, sizeof staircase},

@@ -33,6 +33,50 @@ struct BrowserTests {
         }
     }
 
+    private static let longName = "ingest-service-for-the-customers-of-the-east"
+
+    private static let nightChildren = """
+          - { name: talker, program: { command: [sh, -c, "seq -f 'line %g' 300; exec sleep 1000"] } }
+          - { name: \(longName), program: { command: [sleep, "1000"] } }
+          - { name: shaky, program: { command: [sh, -c, "sleep 1; exit 3"] } }
+          - { name: gone, restart_limits: { max_restarts: 0 }, program: { command: [sh, -c, "exit 7"] } }
+        """
+
+    @Test("What is wrong is found by keyboard, with the output beside it and what can be done about it, by address and on a phone too")
+    func night() async throws {
+        try await RunningConsole.with(Self.nightChildren) { console in
+            let report = try await Self.browse("night.py", "night", console, [RunningConsole.token, Self.longName])
+            let columns = (report["columns"]?.arrayValue ?? []).compactMap(\.stringValue)
+            #expect(columns.contains("CPU %") && columns.contains("Memory") && !columns.contains("Waiting"))
+            #expect(columns.last?.hasPrefix("Command") == true && report["row"]?.stringValue?.contains("sleep 1000") == true)
+            #expect(report["gone"]?.stringValue?.contains("exited with code 7") == true)
+            let size = (report["log_size"]?.arrayValue ?? []).compactMap(\.numberValue)
+            #expect(size.count == 2 && size[0] > (report["list_width"]?.numberValue ?? 9999) && size[1] > 240)
+            #expect(report["log_is_at_end"] == true)
+            #expect(report["charts"] == ["CPU", "Memory"])
+            #expect(report["marks"]?.arrayValue == (290...299).map { "line \($0)" })
+            #expect(report["find"]?.stringValue?.hasPrefix("#at/talker?find=line") == true)
+
+            #expect(report["wrong_token"]?.stringValue?.contains("isn't the console's token") == true && report["wrong_is_open"] == true)
+            #expect(report["dialog_closed"] == true)
+            #expect(report["active"] == ["restart", "pause", "stop", "kill"] && report["failed"] == ["start"])
+            #expect(report["paused"] == ["resume", "restart", "stop", "kill"] && report["focus"] == true)
+            #expect(report["refused"]?.stringValue?.hasPrefix("start: ") == true && report["locked"] == "read-only")
+
+            // Three events each turn of the loop, and one line.
+            let events = (report["events"]?.arrayValue ?? []).compactMap(\.stringValue)
+            #expect(events.count == 1 || events.count == 2)
+            #expect(events.allSatisfy { $0.contains("/shaky") } && events.first?.contains("exited with code 3") == true)
+            #expect(report["pressed"]?.arrayValue?.count == 1)
+            #expect(report["page"]?[0] == "#log/talker" && report["page"]?[1]?.numberValue ?? 0 > 1200)
+            #expect(report["page"]?[2]?.stringValue?.hasPrefix("/talker – ") == true)
+
+            #expect(report["phone_detail_top"] == true && report["phone_sideways"] == 0)
+            #expect(report["long_name"] == [.string(String(Self.longName.suffix(9))), true, true])
+            #expect(report["problems"] == [])
+        }
+    }
+
     /// A key that a page which took it for markup would run, with a mark that turns the direction of writing.
     private static let hostile = "<img src=x onerror=window.owned=1>\u{202E}txt"
 

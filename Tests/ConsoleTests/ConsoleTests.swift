@@ -66,6 +66,10 @@ struct ConsoleTests {
             #expect(try await console.post("/api/v1/restart", body, headers: ["Origin": "http://evil.example"]).status == 403)
             #expect(try await console.post("/api/v1/restart", body, headers: ["Sec-Fetch-Site": "cross-site"]).status == 403)
             #expect(try await console.post("/api/v1/restart", body, headers: ["Content-Type": "text/plain"]).status == 415)
+            // A token can be tried before there is anything to change.
+            for (token, status) in [(nil, 401), ("0123456789-a-tokem", 401), (RunningConsole.token, 200)] {
+                #expect(try await console.post("/api/v1/unlock", "{}", token: token).status == status)
+            }
             #expect(try await console.get("/api/v1/restart").status == 405)
             #expect(try await console.post("/api/v1/tree", body).status == 405)
             #expect(try await console.post("/api/v1/restart", "[]").status == 400)
@@ -90,6 +94,7 @@ struct ConsoleTests {
             let answer = try await console.post("/api/v1/kill", #"{"path":"/calm"}"#)
             let result = try answer.json
             #expect(answer.status == 403 && result["error"]?["code"] == "readOnly")
+            #expect(try await console.post("/api/v1/unlock", "{}").status == 403)
             #expect(try await console.node("/calm").incarnation == 1)
         }
     }

@@ -28,6 +28,26 @@ struct HealthTests {
         #expect(events.matches(of: /unhealthy: "unhealthy"|"unhealthy"/).count == 2)
     }
 
+    @Test("The page offers for each state what the daemon can do then, and nothing else")
+    func operations() throws {
+        let script = try #require(Files.text(of: "\(Files.packageRoot)/Sources/CConsoleAssets/page/actions.js"))
+        let table = try #require(script.firstMatch(of: /const possible = \{(?s:(.*?))\n\};/)).1
+        let pairs = table.matches(of: /([a-z]+): \[(.*?)\]/).map { pair in
+            (String(pair.1), Set(pair.2.matches(of: /"([a-z]+)"/).map { String($0.1) }))
+        }
+        let offered = Dictionary(pairs) { first, _ in first }
+        #expect(pairs.count == offered.count && Set(offered.keys) == Set(ShownState.allCases.map(\.rawValue)))
+        for state in ShownState.allCases {
+            let operations = try #require(offered[state.rawValue])
+            #expect(!operations.isEmpty && operations.allSatisfy { Changes.lifecycle["/api/v1/\($0)"] != nil }, "\(state)")
+            #expect(operations.contains("resume") == (state == .paused), "\(state)")
+            #expect(operations.contains("pause") == (state.isRunning && state != .paused), "\(state)")
+            #expect(operations.contains("start") == [.inactive, .failed, .stopping].contains(state), "\(state)")
+            #expect(operations.contains("stop") != operations.contains("start"), "\(state)")
+            #expect(operations.contains("restart") == (operations.contains("stop") && state != .waiting), "\(state)")
+        }
+    }
+
     @Test("An unhealthy program is one in the row, in its detail and in the metrics")
     func unhealthy() async throws {
         let health = "{ command: [\"false\"], interval: 50ms, retries: 1, on_failure: report }"

@@ -3,30 +3,78 @@
 import { printable } from "./format.js";
 
 const key = "coordinator-token";
+const dialog = document.getElementById("token-dialog");
+const field = document.getElementById("token");
+const complaint = document.getElementById("token-problem");
+
+// What can be done in each state; the tests compare its states with the daemon's.
+const possible = {
+  inactive: ["start"], failed: ["start"], waiting: ["stop"], starting: ["restart", "stop", "kill"], stopping: ["start", "kill"],
+  active: ["restart", "pause", "stop", "kill"], paused: ["resume", "restart", "stop", "kill"], unhealthy: ["restart", "pause", "stop", "kill"],
+  restarting: ["restart", "stop"], failing: ["restart", "stop"], unresponsive: ["restart", "stop", "kill"],
+};
+const all = [...new Set(Object.values(possible).flat())];
+
+// The changes that make sense for a row; all of them in a state of a later daemon.
+export function operations(row) {
+  if (row.path === "/") return [];
+  return (possible[row.state] ?? all).filter((operation) => operation !== "kill" || row.pid);
+}
+
+// A header has bytes, and a token may have any characters.
+const authorization = (token) => `Bearer ${String.fromCharCode(...new TextEncoder().encode(token))}`;
 
 export class Actions {
   isUnlocked = false;
-  operations = [];
 
   constructor(button, badge, onChange) {
     Object.assign(this, { button, badge, onChange });
-    button.addEventListener("click", () => (this.isUnlocked ? this.lock() : document.getElementById("token-dialog").showModal()));
-    document.getElementById("token-dialog").addEventListener("close", (event) => {
-      const field = document.getElementById("token");
-      if (event.target.returnValue === "unlock" && field.value) { sessionStorage.setItem(key, field.value); this.#show(true); }
-      field.value = "";
-    });
+    button.addEventListener("click", () => (this.isUnlocked ? this.lock() : this.#ask()));
+    document.getElementById("token-cancel").addEventListener("click", () => dialog.close());
+    document.getElementById("token-form").addEventListener("submit", (event) => { event.preventDefault(); this.#unlock(field.value); });
+    dialog.addEventListener("close", () => { field.value = ""; });
   }
 
   async begin() {
-    const { readOnly, operations, version } = await (await fetch("/api/v1/console")).json();
+    const { readOnly, version } = await (await fetch("/api/v1/console")).json();
     document.getElementById("version").textContent = version;
-    this.operations = operations;
     this.button.hidden = readOnly;
-    this.#show(!readOnly && sessionStorage.getItem(key) !== null);
+    const token = readOnly ? null : sessionStorage.getItem(key);
+    // The console may have another token by now.
+    this.#show(token !== null && (await this.#try(token)) === null);
   }
 
   lock() { sessionStorage.removeItem(key); this.#show(false); }
+
+  #ask() {
+    this.#complain("");
+    dialog.showModal();
+    field.focus();
+  }
+
+  // The token is tried at once, so that a wrong one is told here and not at the first change.
+  async #unlock(token) {
+    const problem = await this.#try(token);
+    if (problem !== null) { this.#complain(problem); field.select(); return; }
+    sessionStorage.setItem(key, token);
+    dialog.close();
+    this.#show(true);
+  }
+
+  #complain(text) {
+    complaint.hidden = !text;
+    complaint.textContent = printable(text);
+    if (text) field.setAttribute("aria-invalid", "true"); else field.removeAttribute("aria-invalid");
+  }
+
+  // Returns what is wrong with a token; null: it's right.
+  async #try(token) {
+    const response = await this.#post("unlock", {}, token).catch(() => null);
+    if (response === null) return "The console doesn't answer. Try again.";
+    if (response.ok) return null;
+    if (response.status === 401) return "This isn't the console's token: look at the file that --token-file names.";
+    return (await response.json().catch(() => null))?.error?.message ?? `the console answered ${response.status}`;
+  }
 
   #show(isUnlocked) {
     this.isUnlocked = isUnlocked;
@@ -37,13 +85,14 @@ export class Actions {
     this.onChange();
   }
 
+  #post(operation, body, token) {
+    const headers = { "Content-Type": "application/json", Authorization: authorization(token) };
+    return fetch(`/api/v1/${operation}`, { method: "POST", headers, body: JSON.stringify(body) });
+  }
+
   // Sends a change, and returns its answer; what failed is thrown as text for people.
   async send(operation, body) {
-    const response = await fetch(`/api/v1/${operation}`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json", Authorization: `Bearer ${sessionStorage.getItem(key) ?? ""}` },
-      body: JSON.stringify(body),
-    });
+    const response = await this.#post(operation, body, sessionStorage.getItem(key) ?? "");
     const answer = await response.json();
     if (response.ok) return answer;
     if (response.status === 401) this.lock();

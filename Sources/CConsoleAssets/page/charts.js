@@ -1,6 +1,6 @@
 // Charts of the last hour: lines and bars without a library. A gap stays a gap; the scale begins at 0; the maximum is written out.
 
-import { count, duration, element, svg } from "./format.js";
+import { bytes, count, duration, element, svg } from "./format.js";
 
 const width = 360;
 const height = 54;
@@ -52,26 +52,24 @@ function pieces(line) {
 
 const rate = (value) => `${count(value)}/s`;
 const latency = (value) => (value === null || value === undefined ? "–" : duration(value * 1000));
+const percent = (value) => (value === null || value === undefined ? "–" : `${count(value)} %`);
 
-export function treeCharts(series) {
-  return [
-    chart({ name: "Messages", lines: [series.rate], unit: rate }),
-    series.p99.some((value) => value !== null && value !== undefined)
-      ? chart({ name: "Latency", lines: [series.p99, series.p50], labels: ["p99", "p50"], unit: latency })
-      : chart({ name: "Waiting", lines: [series.waiting], unit: count }),
-    chart({ name: "Restarts", lines: [series.restarts], bars: true, unit: count }),
-  ];
-}
+const isKnown = (line) => line.some((value) => value !== null && value !== undefined);
+const isMore = (line) => line.some((value) => value > 0);
 
-export function coordinatorCharts(series) {
+// What figures have, without those that say nothing: a program has no messages, and what is calm no restarts.
+export function charts(series) {
   const list = [];
-  if (series.rate.some((value) => value !== null && value !== undefined)) list.push(chart({ name: "Messages", lines: [series.rate], unit: rate }));
-  if (series.p99.some((value) => value !== null && value !== undefined)) list.push(chart({ name: "Latency", lines: [series.p99, series.p50], labels: ["p99", "p50"], unit: latency }));
-  if (series.restarts.some((value) => value > 0)) list.push(chart({ name: "Restarts", lines: [series.restarts], bars: true, unit: count }));
+  // Processor time is known from the second point on.
+  if (isKnown(series.memory)) list.push(chart({ name: "CPU", lines: [series.cpu], unit: percent }), chart({ name: "Memory", lines: [series.memory], unit: bytes }));
+  if (isMore(series.restarts)) list.push(chart({ name: "Restarts", lines: [series.restarts], bars: true, unit: count }));
+  if (isMore(series.rate)) list.push(chart({ name: "Messages", lines: [series.rate], unit: rate }));
+  if (isKnown(series.p99)) list.push(chart({ name: "Latency", lines: [series.p99, series.p50], labels: ["p99", "p50"], unit: latency }));
+  else if (isMore(series.waiting)) list.push(chart({ name: "Waiting", lines: [series.waiting], unit: count }));
   return list;
 }
 
 export async function fetchSeries(path) {
-  const response = await fetch(path === undefined ? "/api/v1/series" : `/api/v1/series?path=${encodeURIComponent(path)}`);
+  const response = await fetch(path === null ? "/api/v1/series" : `/api/v1/series?path=${encodeURIComponent(path)}`);
   return response.ok ? response.json() : null;
 }

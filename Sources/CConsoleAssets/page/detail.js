@@ -1,88 +1,184 @@
-// One coordinator: facts, charts, lives, traces, output.
+// One coordinator or program: what it is and how it is, what can be done, and beneath one of its output, events, lives and traces.
 
-import { coordinatorCharts, fetchSeries } from "./charts.js";
-import { clock, count, duration, element, printable, seconds, sign } from "./format.js";
+import { operations } from "./actions.js";
+import { EventList, isAbout } from "./events.js";
+import { bytes, count, duration, element, printable, seconds, sign } from "./format.js";
+import { LogView } from "./log.js";
 import { staircase } from "./staircase.js";
 
 const quote = (text) => (/^[\w/.:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 const question = async (address) => { const response = await fetch(address); return response.ok ? response.json() : null; };
 
+// The facts that are sentences.
+const wide = new Set(["Last exit", "Health", "Mailbox", "Status", "Command"]);
+const tabs = { log: "Output", events: "Events", lives: "Lives", traces: "Traces" };
+
 export class Detail {
   path = null;
+  tab = null;
   #timer = 0;
   #life = null;
+  #offered = null;
+  // The events that came before the answer about the former ones.
+  #early = null;
 
-  constructor(store, panel, actions, onClose) {
-    Object.assign(this, { store, panel, actions, onClose });
+  constructor(store, panel, actions, { onClose, onPath, onView }) {
+    Object.assign(this, { store, panel, actions, onView });
+    this.log = new LogView({ onFind: (find) => onView({ find }, { replaces: true }) });
+    this.parts = {
+      title: element("h2", { tabindex: "-1" }), state: element("p", { class: "state" }), problem: element("p", { class: "bad", role: "alert", hidden: true }),
+      actions: element("div", { class: "actions", role: "group", "aria-label": "Changes" }), facts: element("dl", { class: "facts" }),
+      tabs: element("div", { class: "tabs", role: "tablist", "aria-label": "Parts" }),
+      events: element("ol", { class: "event-list", tabindex: "0", "aria-label": "Its events, newest first" }), newer: element("button", { type: "button", hidden: true }),
+      lives: element("ol", { class: "lives" }), traces: element("div"), ask: element("form", { class: "ask" }),
+    };
+    const { title, state, problem, facts, newer, events, lives, traces, ask } = this.parts;
+    this.events = new EventList({ list: events, newer, onPath });
+    store.addEventListener("events", ({ detail }) => {
+      const own = this.path === null ? [] : detail.events.filter(({ event }) => isAbout(event, this.path));
+      if (this.#early) this.#early.push(...own);
+      else if (own.length) this.events.take({ missed: 0, events: own });
+    });
     store.addEventListener("table", () => this.#facts());
+    const panels = { log: [this.log.node], events: [newer, events], lives: [lives], traces: [ask, traces] };
+    this.panels = Object.fromEntries(Object.entries(panels).map(([tab, parts]) => [tab, element("div", { class: "panel", role: "tabpanel", id: `panel-${tab}`, "aria-labelledby": `tab-${tab}`, tabindex: ["lives", "traces"].includes(tab) ? "0" : null, hidden: true }, ...parts)]));
+    this.buttons = Object.fromEntries(Object.entries(tabs).map(([tab, name]) => [tab, element("button", { type: "button", role: "tab", id: `tab-${tab}`, "aria-controls": `panel-${tab}`, onclick: () => onView({ tab }) }, name)]));
+    this.parts.tabs.append(...Object.values(this.buttons));
+    this.parts.tabs.addEventListener("keydown", (event) => this.#tabKey(event));
+    panel.append(
+      element("div", { class: "head" }, title, this.parts.actions, element("button", { type: "button", class: "close", "aria-label": "Close", title: "Close (Esc)", onclick: onClose }, "✕")),
+      state, problem, facts, this.parts.tabs, ...Object.values(this.panels));
   }
 
-  show(path) {
+  // Shows what the address says.
+  show({ path, tab, find, isLog }) {
+    const isOther = path !== this.path;
     this.path = path;
-    clearTimeout(this.#timer);
     this.panel.hidden = path === null;
-    if (path === null) return;
-    this.#life = null;
-    this.parts = {
-      title: element("h2"), state: element("p", { class: "state" }), facts: element("dl", { class: "facts" }), actions: element("div", { class: "actions" }),
-      command: element("code"), charts: element("div"), lives: element("ol", { class: "lives" }), traces: element("div"), ask: element("form", { class: "ask" }), outputTitle: element("h3", {}, "Output"), log: element("div", { class: "log", tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Output" }),
-    };
-    const { title, state, facts, actions, command, charts, lives, traces, ask, log } = this.parts;
-    title.textContent = printable(path);
-    command.textContent = printable(`coordinatorctl restart ${quote(path)}`);
-    const copy = element("button", { type: "button", onclick: () => this.copy(copy) }, "Copy");
-    this.panel.replaceChildren(
-      element("div", { class: "head" }, title, element("button", { type: "button", "aria-label": "Close the detail", onclick: () => this.onClose() }, "✕")),
-      state, facts, actions, element("div", { class: "copy" }, command, copy),
-      element("h3", {}, "Last hour"), charts, element("h3", {}, "Lives"), lives,
-      element("h3", {}, "Traces"), ask, traces, this.parts.outputTitle, log);
-    this.panel.scrollTop = 0;
+    if (isOther) this.#begin();
+    const isProgram = this.store.rows.get(path)?.kind === "program";
+    this.#open(isLog || !tabs[tab] || (tab === "traces" && isProgram) ? "log" : tab);
+    this.log.show(this.tab === "log" ? path : null, { find, isPage: isLog });
+  }
+
+  #begin() {
+    const { title, facts, lives, traces } = this.parts;
+    this.#life = this.#offered = null;
+    this.tab = null;
+    this.#complain("");
+    this.events.clear();
+    for (const part of [facts, lives, traces]) part.replaceChildren();
+    if (this.path === null) { clearTimeout(this.#timer); return; }
+    title.textContent = printable(this.path);
     this.#facts();
-    this.#controls();
+    this.controls();
+    this.#fetchEvents(this.path);
+  }
+
+  #open(tab) {
+    if (tab === this.tab) return;
+    this.tab = this.path === null ? null : tab;
+    for (const [name, button] of Object.entries(this.buttons)) {
+      button.setAttribute("aria-selected", String(name === tab));
+      button.tabIndex = name === tab ? 0 : -1;
+      this.panels[name].hidden = name !== tab;
+    }
     this.#refresh();
   }
 
-  copy(button) {
-    navigator.clipboard?.writeText(`coordinatorctl restart ${quote(this.path)}`).then(() => { if (button) { button.textContent = "Copied"; setTimeout(() => { button.textContent = "Copy"; }, 1500); } });
+  #tabKey(event) {
+    const all = Object.keys(tabs).filter((tab) => !this.buttons[tab].hidden);
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const next = all[(all.indexOf(this.tab) + step + all.length) % all.length];
+    this.onView({ tab: next });
+    this.buttons[next].focus();
+  }
+
+  // The command for a terminal, for those who may change nothing here.
+  copy() {
+    if (this.path === null || !navigator.clipboard) return;
+    const command = `coordinatorctl restart ${quote(this.path)}`;
+    navigator.clipboard.writeText(command).then(() => { document.getElementById("news").textContent = printable(`copied: ${command}`); });
   }
 
   #facts() {
-    const row = this.path === null ? null : this.store.rows.get(this.path);
-    if (!this.parts || this.path === null) return;
+    if (this.path === null) return;
     const { state, facts } = this.parts;
-    if (!row) { state.replaceChildren("It's gone from the tree."); return; }
+    const row = this.store.rows.get(this.path);
+    if (!row) {
+      state.replaceChildren(element("span", { class: "hold" }, this.store.heard ? "There's nothing at this path." : "Waiting for the daemon."));
+      facts.replaceChildren();
+      this.#offer(null);
+      return;
+    }
     const now = this.store.now;
-    state.replaceChildren(sign(row.state), element("span", {}, row.since ? `${row.state} for ${seconds(now - row.since)}` : row.due ? `${row.state}${row.attempt ? `, attempt ${row.attempt}` : ""}, next start in ${seconds(row.due - now)}` : row.state));
-    const placement = { worker: "worker process", program: "program", in_process: "in its parent's process" }[row.placement] ?? row.placement;
-    const list = [["Type", row.type], ["Runs", row.pid ? `${placement} ${row.pid}` : placement], ["Life", `${row.life}, ${row.restarts} restarts`]];
-    if (row.waiting !== undefined && row.waiting !== null) list.push(["Mailbox", `${count(row.waiting)} waiting${row.oldest ? `, the oldest for ${duration(now - row.oldest)}` : ""}, ${count(row.running)} running${row.stuck ? `, ${count(row.stuck)} of them stuck` : ""}, ${count(row.rate)}/s`]);
-    if (row.exit) list.push(["Last exit", row.exit]);
-    if (row.status) list.push(["Status", row.status]);
-    if (row.health) list.push(["Health", row.health]);
-    const toneOf = (name) => (name !== "Health" ? undefined : row.state === "unhealthy" ? "bad" : row.health === "healthy" ? "ok" : "hold");
-    facts.replaceChildren(...list.flatMap(([name, value]) => [element("dt", {}, name), element("dd", { class: toneOf(name) }, String(value))]));
-    // A new life has other output and lives at once.
+    const next = row.due ? `${row.state}${row.attempt ? `, attempt ${row.attempt}` : ""}, next start in ${seconds(row.due - now)}` : row.state;
+    state.replaceChildren(sign(row.state), element("span", {}, row.since ? `${row.state} for ${seconds(now - row.since)}` : next));
+    this.#fill(facts, this.#list(row, now));
+    this.buttons.traces.hidden = row.kind === "program";
+    this.#offer(row);
+    // A new life has other lives at once.
     if (this.#life !== null && this.#life !== row.life) { clearTimeout(this.#timer); this.#timer = setTimeout(() => this.#refresh(), 200); }
     this.#life = row.life;
   }
 
-  // The buttons of those who may change something.
-  controls() { if (this.path !== null && this.parts) this.#controls(); }
+  // Changes only what has changed, so that a selection of text stays.
+  #fill(facts, list) {
+    const names = list.map(([name]) => name).join();
+    if (facts.dataset.names !== names || !facts.childElementCount) facts.replaceChildren(...list.map(([name]) => element("div", { class: wide.has(name) ? "wide" : null }, element("dt", {}, name), element("dd"))));
+    facts.dataset.names = names;
+    list.forEach(([, value, tone], place) => {
+      const node = facts.children[place].lastChild;
+      const text = printable(String(value));
+      if (node.textContent !== text) node.textContent = text;
+      node.title = text;
+      node.className = tone ?? "";
+    });
+  }
 
-  #controls() {
-    const { actions, ask } = this.parts;
-    const isUnlocked = this.actions.isUnlocked;
-    actions.hidden = ask.hidden = !isUnlocked;
-    actions.replaceChildren();
+  // What there is to know of a row; what isn't known is left out.
+  #list(row, now) {
+    const placement = row.path === "/" ? "process" : { worker: "worker process", program: "process", in_process: "in its parent's process" }[row.placement] ?? row.placement;
+    const more = row.processes > 1 ? `, and ${row.processes - 1} more` : "";
+    const mail = row.waiting === undefined || row.waiting === null ? null : `${count(row.waiting)} waiting${row.oldest ? `, the oldest for ${duration(now - row.oldest)}` : ""}, ${count(row.running)} running${row.stuck ? `, ${count(row.stuck)} of them stuck` : ""}, ${count(row.rate)}/s`;
+    const isDown = ["failed", "failing", "restarting"].includes(row.state);
+    const list = [
+      ["Last exit", row.exit, isDown ? "bad" : undefined],
+      ["Health", row.health, row.state === "unhealthy" ? "bad" : row.health === "healthy" ? "ok" : "hold"],
+      ["CPU", row.memory === undefined ? null : row.cpu === undefined ? "–" : `${count(row.cpu)} %`], ["Memory", row.memory === undefined ? null : bytes(row.memory)],
+      ["Runs", row.pid ? `${placement} ${row.pid}${more}` : null], ["User", row.user],
+      ["Life", `${row.life}, ${row.restarts} restarts`], [row.kind === "program" ? "Program" : "Type", row.type],
+      ["Mailbox", mail], ["Status", row.status], ["Command", row.command, "mono"],
+    ];
+    return list.filter(([, value]) => value !== undefined && value !== null && value !== "");
+  }
+
+  // The controls of those who may change something.
+  controls() {
+    this.#offered = null;
+    this.#offer(this.path === null ? null : this.store.rows.get(this.path));
+    const { ask } = this.parts;
+    ask.hidden = !this.actions.isUnlocked;
     ask.replaceChildren();
-    if (!isUnlocked) return;
-    if (this.path !== "/") {
-      for (const operation of ["restart", "pause", "resume", "start", "stop", "kill"]) actions.append(element("button", { type: "button", onclick: () => this.#act(operation) }, operation));
-    }
+    if (ask.hidden) return;
     const name = element("input", { type: "text", placeholder: "Message, such as Cart.Add", "aria-label": "Message", required: true });
     const payload = element("input", { type: "text", placeholder: '{"sku":"apple"}', "aria-label": "Payload, JSON" });
     ask.append(name, payload, element("button", {}, "Trace"));
     ask.onsubmit = (event) => { event.preventDefault(); this.#trace(name.value, payload.value); };
+  }
+
+  // Offers what the state allows. Buttons that stay are left as they are, so that they keep the focus.
+  #offer(row) {
+    const { actions } = this.parts;
+    const list = row && this.actions.isUnlocked ? operations(row) : [];
+    if (this.#offered === list.join()) return;
+    this.#offered = list.join();
+    const focused = actions.contains(document.activeElement) ? document.activeElement : null;
+    actions.replaceChildren(...list.map((operation) => [...actions.children].find((button) => button.textContent === operation) ?? element("button", { type: "button", onclick: () => this.#act(operation) }, operation)));
+    actions.hidden = !list.length;
+    if (focused) (focused.isConnected ? focused : actions.firstElementChild ?? this.parts.title).focus();
   }
 
   async #act(operation) {
@@ -90,55 +186,53 @@ export class Detail {
     if (!row) return;
     const below = [...this.store.walk(row.path)].length - 1;
     if (["stop", "kill", "restart"].includes(operation) && !(await this.actions.confirm(operation, row, below))) return;
+    this.#complain("");
     try {
       await this.actions.send(operation, { path: row.path, incarnation: row.life, request_id: crypto.randomUUID() });
-    } catch (error) { this.#complain(error); }
+    } catch (error) { if (this.path === row.path) this.#complain(`${operation}: ${error.message}`); }
   }
 
   async #trace(message, payload) {
+    this.#complain("");
     try {
       await this.actions.send("trace", { path: this.path, message, payload: payload ? JSON.parse(payload) : {} });
-    } catch (error) { this.#complain(error); }
+    } catch (error) { this.#complain(`trace: ${error.message}`); }
     this.#refresh();
   }
 
-  #complain(error) { this.parts.state.replaceChildren(sign("failed"), element("span", { class: "bad", role: "alert" }, error.message)); }
-
-  async #refresh() {
-    clearTimeout(this.#timer);
-    const path = this.path;
-    const name = encodeURIComponent(path);
-    const [series, history, log, traces] = await Promise.all([
-      fetchSeries(path), question(`/api/v1/history?path=${name}`), question(`/api/v1/logs?path=${name}&lines=200`), question(`/api/v1/traces?path=${name}`),
-    ].map((answer) => answer.catch(() => null)));
-    if (path !== this.path) return;
-    const parts = this.parts;
-    const charts = series ? coordinatorCharts(series) : [];
-    parts.charts.replaceChildren(...(charts.length ? charts : [element("p", { class: "dim" }, series ? "No messages and no restarts since the console began." : "No figures yet.")]));
-    const lives = (history?.lives ?? []).toReversed().slice(0, 8);
-    parts.lives.replaceChildren(...(lives.length ? lives.map(life) : [element("li", { class: "dim" }, "No lives are known.")]));
-    const list = (traces?.traces ?? []).slice(0, 5);
-    parts.traces.replaceChildren(...(list.length ? list.map(staircase) : [element("p", { class: "dim" }, "None. With changes unlocked an ask can be traced here; coordinatorctl ask --trace does it in a terminal.")]));
-    this.parts.outputTitle.textContent = log && log.path !== path ? `Output of ${log.path}` : "Output";
-    this.#output(log?.lines ?? []);
-    this.#timer = setTimeout(() => { if (!document.hidden) this.#refresh(); else this.#timer = setTimeout(() => this.#refresh(), 5000); }, 2500);
+  // Tells what went wrong, until the next change or another selection.
+  #complain(text) {
+    this.parts.problem.hidden = !text;
+    this.parts.problem.textContent = printable(text);
   }
 
-  #output(lines) {
-    const { log } = this.parts;
-    const last = lines.at(-1);
-    const mark = `${lines.length} ${last?.time ?? ""}`;
-    if (log.dataset.mark === mark) return;
-    log.dataset.mark = mark;
-    const isAtEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 24;
-    let former = lines[0]?.incarnation;
-    log.replaceChildren(...(lines.length ? lines.flatMap((line) => {
-      const list = [];
-      if (line.incarnation !== former) { list.push(element("div", { class: "life" }, `life ${line.incarnation ?? "?"} begins`)); former = line.incarnation; }
-      list.push(element("div", { class: line.stream }, element("span", { class: "time" }, `${clock(line.time)} `), line.gap ? `(${line.gap.lines ?? "some"} lines are missing: ${line.gap.reason})` : line.line));
-      return list;
-    }) : [element("span", { class: "dim" }, "Nothing was written yet.")]));
-    if (isAtEnd) log.scrollTop = log.scrollHeight;
+  async #fetchEvents(path) {
+    const early = (this.#early = []);
+    const answer = await question(`/api/v1/events?path=${encodeURIComponent(path)}&limit=200`).catch(() => null);
+    if (early !== this.#early) return;
+    this.#early = null;
+    this.events.take({ missed: 0, events: [...(answer?.events ?? []), ...early] });
+  }
+
+  // Lives and traces are asked for while they are looked at.
+  async #refresh() {
+    clearTimeout(this.#timer);
+    const { path, tab } = this;
+    if (path === null || !["lives", "traces"].includes(tab)) return;
+    const name = encodeURIComponent(path);
+    const answer = document.hidden ? null : await question(tab === "lives" ? `/api/v1/history?path=${name}` : `/api/v1/traces?path=${name}`).catch(() => null);
+    if (path !== this.path || tab !== this.tab) return;
+    const { lives, traces } = this.parts;
+    if (answer?.lives) {
+      const list = answer.lives.toReversed().slice(0, 50);
+      lives.replaceChildren(...(list.length ? list.map(life) : [element("li", { class: "dim" }, "No lives are known.")]));
+    }
+    if (answer?.traces) {
+      const list = answer.traces.slice(0, 10);
+      traces.replaceChildren(...(list.length ? list.map(staircase) : [element("p", { class: "dim" }, "None. With changes unlocked an ask can be traced here; coordinatorctl ask --trace does it in a terminal.")]));
+    }
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#refresh(), 2500);
   }
 }
 

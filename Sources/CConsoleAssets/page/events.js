@@ -1,58 +1,99 @@
-// What has happened, newest first. Repeats are folded; what comes while the list is scrolled waits above it.
+// What has happened, newest first. Repeats and the turns of a crash loop are folded; what comes while the list is scrolled waits above it.
 
 import { clock, duration, element, printable, sign } from "./format.js";
+import { format, parse } from "./route.js";
 
 const kept = 400;
 const shapes = { crashed: "failed", gave_up: "failed", start_failed: "failed", unresponsive: "unresponsive", unhealthy: "unhealthy", restarting: "restarting", failing: "failed", paused: "paused", violation: "unresponsive", dead_letters: "unresponsive", gap: "inactive", missed: "unresponsive", stopped: "inactive", operator: "starting", configuration: "starting", renewal: "starting", daemon_started: "starting", daemon_stopping: "stopping" };
 const troubles = new Set(["crashed", "gave_up", "start_failed", "unresponsive", "unhealthy", "restarting", "failing", "violation", "dead_letters", "gap", "missed"]);
 
+// Each turn of a crash loop has several of these.
+const turns = new Set(["crashed", "start_failed", "restarting", "failing", "restarted"]);
+const ends = new Set(["crashed", "start_failed"]);
+
+export const isAbout = (event, path) => (event.path === undefined || event.path === null ? path === "/" : path === "/" || event.path === path || event.path.startsWith(`${path}/`));
+
 export class EventList {
   #entries = [];
+  #loops = new Map();
   #waiting = [];
+  // What has come: a stream that begins anew, and an answer about former events, tell some of them again.
+  #seen = new Set();
 
-  constructor(store, list, newer, onlyTrouble, onPath) {
+  constructor({ list, newer, onlyTrouble, onPath }) {
     Object.assign(this, { list, newer, onlyTrouble, onPath });
-    store.addEventListener("events", ({ detail }) => this.take(detail));
     list.addEventListener("scroll", () => { if (list.scrollTop < 8) this.#release(); });
     newer.addEventListener("click", () => { list.scrollTop = 0; this.#release(); });
-    onlyTrouble.addEventListener("change", () => this.draw());
+    onlyTrouble?.addEventListener("change", () => this.draw());
+    this.draw();
+  }
+
+  clear() {
+    this.#entries = [];
+    this.#loops.clear();
+    this.#waiting = [];
+    this.#seen.clear();
+    this.newer.hidden = true;
+    this.list.scrollTop = 0;
     this.draw();
   }
 
   take({ missed, events }) {
     if (missed > 0) this.#waiting.push({ event: { kind: "gap", count: missed, time: events[0]?.event.time ?? new Date().toISOString() } });
-    this.#waiting.push(...events);
+    this.#waiting.push(...events.filter(({ event }) => this.#isNew(event)));
     if (this.list.scrollTop < 8) this.#release();
     else { this.newer.hidden = false; this.newer.textContent = `${this.#waiting.length} new ↑`; }
+  }
+
+  #isNew({ boot, number, kind }) {
+    const name = `${boot} ${number} ${kind}`;
+    if (this.#seen.has(name)) return false;
+    this.#seen.add(name);
+    if (this.#seen.size > 4096) this.#seen.delete(this.#seen.values().next().value);
+    return true;
   }
 
   #release() {
     this.newer.hidden = true;
     if (!this.#waiting.length) return;
-    for (const { event } of this.#waiting) {
-      const last = this.#entries[0];
-      if (last && last.event.kind === event.kind && last.event.path === event.path && last.event.reason === event.reason && !event.request) { last.times += 1; last.event = event; }
-      else this.#entries.unshift({ event, times: 1 });
-    }
+    for (const { event } of this.#waiting) this.#enter(event);
     this.#waiting = [];
     this.#entries.length = Math.min(this.#entries.length, kept);
     this.draw();
   }
 
-  draw() {
-    const shown = this.#entries.filter(({ event }) => !this.onlyTrouble.checked || troubles.has(event.kind));
-    if (!shown.length) {
-      this.list.replaceChildren(element("li", { class: "none" }, element("span"), element("span"), element("span", { class: "dim" }, this.onlyTrouble.checked ? "No trouble in the events that are kept." : "No events yet.")));
+  #enter(event) {
+    const loop = this.#loops.get(event.path);
+    if (!turns.has(event.kind)) {
+      this.#loops.delete(event.path);
+      const last = this.#entries[0];
+      const isRepeat = last && !last.end && last.event.kind === event.kind && last.event.path === event.path && last.event.reason === event.reason && !event.request;
+      if (isRepeat) { last.times += 1; last.event = event; } else this.#entries.unshift({ event, times: 1 });
       return;
     }
-    this.list.replaceChildren(...shown.slice(0, 200).map(({ event, times }) => this.#line(event, times)));
+    // One line for the whole loop, with its latest end, how many there were, and what came after it.
+    const entry = loop ?? { event, times: 0, end: null };
+    entry.event = event;
+    if (ends.has(event.kind)) { entry.times += 1; entry.end = event; }
+    this.#entries = [entry, ...this.#entries.filter((each) => each !== loop)];
+    this.#loops.set(event.path, entry);
   }
 
-  #line(event, times) {
+  draw() {
+    const shown = this.#entries.filter(({ event, end }) => !this.onlyTrouble?.checked || end || troubles.has(event.kind));
+    if (!shown.length) {
+      this.list.replaceChildren(element("li", { class: "none" }, element("span"), element("span"), element("span", { class: "dim" }, this.onlyTrouble?.checked ? "No trouble in the events that are kept." : "No events yet.")));
+      return;
+    }
+    this.list.replaceChildren(...shown.slice(0, 200).map((entry) => this.#line(entry)));
+  }
+
+  #line({ event, times, end }) {
     const what = element("span", { class: "what" });
-    if (event.path) what.append(element("a", { href: `#at${event.path}`, onclick: (click) => { click.preventDefault(); this.onPath(event.path); } }, event.path), " ");
-    what.append(printable(text(event)));
+    if (event.path) what.append(element("a", { href: format({ ...parse(""), path: event.path }), onclick: (click) => { click.preventDefault(); this.onPath(event.path); } }, event.path), " ");
+    what.append(printable(text(end ?? event)));
     if (times > 1) what.append(element("b", {}, ` ×${times}`));
+    if (end && end !== event) what.append(element("span", { class: "dim" }, ` · ${text({ ...event, reason: null })}`));
     return element("li", {}, element("time", { datetime: event.time, title: event.time }, clock(event.time)), sign(shapes[event.kind] ?? "active"), what);
   }
 }

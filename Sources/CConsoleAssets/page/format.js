@@ -56,6 +56,13 @@ export function count(value) {
   if (value >= 1e4) return `${digits(value / 1e3)} k`;
   return digits(value);
 }
+export function bytes(value) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let place = 0;
+  while (value >= 1000 && place < units.length - 1) { value /= 1024; place += 1; }
+  return `${digits(value)} ${units[place]}`;
+}
 export function duration(ms) {
   if (ms === null || ms === undefined || !Number.isFinite(ms)) return "–";
   ms = Math.max(0, ms);

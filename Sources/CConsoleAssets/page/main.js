@@ -1,30 +1,69 @@
 // Puts the parts of the page together.
 
 import { Actions } from "./actions.js";
-import { fetchSeries, treeCharts } from "./charts.js";
+import { charts, fetchSeries } from "./charts.js";
 import { Detail } from "./detail.js";
 import { EventList } from "./events.js";
 import { element, isTrouble, printable, sign, states, tone } from "./format.js";
+import { Route } from "./route.js";
 import { Store } from "./store.js";
-import { Tree } from "./tree.js";
+import { orders, Tree } from "./tree.js";
 import { Wall } from "./wall.js";
 
 const $ = (id) => document.getElementById(id);
 const store = new Store();
-const chosenStates = new Set();
 const search = $("search");
+const isSmall = matchMedia("(max-width: 900px)");
 
+const route = new Route(show);
 const actions = new Actions($("unlock"), $("mode"), () => detail.controls());
-const detail = new Detail(store, $("detail"), actions, () => { show(null); $("grid").focus(); });
-const tree = new Tree(store, $("grid"), { onChoose: () => {}, onOpen: show });
-const visit = (path) => { tree.choose(path, { reveals: true }); show(path); };
-new EventList(store, $("events"), $("newer"), $("trouble-only"), visit);
+const visit = (path) => route.go({ path, isLog: false, ...(path === route.view.path ? {} : { find: "" }) });
+const close = () => { route.go({ path: null, isLog: false, tab: "log", find: "" }); $("grid").focus(); };
+const detail = new Detail(store, $("detail"), actions, { onClose: close, onPath: visit, onView: (change, how) => route.go(change, how) });
+const tree = new Tree(store, $("grid"), visit);
+const events = new EventList({ list: $("events"), newer: $("newer"), onlyTrouble: $("trouble-only"), onPath: visit });
+store.addEventListener("events", ({ detail: news }) => events.take(news));
 const wall = new Wall($("wall"), store, visit);
 
-function show(path) {
-  if (path === detail.path) return;
-  detail.show(path);
-  history.replaceState(null, "", path === null ? "#" : `#at${path}`);
+// MARK: what the address says
+
+let chosen = null;
+function show(view) {
+  const { path, isLog } = view;
+  const isOther = path !== detail.path;
+  const wasLog = document.body.classList.contains("log-page");
+  document.body.classList.toggle("open", path !== null);
+  document.body.classList.toggle("log-page", isLog);
+  if (document.activeElement !== search) search.value = view.search;
+  $("sort").value = order(view);
+  filter();
+  detail.show(view);
+  if (isOther) chosen = null;
+  choose();
+  if (isOther) drawCharts();
+  // What had the focus may be hidden now: on a small screen the detail stands in the list's place.
+  if (isLog && !wasLog) detail.log.log.focus();
+  else if (wasLog && !isLog) $("grid").focus();
+  else if (isOther && path !== null && $("grid").offsetParent === null) document.querySelector("#detail h2").focus();
+}
+// A small screen shows trouble first.
+const order = (view) => (orders.includes(view.sort) ? view.sort : isSmall.matches ? "trouble" : "tree");
+isSmall.addEventListener("change", () => show(route.view));
+
+// The row may come later than the address.
+function choose() {
+  const { path } = route.view;
+  if (path === null || path === chosen || !store.rows.has(path)) return;
+  chosen = path;
+  tree.choose(path, { reveals: true });
+}
+
+$("sort").append(...orders.map((name) => element("option", { value: name }, name)));
+$("sort").addEventListener("change", () => route.go({ sort: $("sort").value }));
+function sort() {
+  const next = orders[(orders.indexOf(tree.order) + 1) % orders.length];
+  route.go({ sort: next });
+  $("news").textContent = `sorted by ${next}`;
 }
 
 // MARK: the line of states
@@ -36,12 +75,13 @@ const chips = new Map(states.toReversed().map((state) => {
   return [state, { chip, figure }];
 }));
 function toggle(state) {
-  if (!chosenStates.delete(state)) chosenStates.add(state);
-  filter();
+  const { states: former } = route.view;
+  route.go({ states: former.includes(state) ? former.filter((each) => each !== state) : [...former, state] });
 }
 function filter() {
-  for (const [state, { chip }] of chips) chip.setAttribute("aria-pressed", String(chosenStates.has(state)));
-  tree.filter(search.value, chosenStates);
+  const wanted = new Set(route.view.states);
+  for (const [state, { chip }] of chips) chip.setAttribute("aria-pressed", String(wanted.has(state)));
+  tree.filter(route.view.search, wanted, order(route.view));
   summarise();
 }
 function summarise() {
@@ -52,14 +92,15 @@ function summarise() {
     figure.textContent = number.toLocaleString("en");
     figure.className = number ? tone(state) : "dim";
     // It stays where it is: what moves under the pointer is missed.
-    chip.classList.toggle("none", !number && !chosenStates.has(state));
+    chip.classList.toggle("none", !number && !route.view.states.includes(state));
   }
   const all = store.rows.size;
   $("count").textContent = tree.hits === all || tree.hits === undefined ? all.toLocaleString("en") : `${tree.hits.toLocaleString("en")} of ${all.toLocaleString("en")}`;
   const bad = [...store.rows.values()].filter((row) => isTrouble(row.state)).length;
-  document.title = bad ? `${bad} in trouble – coordinatord` : "coordinatord";
+  const subject = route.view.isLog ? printable(`${route.view.path} – `) : "";
+  document.title = `${subject}${bad ? `${bad} in trouble – ` : ""}coordinatord`;
 }
-search.addEventListener("input", filter);
+search.addEventListener("input", () => route.go({ search: search.value }, { replaces: true }));
 
 // MARK: how old all this is
 
@@ -83,6 +124,7 @@ function tell() {
 }
 
 store.addEventListener("table", ({ detail: news }) => {
+  choose();
   summarise();
   age();
   note(news.moved);
@@ -100,12 +142,16 @@ setInterval(() => { age(); tree.draw(); }, 1000);
 
 // MARK: charts
 
-async function charts() {
-  const series = await fetchSeries().catch(() => null);
-  if (series) $("charts").replaceChildren(...treeCharts(series));
+// The figures of what is chosen, else of the whole tree. The place stays as high, also without any.
+async function drawCharts() {
+  const { path } = detail;
+  const series = await fetchSeries(path).catch(() => null);
+  if (path !== detail.path) return;
+  const list = series ? charts(series) : [];
+  $("charts").setAttribute("aria-label", printable(`The last hour of ${path ?? "the tree"}`));
+  $("charts").replaceChildren(...(list.length ? list : [element("p", { class: "dim" }, path === null ? "No figures yet." : "It has no figures of its own: neither a process nor messages.")]));
 }
-charts();
-setInterval(() => { if (!document.hidden) charts(); }, 10000);
+setInterval(() => { if (!document.hidden) drawCharts(); }, 10000);
 
 // MARK: colours and keys
 
@@ -122,27 +168,33 @@ $("theme").addEventListener("click", () => {
 });
 paint(localStorage.getItem("theme") ?? "system");
 $("help-button").addEventListener("click", () => $("help").showModal());
+// The address is the view's, not the skip link's.
+document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); $("grid").focus(); });
 
 document.addEventListener("keydown", (event) => {
-  const isTyping = event.target.matches("input, textarea");
+  const isTyping = event.target.matches("input:not([type=checkbox]), select");
   if (document.querySelector("dialog[open]")) return;
   if (event.key === "Escape") {
-    if (search.value || chosenStates.size) { search.value = ""; chosenStates.clear(); filter(); $("grid").focus(); }
-    else if (detail.path !== null) { show(null); $("grid").focus(); }
+    const { view } = route;
+    if (event.target === search || (!detail.panel.contains(event.target) && (view.search || view.states.length))) { route.go({ search: "", states: [] }); search.value = ""; $("grid").focus(); }
+    else if (event.target.matches("input:not([type=checkbox])") && event.target.value) return;
+    else if (view.isLog) route.go({ isLog: false });
+    else if (detail.path !== null) close();
     else if (isTyping) $("grid").focus();
     return;
   }
-  if (isTyping) { if (event.key === "Enter" || event.key === "ArrowDown") { event.preventDefault(); $("grid").focus(); } return; }
+  if (isTyping) { if (event.target === search && ["Enter", "ArrowDown"].includes(event.key)) { event.preventDefault(); $("grid").focus(); } return; }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const keys = { "/": () => search.focus(), "!": () => { tree.nextTrouble(); $("grid").focus(); }, "?": () => $("help").showModal(), s: () => { $("news").textContent = `sorted by ${tree.sort()}`; }, y: () => detail.path !== null && detail.copy() };
+  const keys = {
+    "/": () => search.focus(), "!": () => { tree.nextTrouble(); $("grid").focus(); }, "?": () => $("help").showModal(), s: sort, y: () => detail.copy(),
+    l: () => route.view.path !== null && route.go({ isLog: !route.view.isLog, tab: "log" }),
+  };
   if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
 });
 
 // MARK: beginning
 
-store.addEventListener("table", () => {
-  const path = decodeURIComponent(location.hash.slice(3));
-  if (location.hash.startsWith("#at/") && store.rows.has(path)) visit(path);
-}, { once: true });
+show(route.view);
+drawCharts();
 actions.begin().catch(() => {});
 store.open();

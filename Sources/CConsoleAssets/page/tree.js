@@ -1,13 +1,10 @@
 // The tree as a table whose rows open and close. Only the rows in view are in the document, and the chosen one.
 
-import { count, element, isTrouble, printable, seconds, sign, states, tone, duration } from "./format.js";
+import { columns, fitting } from "./columns.js";
+import { count, element, isTrouble, printable, seconds, sign, states, tone } from "./format.js";
 import { Store } from "./store.js";
 
-const columns = [
-  ["Name", "name", ""], ["State", "state", ""], ["Life", "life", "number w1"], ["Restarts", "restarts", "number"],
-  ["Waiting", "waiting", "w2 number"], ["Oldest", "oldest", "number w1"], ["Msg/s", "rate", "number w2"], ["Up", "up", "number w2"],
-];
-const orders = ["tree", "trouble", "rate", "waiting", "restarts"];
+export const orders = ["tree", "trouble", "cpu", "memory", "restarts", "rate", "waiting"];
 
 export class Tree {
   chosen = "/";
@@ -15,29 +12,49 @@ export class Tree {
   #lines = [];
   #pool = [];
   #filter = { words: [], states: new Set() };
-  #order = 0;
+  #shown = [];
+  order = "tree";
   #isFirst = true;
   #frame = 0;
 
-  constructor(store, grid, { onChoose, onOpen }) {
+  constructor(store, grid, onOpen) {
     this.store = store;
     this.grid = grid;
-    this.onChoose = onChoose;
     this.onOpen = onOpen;
     this.rowHeight = 26;
     this.spacer = element("div", { role: "presentation" });
-    grid.append(this.spacer);
-    document.getElementById("heads").append(...columns.map(([title, , kind]) => element("span", { class: `cell ${kind}` }, title)));
+    this.probe = element("div", { class: "probe", role: "presentation" });
+    grid.append(this.spacer, this.probe);
+    this.heads = new Map(columns.map((column) => [column, element("span", { class: column.isNumber ? "cell number" : "cell" }, column.title)]));
+    document.getElementById("heads").append(...this.heads.values());
     grid.addEventListener("scroll", () => this.draw());
-    new ResizeObserver(() => this.draw()).observe(grid);
+    new ResizeObserver(() => {
+      this.#fit();
+      // The list has given room to what is open; otherwise its beginning stays in view.
+      if (document.body.classList.contains("open")) this.#reveal();
+      this.draw();
+    }).observe(grid);
     grid.addEventListener("keydown", (event) => this.#key(event));
     store.addEventListener("table", ({ detail }) => {
       if (this.#isFirst && store.rows.size) { this.#isFirst = false; this.#foldWell(); }
-      this.arrange(detail.isShaped);
+      this.#fit();
+      this.arrange();
     });
   }
 
-  get order() { return orders[this.#order]; }
+  // Chooses the columns for the rows that there are and the room that there is.
+  #fit() {
+    this.digit ||= this.probe.offsetWidth / 100;
+    const shown = fitting([...this.store.rows.values()], this.grid.clientWidth, this.digit || 8);
+    if (shown.length === this.#shown.length && shown.every((column, place) => column === this.#shown[place])) return;
+    this.#shown = shown;
+    this.grid.parentElement.style.setProperty("--columns", shown.map(({ ch, track }) => track ?? `${ch}ch`).join(" "));
+    for (const column of columns) {
+      const isHidden = !shown.includes(column);
+      this.heads.get(column).hidden = isHidden;
+      for (const row of this.#pool) row.cells[column.key].hidden = isHidden;
+    }
+  }
 
   // On the first sight, subtrees without trouble are folded when not all fits.
   #foldWell() {
@@ -48,15 +65,17 @@ export class Tree {
     }
   }
 
-  filter(text, chosenStates) {
+  // Shows the rows that match, in an order.
+  filter(text, chosenStates, order) {
     this.#filter = { words: text.toLowerCase().split(/\s+/).filter(Boolean), states: chosenStates };
+    this.order = orders.includes(order) ? order : "tree";
     this.arrange();
   }
 
   #matches(row) {
     const { words, states } = this.#filter;
     if (states.size && !states.has(row.state)) return false;
-    const text = `${row.path} ${row.type} ${row.state} ${row.pid ?? ""}`.toLowerCase();
+    const text = `${row.path} ${row.type} ${row.state} ${row.pid ?? ""} ${row.user ?? ""} ${row.command ?? ""}`.toLowerCase();
     return words.every((word) => text.includes(word));
   }
 
@@ -127,16 +146,14 @@ export class Tree {
   }
 
   #makeRow() {
-    const cells = Object.fromEntries(columns.map(([, key, kind]) => [key, element("span", { role: "gridcell", class: `cell ${kind}` })]));
+    const cells = Object.fromEntries(columns.map((column) => [column.key, element("span", { role: "gridcell", class: `cell ${column.isNumber ? "number" : column.key}`, hidden: !this.#shown.includes(column) })]));
     const twist = element("span", { class: "twist", "aria-hidden": "true" });
-    const parts = { twist, indents: element("span", { class: "indents", hidden: true }), key: element("span", { class: "key" }), size: element("span", { class: "size" }), type: element("span", { class: "type" }) };
-    cells.name.className = "cell name";
-    cells.name.append(twist, parts.key, parts.size, parts.type);
-    cells.state.className = "cell state";
-    cells.waiting.className = "cell mailbox w2";
+    const parts = { twist, start: element("span", { class: "start" }), end: element("span"), size: element("span", { class: "size" }), type: element("span", { class: "type" }) };
+    cells.name.append(twist, element("span", { class: "key" }, parts.start, parts.end), parts.size, parts.type);
     parts.meter = element("i");
     parts.bar = element("span", { class: "meter", "aria-hidden": "true" }, parts.meter);
     parts.waiting = element("span", { class: "figure" });
+    cells.waiting.classList.add("mailbox");
     cells.waiting.append(parts.bar, parts.waiting);
     const row = element("div", { role: "row", class: "row", id: `row-${this.#pool.length}`, hidden: true }, ...Object.values(cells));
     Object.assign(row, { cells, parts });
@@ -167,7 +184,11 @@ export class Tree {
     const { cells, parts } = node;
     parts.twist.textContent = line.folds ? (line.isOpen ? "▾" : "▸") : "";
     parts.twist.style.marginLeft = `${Math.min(line.depth, 12) * 16}px`;
-    set(parts.key, this.order === "tree" ? (row.path === "/" ? "/" : row.key) : row.path);
+    const name = printable(this.order !== "tree" || row.path === "/" ? row.path : row.key);
+    // The end of a name tells most, so that its middle gives way.
+    const cut = name.length > 14 ? name.length - 9 : name.length;
+    set(parts.start, name.slice(0, cut));
+    set(parts.end, name.slice(cut));
     set(parts.size, isFolded ? `· ${sum.size.toLocaleString("en")}` : "");
     set(parts.type, row.type);
     cells.name.title = printable(row.path);
@@ -176,8 +197,6 @@ export class Tree {
     if (cells.state.dataset.state !== state) { cells.state.replaceChildren(sign(state), element("span")); cells.state.dataset.state = state; }
     set(cells.state.lastChild, words);
     cells.state.lastChild.className = state === "active" ? "" : tone(state);
-    number(cells.life, row.life);
-    number(cells.restarts, sum.restarts);
     cells.restarts.classList.toggle("hold", sum.restarts > 0);
     const waiting = sum.waiting;
     set(parts.waiting, waiting === undefined || waiting === null ? "–" : count(waiting));
@@ -186,20 +205,22 @@ export class Tree {
     parts.meter.style.width = waiting ? `${Math.min(100, 10 * Math.log2(1 + waiting))}%` : "0";
     parts.bar.style.visibility = waiting === undefined || waiting === null ? "hidden" : "";
     parts.bar.classList.toggle("high", waiting > 256);
-    set(cells.oldest, sum.oldest ? duration(now - sum.oldest) : "–");
-    cells.oldest.classList.toggle("zero", !sum.oldest);
-    number(cells.rate, sum.rate);
-    set(cells.up, row.since ? seconds(now - row.since) : "–");
-    cells.up.classList.toggle("zero", !row.since);
+    for (const { key, text, isZero } of this.#shown) {
+      if (!text) continue;
+      set(cells[key], text(sum, row, now));
+      cells[key].classList.toggle("zero", isZero?.(sum, row) === true);
+    }
+    cells.note.classList.toggle("bad", isTrouble(row.state) && row.state !== "paused");
+    cells.note.title = cells.note.textContent;
   }
 
-  // A folded row takes the worst state, the oldest message, and the sums of counts and rates.
+  // A folded row takes the worst state, the oldest message, and the sums of counts, rates and what processes use.
   #sum(row) {
-    const sum = { size: -1, restarts: 0, waiting: undefined, rate: undefined, oldest: undefined, worst: "active", worstCount: 0 };
+    const sum = { size: -1, restarts: 0, oldest: undefined, worst: "active", worstCount: 0 };
     for (const each of this.store.walk(row.path)) {
       sum.size += 1;
       sum.restarts += each.restarts;
-      for (const key of ["waiting", "rate"]) if (each[key] !== undefined && each[key] !== null) sum[key] = (sum[key] ?? 0) + each[key];
+      for (const key of ["waiting", "rate", "cpu", "memory"]) if (each[key] !== undefined && each[key] !== null) sum[key] = (sum[key] ?? 0) + each[key];
       if (each.oldest && !(sum.oldest < each.oldest)) sum.oldest = each.oldest;
       if (each.state === sum.worst) sum.worstCount += 1;
       else if (states.indexOf(each.state) < states.indexOf(sum.worst)) { sum.worst = each.state; sum.worstCount = 1; }
@@ -220,18 +241,17 @@ export class Tree {
       this.arrange();
     }
     this.chosen = path;
-    const index = this.#lines.findIndex((line) => line.path === path);
-    const top = index * this.rowHeight;
-    if (top < this.grid.scrollTop) this.grid.scrollTop = top;
-    else if (top + this.rowHeight > this.grid.scrollTop + this.grid.clientHeight) this.grid.scrollTop = top + this.rowHeight - this.grid.clientHeight;
-    this.onChoose(path);
+    this.#reveal();
     this.draw();
   }
 
-  sort() {
-    this.#order = (this.#order + 1) % orders.length;
-    this.arrange();
-    return this.order;
+  // Scrolls to the chosen row, unless it's in view.
+  #reveal() {
+    const index = this.#lines.findIndex((line) => line.path === this.chosen);
+    if (index < 0) return;
+    const top = index * this.rowHeight;
+    if (top < this.grid.scrollTop) this.grid.scrollTop = top;
+    else if (top + this.rowHeight > this.grid.scrollTop + this.grid.clientHeight) this.grid.scrollTop = top + this.rowHeight - this.grid.clientHeight;
   }
 
   nextTrouble() {
@@ -262,4 +282,3 @@ export class Tree {
 }
 
 function set(node, text) { text = printable(text); if (node.textContent !== text) node.textContent = text; }
-function number(node, value) { set(node, count(value)); node.classList.toggle("zero", !value); }

@@ -139,6 +139,12 @@ struct OpenAPI {
         for operation in Changes.lifecycle.values { try add(change: operation, Self.object(change, required: "path")) }
         let ask: [String: JSONValue] = ["path": Self.path, "message": ["type": "string", "minLength": 1], "payload": [:]]
         try add(change: ControlOperation.Trace.self, Self.object(ask, required: "path", "message"))
+        add(
+            change: Changes.unlock,
+            "Whether the token is right; nothing is changed.",
+            Self.object(["unlocked": ["type": "boolean"]]),
+            ["type": "object"]
+        )
     }
 
     private mutating func add<Operation: DescribedOperation>(question operation: Operation.Type, _ parameters: [JSONValue] = []) throws {
@@ -146,12 +152,16 @@ struct OpenAPI {
     }
 
     private mutating func add<Operation: DescribedOperation>(change operation: Operation.Type, _ body: JSONValue) throws {
+        add(change: operation.address, operation.summary, try reference(to: Operation.Answer.self), body)
+    }
+
+    private mutating func add(change address: String, _ summary: String, _ answer: JSONValue, _ body: JSONValue) {
         let refusals = Self.refusals.keys.filter { $0 != "429" }
-        paths[operation.address] = [
+        paths[address] = [
             "post": [
-                "summary": .string(operation.summary), "security": [["token": []]],
+                "summary": .string(summary), "security": [["token": []]],
                 "requestBody": ["required": true, "content": ["application/json": ["schema": body]]],
-                "responses": Self.responses(try reference(to: Operation.Answer.self), "application/json", refusals),
+                "responses": Self.responses(answer, "application/json", refusals),
             ]
         ]
     }

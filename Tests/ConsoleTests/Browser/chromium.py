@@ -78,6 +78,8 @@ class Browser:
         common = {"key": key, "code": key, "windowsVirtualKeyCode": codes.get(key, ord(key[0].upper()))}
         if len(key) == 1:
             common["text"] = key
+        if key == "Enter":
+            common["text"] = "\r"
         self.call("Input.dispatchKeyEvent", type="keyDown", **common)
         self.call("Input.dispatchKeyEvent", type="keyUp", **common)
 

@@ -35,11 +35,21 @@ def click(selector):
 browser = Browser(directory)
 report = {}
 try:
+    browser.view(1680, 1000, "light")
+    browser.call("Page.navigate", url=url)
+
+    # The mailbox that has messages has a bar; with forced colours it still differs from its ground.
+    busy = "[...document.querySelectorAll('#grid .row:not([hidden])')].find((row) => row.dataset.path === '/busy')"
+    colours = "((bar, track) => getComputedStyle(bar).backgroundColor !== getComputedStyle(track).backgroundColor)"
+    browser.wait(f"{busy}?.querySelector('.mailbox .figure').textContent === '20'")
+    report["mailbox"] = browser.value(f"{busy}.querySelector('.meter i').getBoundingClientRect().width / {busy}.querySelector('.meter').getBoundingClientRect().width")
+    browser.view(1680, 1000, "light", forced_colors="active", prefers_reduced_motion="reduce")
+    report["forced_mailbox"] = browser.value(f"{colours}({busy}.querySelector('.meter i'), {busy}.querySelector('.meter'))")
     browser.view(1440, 1000, "light")
-    browser.call("Page.navigate", url=f"{url}#at/tree")
-    browser.wait("document.querySelectorAll('#detail .lives li').length > 0")
 
     # What changes something is there for those who have the token alone.
+    browser.value("void (location.hash = '#at/tree?tab=traces')")
+    browser.wait("document.querySelectorAll('#detail .facts dd').length > 3")
     report["mutating_without_token"] = browser.value(mutating)
     click("#unlock")
     field("#token", token)
@@ -65,29 +75,25 @@ try:
     # An ask between two points of the figures.
     browser.wait("fetch('/api/v1/series').then((answer) => answer.json()).then((series) => series.p50.length > 0)")
     browser.post(token, "trace", {"path": "/tree", "message": "Fixture.WhereAmI"})
-    names = "[...document.querySelectorAll('#detail .chart .name')].map((name) => name.textContent)"
+    names = "[...document.querySelectorAll('#charts .chart .name')].map((name) => name.textContent)"
     browser.wait(f"{names}.includes('Latency')")
     report["charts"] = browser.value(names)
-    report["latency"] = browser.value("[...document.querySelectorAll('#detail .chart')].find((chart) => chart.querySelector('.name').textContent === 'Latency')?.querySelector('.now').textContent")
-    report["latency_lines"] = browser.value("[...document.querySelectorAll('#detail .chart')].find((chart) => chart.querySelector('.name').textContent === 'Latency')?.querySelectorAll('path.line').length")
-    browser.wait("[...document.querySelectorAll('#charts .chart .name')].some((name) => name.textContent === 'Latency')")
+    report["latency"] = browser.value("[...document.querySelectorAll('#charts .chart')].find((chart) => chart.querySelector('.name').textContent === 'Latency')?.querySelector('.now').textContent")
+    report["latency_lines"] = browser.value("[...document.querySelectorAll('#charts .chart')].find((chart) => chart.querySelector('.name').textContent === 'Latency')?.querySelectorAll('path.line').length")
+    # The whole tree's too, until one goes back.
+    browser.value("void (location.hash = '')")
+    browser.wait(f"document.getElementById('charts').getAttribute('aria-label').endsWith('tree') && {names}.includes('Latency')")
+    browser.value("history.back()")
+    browser.wait("document.querySelectorAll('#detail .trace .hop').length > 0")
     report["canary_shown"] = browser.value(f"document.documentElement.outerHTML.includes('{canary}')")
     report["canary_told"] = browser.value(
         f"Promise.all(['traces', 'events', 'tree', 'logs?path=/tree'].map((name) => fetch('/api/v1/' + name).then((answer) => answer.text()))).then((all) => all.join().includes('{canary}'))")
-    browser.value("document.querySelector('#detail').scrollTop = 0")
     browser.picture("latency-light")
     browser.view(1440, 1000, "dark")
     browser.picture("latency-dark")
 
-    # The mailbox that has messages has a bar.
-    busy = "[...document.querySelectorAll('#grid .row:not([hidden])')].find((row) => row.dataset.path === '/busy')"
-    browser.wait(f"{busy}?.querySelector('.mailbox .figure').textContent === '20'")
-    report["mailbox"] = browser.value(f"{busy}.querySelector('.meter i').getBoundingClientRect().width / {busy}.querySelector('.meter').getBoundingClientRect().width")
-
     # Forced colours: the bars still differ from their ground. Reduced motion: nothing moves.
     browser.view(1440, 1000, "light", forced_colors="active", prefers_reduced_motion="reduce")
-    colours = "((bar, track) => getComputedStyle(bar).backgroundColor !== getComputedStyle(track).backgroundColor)"
-    report["forced_mailbox"] = browser.value(f"{colours}({busy}.querySelector('.meter i'), {busy}.querySelector('.meter'))")
     report["forced_trace"] = browser.value(f"{colours}(document.querySelector('.hop .span i'), document.querySelector('.hop .span'))")
     report["animations"] = browser.value("document.getAnimations().length")
     browser.picture("forced-colours")

@@ -16,7 +16,7 @@ try:
     browser.call("Page.navigate", url=url)
     browser.wait("document.querySelectorAll('#grid .row:not([hidden])').length > 1")
     report["milliseconds_to_first_rows"] = round((time.monotonic() - began) * 1000)
-    browser.wait("document.querySelectorAll('#charts .chart').length == 3")
+    browser.wait("document.querySelectorAll('#charts .chart').length > 0")
     report["rows_in_document"] = browser.value("document.querySelectorAll('#grid .row').length")
     report["count"] = browser.value("document.getElementById('count').textContent")
     browser.picture("tree-light")
@@ -32,7 +32,7 @@ try:
     if browser.value("document.getElementById('detail').hidden"):
         browser.key("ArrowDown")
         browser.key("Enter")
-    browser.wait("document.querySelectorAll('#detail .lives li').length > 0")
+    browser.wait("document.querySelectorAll('#detail .facts dd').length > 2 && document.querySelectorAll('#detail .log *').length > 0")
     report["detail"] = browser.value("document.querySelector('#detail h2').textContent")
     browser.picture("detail-light")
     tree = browser.call("Accessibility.getFullAXTree")["nodes"]
@@ -68,8 +68,10 @@ try:
     for number in range(1, 5):
         browser.post(token, "start", {"path": f"/jobs/job-{number}"})
     browser.wait(f"{shown} === 'active'")
-    browser.value("void (window.shifts = [], new PerformanceObserver((list) => list.getEntries().forEach((entry) => window.shifts.push(entry.value, ...entry.sources.map("
-                  "({ node }) => `${node?.id} ${node?.className?.baseVal ?? node?.className} ${node?.textContent}`)))).observe({ type: 'layout-shift' }))")
+    # A chart that has something to show from now on takes its place among the charts.
+    browser.value("void (window.shifts = [], new PerformanceObserver((list) => list.getEntries().forEach((entry) => { const moved = entry.sources.filter(({ node }) =>"
+                  "!(node?.closest ? node : node?.parentElement)?.closest('#charts')); if (moved.length) window.shifts.push(entry.value, ...moved.map("
+                  "({ node }) => `${node?.id} ${node?.className?.baseVal ?? node?.className} ${node?.textContent}`)); })).observe({ type: 'layout-shift' }))")
     for operation, state in [("stop", "inactive"), ("start", "active")]:
         browser.post(token, operation, {"path": "/jobs/job-2"})
         browser.wait(f"{shown} === '{state}'")

@@ -187,19 +187,19 @@ struct PeerPartsTests {
             // Small ones are bounded by their number alone, and the third large one is the last for which there is room.
             try await flow.send(.value("small"))
             for _ in 0..<3 { try await flow.send(element) }
-            let sent = Lock(0)
+            let sent = Collected<Int>()
             // Each runs at once, up to where it waits.
             let waiting = (0..<3).map { number in
                 Task.immediate {
                     try await flow.send(.value(number))
-                    sent.withLock { $0 += 1 }
+                    sent.append(number)
                 }
             }
-            #expect(sent.withLock { $0 } == 0)
+            #expect(sent.all.isEmpty)
             try await eventually("the four have arrived") { elements == 4 }
             // The small one makes no room for bytes, and the first large one for all that wait.
             for _ in 0..<2 {
-                #expect(sent.withLock { $0 } == 0)
+                #expect(sent.all.isEmpty)
                 try raw.link.send(Frame(.credit(Credit(target: 0, messages: 1, bytes: 0)), correlation: 2))
                 try await raw.settle()
             }

@@ -3,8 +3,8 @@ public import Coordinators
 /// The messages of coordinators that ask their siblings.
 ///
 /// Each goes to the sibling of its name, and has the names of those that are asked next, one by the other: a small letter by a row that hands
-/// the message on, a capital one by a handler of the parent; p is a pool, whose members are as serial as the others, v is y by a stream, c is y by a
-/// message that coalesces, and a is y by an acknowledged one. At a dot the handler waits for the notebook.
+/// the message on, a capital one by a handler of the parent; p is a pool, whose members are as serial as the others, v is y by a stream, and c is y by a
+/// message that coalesces. At a dot the handler waits for the notebook.
 public enum Tangle {
     public struct X: TangleMessage {
         public typealias Reply = String
@@ -88,7 +88,6 @@ extension TangleCoordinator {
             case "z": try await context.ask(Tangle.Z(rest))
             case "p": try await context.ask(Tangle.P(rest))
             case "c": try await context.ask(Tangle.C(rest), timeout: .seconds(2))
-            case "a": try await context.send(Tangle.Y(rest), acknowledged: true, timeout: .seconds(2)) ? "taken" : "known"
             case "v": try await context.stream(Tangle.V(rest)).first { _ in true } ?? "nothing"
             default: try await context.ask(Tangle.Hop(next.lowercased(), rest))
             }

@@ -176,9 +176,22 @@ struct OrderTests {
             #expect(try await daemon.control("start", "/web/app").exitCode == 0)
             #expect(try await daemon.states()["/infra/db-2"] == "active")
             try await trapped()
+            // A change of one restarts the other, which ends before it and starts after it.
+            for name in ["app", "db"] { Files.remove(directory.file("ready-\(name)")) }
+            daemon.rewrite(changing: "echo > ready-db", to: "echo >> ready-db")
+            let changed = try await daemon.control("config", "apply")
+            #expect(changed.exitCode == 0 && changed.output.contains("(restart, because it requires /infra/db-2)"), "\(changed)")
+            #expect(Files.text(of: directory.file("ends")) == "app\ndb\napp\ndb\ndb\n")
+            try await daemon.eventually("the signals are trapped") {
+                Files.text(of: directory.file("ready-app")) != nil && Files.text(of: directory.file("ready-db")) == "\n\n"
+            }
+            let begun = try await daemon.control("events", "--json").output.split(separator: "\n")
+                .map { try ControlJSON.decode(ControlEvent.self, from: try ControlJSON.parse(Array($0.utf8))) }
+                .filter { [.started, .restarted].contains($0.kind) }.compactMap(\.path)
+            #expect(Set(begun.suffix(3)) == ["/infra/db-1", "/infra/db-2", "/web/app"] && begun.last == "/web/app", "\(begun)")
             try daemon.process.send(.terminate)
             #expect(await daemon.process.waitForExit() == .exited(code: 0))
-            #expect(Files.text(of: directory.file("ends")) == "app\ndb\napp\ndb\ndb\n")
+            #expect(Files.text(of: directory.file("ends")) == "app\ndb\napp\ndb\ndb\napp\ndb\ndb\n")
         }
     }
 

@@ -126,6 +126,37 @@ struct ConfigurationPlanTests {
         )
     }
 
+    @Test("What requires a child that is restarted is restarted too, in whatever group the two are, and by way of others")
+    func acrossGroups() throws {
+        let former = """
+            children:
+              - name: web
+                children:
+                  - { name: app, program: { command: [cat] }, requires: [/infra/db] }
+                  - { name: proxy, program: { command: [cat] }, requires: [app] }
+                  - { name: log, program: { command: [cat] }, after: [/infra/db] }
+                  - { name: task, program: { command: [cat] }, requires: [/infra/setup] }
+              - name: infra
+                instances: 2
+                children:
+                  - { name: db, program: { command: [cat] }, instances: 2 }
+                  - { name: cache, program: { command: [cat] } }
+                  - { name: setup, oneshot: { command: [cat] } }
+              - { name: watch, program: { command: [cat] }, requires: [/web] }
+              - { name: first, program: { command: [cat] }, requires: [/infra-1/db-1] }
+            """
+        let db = "db, program: { command: [cat] }"
+        let db2 = (1...2).flatMap { group in (1...2).map { "~ /infra-\(group)/db-\($0) program.command restart" } }
+        #expect(
+            try Self.lines(former, former.replacing(db, with: "db, program: { command: [cat, -] }"))
+                == ["~ /web/app restart for /infra-2/db-2", "~ /web/proxy restart for /infra-2/db-2"] + db2
+                + ["~ /first restart for /infra-1/db-1"]
+        )
+        #expect(try Self.lines(former, former.replacing(db, with: "db, restart: on_failure, program: { command: [cat] }")).count == 4)
+        let setup = former.replacing("setup, oneshot: { command: [cat] }", with: "setup, oneshot: { command: [cat, -] }")
+        #expect(try Self.lines(former, setup) == (1...2).map { "~ /infra-\($0)/setup oneshot.command restart" })
+    }
+
     @Test("Another order is seen, and restarts nothing")
     func order() throws {
         let former = "children: [{ name: a, program: { command: [cat] } }, { name: b, program: { command: [cat] } }]"

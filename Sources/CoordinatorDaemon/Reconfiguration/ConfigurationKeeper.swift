@@ -99,7 +99,7 @@ final class ConfigurationKeeper: Sendable {
         let plan = ConfigurationPlan(from: configuration, to: next)
         // Before any life begins that writes where the new configuration says.
         logs.apply(next)
-        let failures = await Reconfiguration(plan).carryOut(on: children, next.children, next.supervision, under: .root)
+        let failures = await Reconfiguration(plan).carryOut(on: children, next.children, next.supervision)
         // Everything else is as it was when the daemon was started, and still differs from the file.
         running.withLock { running in
             running.configuration.follow(next)

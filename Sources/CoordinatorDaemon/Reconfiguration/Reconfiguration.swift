@@ -16,9 +16,64 @@ struct Reconfiguration: Sendable {
     typealias Failures = [String: Failure]
 
     private let changes: [String: ConfigurationPlan.Change]
+    /// The ends of the restarts, by path.
+    private let restarts: [String: OneShot<Void>]
+    /// The paths of the children that were stopped before anything was changed, because one that they require is restarted.
+    fileprivate let stopped = StoppedPaths()
 
     init(_ plan: ConfigurationPlan) {
         changes = Dictionary(plan.changes.map { ("\($0.kind == .removed ? "-" : "")\($0.path)", $0) }) { first, _ in first }
+        let replaced = plan.changes.filter { $0.kind == .changed && $0.replacesProcess }
+        restarts = Dictionary(replaced.map { ($0.path, OneShot<Void>()) }) { first, _ in first }
+    }
+
+    /// Changes the children of the root, and all below.
+    ///
+    /// What is restarted is stopped before what it requires, and started again after it, in whatever groups the two are.
+    func carryOut(on root: ConfiguredChildren, _ next: [ConfiguredChild], _ supervision: SupervisionPolicy) async -> Failures {
+        let failures = await stopBound(root)
+        return failures.merging(await carryOut(on: root, next, supervision, under: .root)) { first, _ in first }
+    }
+
+    /// Stops the children that are restarted together with something that they require, each before that.
+    private func stopBound(_ root: ConfiguredChildren) async -> Failures {
+        let bound = restarts.keys.compactMap { CoordinatorPath($0).flatMap { root.place(of: $0) } }.filter { place in
+            place.siblings.needs(of: place.child).contains { $0.bindsStops && isReplacedOrRemoved($0.place.path) }
+        }
+        let places = Dictionary(bound.map { ($0.path.description, $0) }) { first, _ in first }
+        var waits: [String: [String]] = [:]
+        for place in bound {
+            for need in place.siblings.needs(of: place.child) {
+                waits[need.place.path.description, default: []].append(place.path.description)
+            }
+        }
+        let failures = FailureList()
+        await Self.forEach(Array(places.keys), waitingFor: waits) { path in
+            guard let place = places[path], place.siblings.isRunning(place.child.key) else { return }
+            stopped.paths.withLock { _ = $0.insert(path) }
+            do {
+                try await place.siblings.supervisor?.stop(place.child.key)
+            } catch {
+                failures.errors.withLock { $0[path] = Failure(text: (error as? CoordinatorError)?.message ?? "\(error)") }
+            }
+        }
+        return failures.errors.withLock { $0 }
+    }
+
+    private func isReplacedOrRemoved(_ path: CoordinatorPath) -> Bool {
+        path.withThoseAbove.contains { restarts[$0] != nil || changes["-\($0)"] != nil }
+    }
+
+    /// Waits until what a child requires has been restarted, if it's about to be.
+    fileprivate func awaitRestarts(for needs: [ConfiguredChildren.Need], of path: CoordinatorPath) async {
+        for need in needs where need.bindsStops {
+            for other in need.place.path.withThoseAbove where !path.withThoseAbove.contains(other) { await restarts[other]?.value }
+        }
+    }
+
+    /// Notes that nothing at a path, or below it, is restarted any more.
+    fileprivate func endRestarts(within path: CoordinatorPath) {
+        for (other, end) in restarts where CoordinatorPath(other)?.isWithin(path) == true { end.settle() }
     }
 
     /// Changes the children of one supervisor, and those below.
@@ -31,6 +86,7 @@ struct Reconfiguration: Sendable {
         guard let supervisor = children.supervisor else {
             // It begins with the new list when it starts.
             children.replaceAll(next, supervision)
+            endRestarts(within: parent)
             return [:]
         }
         let level = Level(children, supervisor, parent, self)
@@ -104,6 +160,20 @@ extension ConfiguredChild {
     private static var usualStartTimeout: Duration { CoordinatorRuntime.Options().startTimeout }
 }
 
+extension CoordinatorPath {
+    /// The path, and those of the groups around it, without the root.
+    fileprivate var withThoseAbove: [String] {
+        components.indices.map { "/" + components[...$0].joined(separator: "/") }
+    }
+}
+
+/// The paths of children that were stopped.
+private final class StoppedPaths: Sendable {
+    let paths = Lock<Set<String>>([])
+
+    func contains(_ path: CoordinatorPath) -> Bool { paths.withLock { $0.contains(path.description) } }
+}
+
 /// The errors of changes that are carried out at the same time.
 private final class FailureList: Sendable {
     let errors = Lock(Reconfiguration.Failures())
@@ -129,7 +199,8 @@ private struct Level: Sendable {
         let wasRunning = Set(
             former.map(\.key).filter { key in
                 // What has run to its end runs again when it's changed.
-                children.isRunning(key) || supervisor.state(of: key) == .failed || children.hasCompleted(key)
+                children.isRunning(key) || plan.stopped.contains(parent.appending(key)) || supervisor.state(of: key) == .failed
+                    || children.hasCompleted(key)
             }
         )
         await stop(former)
@@ -157,33 +228,23 @@ private struct Level: Sendable {
 
     // MARK: Stops
 
-    /// Stops what is removed, and what is restarted together with something that it requires; each child before those that it was started
-    /// after.
+    /// Stops what is removed; each child before those that it was started after.
     private func stop(_ former: [ConfiguredChild]) async {
         let dependencies = children.dependencies
-        let keys = former.map(\.key).filter { key in
-            plan.isRemoved(key, under: parent)
-                || isReplaced(key) && dependencies.bound(to: key).contains { isReplaced($0) || plan.isRemoved($0, under: parent) }
-        }
+        let keys = former.map(\.key).filter { plan.isRemoved($0, under: parent) }
         var waits: [String: [String]] = [:]
         for key in keys {
             for other in dependencies.before(key) { waits[other, default: []].append(key) }
         }
         await Reconfiguration.forEach(keys, waitingFor: waits) { key in
             do {
-                if plan.isRemoved(key, under: parent) {
-                    children.cancelStart(of: key)
-                    if supervisor.state(of: key) != nil { try await supervisor.remove(key) }
-                } else if children.isRunning(key) {
-                    try await supervisor.stop(key)
-                }
+                children.cancelStart(of: key)
+                if supervisor.state(of: key) != nil { try await supervisor.remove(key) }
             } catch {
                 note(parent.appending(key), Self.text(error))
             }
         }
     }
-
-    private func isReplaced(_ key: String) -> Bool { plan.change(of: key, under: parent)?.replacesProcess == true }
 
     // MARK: Changes and starts
 
@@ -203,6 +264,8 @@ private struct Level: Sendable {
         let waits = byKey.mapValues { dependencies.before($0.key) }
         await Reconfiguration.forEach(involved.map(\.key), waitingFor: waits) { [starts] key in
             guard let child = byKey[key] else { return }
+            defer { plan.endRestarts(within: parent.appending(key)) }
+            await plan.awaitRestarts(for: children.needs(of: child), of: parent.appending(key))
             await follow(child, starts[key], wasRunning: wasRunning.contains(key), isRecounted: recounted.contains(key))
         }
     }

@@ -68,9 +68,14 @@ public struct ConfigurationPlan: Hashable, Sendable {
     /// Whether the configurations are the same for a running daemon.
     public var isEmpty: Bool { changes.isEmpty && reordered.isEmpty }
 
+    /// The children that are restarted because one that they require is, with its path.
+    private var causes: [String: String] = [:]
+
     /// Makes the plan that leads from one configuration to another.
     public init(from former: DaemonConfiguration, to next: DaemonConfiguration) {
         compareSettings(former, next)
+        let requirements = TreeRequirements(of: next.children)
+        if !requirements.required.isEmpty { findRestarts(former.children, next.children, requirements, under: "") }
         compare(former.children, next.children, under: "")
     }
 
@@ -99,7 +104,6 @@ extension ConfigurationPlan {
         let (former, next) = (former.withInstances, next.withInstances)
         let before = Dictionary(former.map { ($0.key, $0) }) { first, _ in first }
         let after = Set(next.map(\.key))
-        let causes = restarts(before, next, under: parent)
         let starting = next.startedBySupervisor
         let beginning = starting.subtracting(former.startedBySupervisor)
         for child in next {
@@ -108,7 +112,7 @@ extension ConfigurationPlan {
                 add(child, at: path, Self.effect(of: child, isStarted: starting.contains(child.key)))
                 continue
             }
-            compare(known, child, at: path, isBeginning: beginning.contains(child.key), cause: causes[child.key])
+            compare(known, child, at: path, isBeginning: beginning.contains(child.key), cause: causes[path])
         }
         for child in former where !after.contains(child.key) {
             changes.append(Change(path: "\(parent)/\(child.key)", kind: .removed, differences: [], effect: .stop))
@@ -167,17 +171,24 @@ extension ConfigurationPlan {
         Keys.child.differences(former, next, Keys.ofChild).filter { $0.effect != .nextDaemon }
     }
 
-    /// Returns the children that are restarted because one that they require is, with its path.
-    private func restarts(_ before: [String: ConfiguredChild], _ next: [ConfiguredChild], under parent: String) -> [String: String] {
-        let dependencies = SiblingDependencies(of: next)
-        if dependencies.isEmpty { return [:] }
-        var causes: [String: String] = [:]
-        for child in next {
-            guard let known = before[child.key], Self.differences(known, child).contains(where: { $0.effect == ChangeEffect.restart })
-            else { continue }
-            for key in dependencies.requiring(child.key) where before[key] != nil { causes[key] = "\(parent)/\(child.key)" }
+    /// Notes the children that are restarted because one that they require is.
+    private mutating func findRestarts(
+        _ former: [ConfiguredChild],
+        _ next: [ConfiguredChild],
+        _ requirements: TreeRequirements,
+        under parent: String
+    ) {
+        let before = Dictionary(former.withInstances.map { ($0.key, $0) }) { first, _ in first }
+        for child in next.withInstances {
+            let path = "\(parent)/\(child.key)"
+            guard let known = before[child.key], requirements.required.contains(path) else { continue }
+            if Self.differences(known, child).contains(where: { $0.effect == ChangeEffect.restart }) {
+                for other in requirements.requiring(path) { causes[other] = path }
+            }
+            if case .group(let former) = known.content, case .group(let next) = child.content {
+                findRestarts(former.children, next.children, requirements, under: path)
+            }
         }
-        return causes
     }
 }
 

@@ -75,8 +75,8 @@ final class RunningDaemon: Sendable {
     func rewrite(_ configuration: String) throws { try Self.write(configuration, in: directory) }
 
     /// Starts another daemon in the same directory.
-    func startNext(standardError: OutputDestination = .null) async throws -> ChildProcess {
-        let process = try await Self.start(in: directory, nil, standardError)
+    func startNext(standardError: OutputDestination = .null, wrapper: String = "") async throws -> ChildProcess {
+        let process = try await Self.start(in: directory, nil, standardError, wrapper: wrapper)
         next.withLock { $0.append(process) }
         return process
     }

@@ -90,7 +90,7 @@ public final class Daemon: Service {
             ConfiguredChildren(configuration.children, configuration.supervision)
         }
         if let heritage { children.rest(heritage.resting) }
-        let scheduler = Scheduler(children, events, logger)
+        let scheduler = Scheduler(children, events, logger, file: ScheduleFile(directory))
         scheduler.goOn(after: heritage?.schedules ?? [:])
         children.scheduler.withLock { $0 = scheduler }
         runtime = CoordinatorRuntime(DaemonCoordinator.self, configuration: children, options: options)

@@ -7,13 +7,15 @@ import Processes
 
 /// Starts the children of the file that have times, at their times.
 ///
-/// A ``ScheduleMachine`` decides for each child. Times that pass while no daemon runs aren't known to the next one, except to that of an upgrade.
+/// A ``ScheduleMachine`` decides for each child. A ``ScheduleFile`` tells the next daemon which times have passed while none ran.
 final class Scheduler: Sendable {
     private struct Entry {
         var machine: ScheduleMachine
         var zone: ZoneRules
         /// Whether a start is under way, so that the child counts as running before its supervisor knows it.
         var isStarting = false
+        /// Whether no look was taken at times that have passed while no daemon ran.
+        var beginsInPast = false
     }
 
     private struct State {
@@ -24,6 +26,7 @@ final class Scheduler: Sendable {
     private let children: ConfiguredChildren
     private let events: EventLog
     private let logger: Logger
+    private let file: ScheduleFile
     private let now: @Sendable () -> Int64
     private let tasks = OwnedTasks()
     private let state: Lock<State>
@@ -32,14 +35,18 @@ final class Scheduler: Sendable {
         _ children: ConfiguredChildren,
         _ events: EventLog,
         _ logger: Logger,
+        file: ScheduleFile,
         now: @escaping @Sendable () -> Int64 = { WallTimers.now }
     ) {
-        (self.children, self.events, self.logger, self.now) = (children, events, logger, now)
+        (self.children, self.events, self.logger, self.file, self.now) = (children, events, logger, file, now)
         state = Lock(State())
     }
 
     /// The times up to which the daemon before an upgrade has dealt with all, by paths.
     private let former = Lock<[String: Int64]>([:])
+
+    /// What a daemon that has ended has noted, by paths, of children that this one hasn't looked at.
+    private let noted = Lock<[String: ScheduleFile.Entry]>([:])
 
     /// Begins where the daemon before an upgrade has ended.
     func goOn(after former: [String: Int64]) { self.former.withLock { $0 = former } }
@@ -56,6 +63,7 @@ final class Scheduler: Sendable {
 
     /// Starts children at their times until the task is cancelled.
     func run() async {
+        await readFile()
         while true {
             let wake = OneShot<Void>()
             state.withLock { $0.wake = wake }
@@ -95,28 +103,72 @@ final class Scheduler: Sendable {
         for place in unknown {
             guard let settings = place.child.schedule else { continue }
             let zone = await zone(of: settings, place.path)
-            let from = former.withLock { $0.removeValue(forKey: place.path.description) } ?? now()
-            state.withLock { $0.entries[place.path] = Entry(machine: ScheduleMachine(settings, from: from), zone: zone) }
+            let former = former.withLock { $0.removeValue(forKey: place.path.description) }
+            let noted = noted.withLock { $0.removeValue(forKey: place.path.description) }
+            // What a cluster places may have run on another node meanwhile.
+            let isPlaced = place.path.components.first.flatMap { children.child(String($0)) }?.placement != nil
+            let left = former == nil && noted?.times == settings.noted && !isPlaced ? noted.map { min($0.done, now()) } : nil
+            let machine = ScheduleMachine(settings, from: former ?? left ?? now())
+            state.withLock { $0.entries[place.path] = Entry(machine: machine, zone: zone, beginsInPast: left != nil) }
         }
-        var (next, isAnyQueued) = (Int64?.none, false)
+        var (next, isAnyQueued, toCarryOut) = (Int64?.none, false, [(ScheduleMachine.Action, ConfiguredChildren.Place, isPast: Bool)]())
         for place in places {
             let time = now()
-            let (actions, due, isQueued) = state.withLock { state -> ([ScheduleMachine.Action], Int64?, Bool) in
-                guard var entry = state.entries[place.path] else { return ([], nil, false) }
+            let (actions, due, isQueued, isPast) = state.withLock { state -> ([ScheduleMachine.Action], Int64?, Bool, Bool) in
+                guard var entry = state.entries[place.path] else { return ([], nil, false, false) }
+                // The daemon has just begun, and will say when its group has.
+                if entry.beginsInPast, place.siblings.supervisor == nil { return ([], nil, true, true) }
                 defer { state.entries[place.path] = entry }
+                let isPast = entry.beginsInPast
+                entry.beginsInPast = false
                 let isRunning = entry.isStarting || place.siblings.isRunning(place.child.key)
                 let actions = entry.machine.look(at: time, isRunning: isRunning, in: entry.zone)
                 let due = entry.machine.next(in: entry.zone)
                 // A group of the cluster may be another node's.
-                guard place.siblings.supervisor != nil else { return ([], due, false) }
+                guard place.siblings.supervisor != nil else { return ([], due, false, isPast) }
                 if actions.contains(.start) || actions.contains(.restart) { entry.isStarting = true }
-                return (actions, due, entry.machine.isQueued)
+                return (actions, due, entry.machine.isQueued, isPast)
             }
-            for action in actions { carryOut(action, place) }
+            toCarryOut += actions.map { ($0, place, isPast: isPast) }
             if let due { next = min(next ?? due, due) }
             isAnyQueued = isAnyQueued || isQueued
         }
+        // Before a run begins, so that a crash of the daemon doesn't repeat it.
+        if !unknown.isEmpty || !toCarryOut.isEmpty { await writeFile() }
+        for (action, place, isPast) in toCarryOut { carryOut(action, place, isPast: isPast) }
         return (next, isAnyQueued)
+    }
+
+    private func readFile() async {
+        do {
+            let entries = try await BlockingCalls.shared.run("schedules", action: "read \(file.path)") { [file] () throws(ProcessError) in
+                try file.entries()
+            }
+            noted.withLock { $0 = entries }
+        } catch {
+            tell(error)
+        }
+    }
+
+    private func writeFile() async {
+        let known = state.withLock { state in
+            Dictionary(
+                state.entries.map { path, entry in
+                    (path.description, ScheduleFile.Entry(done: entry.machine.done, times: entry.machine.settings.noted))
+                }
+            ) { first, _ in first }
+        }
+        do {
+            try await BlockingCalls.shared.run("schedules", action: "write \(file.path)") { [file] () throws(ProcessError) in
+                try file.replace(by: known)
+            }
+        } catch {
+            tell(error)
+        }
+    }
+
+    private func tell(_ error: ProcessError) {
+        logger.error("the next daemon won't know which times it has missed", metadata: ["error": "\(error.message)"])
     }
 
     /// Reads a zone, which may have been renewed since the configuration was checked.
@@ -139,7 +191,8 @@ final class Scheduler: Sendable {
         }
     }
 
-    private func carryOut(_ action: ScheduleMachine.Action, _ place: ConfiguredChildren.Place) {
+    /// - Parameter isPast: Whether no daemon ran at the times that were missed.
+    private func carryOut(_ action: ScheduleMachine.Action, _ place: ConfiguredChildren.Place, isPast: Bool) {
         switch action {
         case .start, .restart:
             tasks.add { [self] in
@@ -150,11 +203,12 @@ final class Scheduler: Sendable {
             }
         case .missed(let count, let first, let cause):
             let times = count == 1 ? "the run of \(WallTime(seconds: Int(first)))" : "\(count) runs since \(WallTime(seconds: Int(first)))"
+            let late = isPast ? "no daemon ran" : "the machine slept, or its clock was set"
             let reason =
                 switch cause {
                 case .overlap: "\(times): the former run still goes on"
-                case .lateness(isMadeUpFor: true): "\(times): the machine slept, or its clock was set; one run makes up for it"
-                case .lateness(isMadeUpFor: false): "\(times): the machine slept, or its clock was set"
+                case .lateness(isMadeUpFor: true): "\(times): \(late); one run makes up for it"
+                case .lateness(isMadeUpFor: false): "\(times): \(late)"
                 }
             note(reason, place.path)
         }

@@ -22,8 +22,8 @@ extension Keys {
         Key("missed", .choice, \.missed).or("persistent", "catch_up")
             .says(
                 """
-                What happens after times at which the machine slept, or that its clock has left out: `skip`: nothing; `run`: one run makes \
-                up for them.
+                What happens after times at which no daemon ran, at which the machine slept, or that its clock has left out: `skip`: \
+                nothing; `run`: one run makes up for them.
                 """
             )
     }
@@ -81,7 +81,8 @@ extension ConfigurationReader {
     mutating func checkSchedule(_ fields: Fields, _ child: inout ConfiguredChild) {
         guard let node = fields["schedule"] else { return }
         if fields["worker"] != nil || fields["children"] != nil {
-            report(at: node.mark, "`schedule` is for programs, which run to their ends; expected it at a child with `program`")
+            let other = fields["worker"] != nil ? "a worker goes on, and its coordinators have timers" : "a group has no end of its own"
+            report(at: node.mark, "`schedule` is for what runs to its end: \(other); expected it at a child with `program` or `oneshot`")
         }
         if fields["placement"] != nil {
             report(at: node.mark, "`schedule` can't be beside `placement`; expected the child in a group that is placed")

@@ -10,7 +10,7 @@ public struct ScheduleSettings: Codable, Hashable, Sendable {
         case restart
     }
 
-    /// What happens after times at which no run could begin, because the machine slept or its clock was set forward.
+    /// What happens after times at which no run could begin, because no daemon ran, the machine slept, or its clock was set forward.
     public enum Missed: String, Codable, Hashable, Sendable, CaseIterable {
         /// They pass without a run.
         case skip

@@ -37,10 +37,10 @@ struct ScheduleRunTests {
         }
     }
 
-    private static func child(_ name: String, _ schedule: String, _ child: String = "") -> String {
+    private static func child(_ name: String, _ schedule: String, _ child: String = "", kind: String = "program") -> String {
         """
           - name: \(name)
-            program: { command: [sh, -c, 'printf . >>DIR/\(name).runs; while [ -e DIR/hold ]; do sleep 0.02; done'] }
+            \(kind): { command: [sh, -c, 'printf . >>DIR/\(name).runs; while [ -e DIR/hold ]; do sleep 0.02; done'] }
             schedule: { cron: "0 3 * * *", time_zone: UTC\(schedule) }
             \(child)
 
@@ -55,7 +55,7 @@ struct ScheduleRunTests {
         let (clocks, directory) = (try await SteppedClocks(), try TemporaryDirectory())
         let text =
             "children:\n" + Self.child("skip", "") + Self.child("queue", ", overlap: queue") + Self.child("again", ", missed: run")
-            + "  - name: group\n    children:\n"
+            + Self.child("once", ", overlap: restart, missed: run", kind: "oneshot") + "  - name: group\n    children:\n"
             + Self.child("restart", ", overlap: restart", "stop_timeout: 20s").split(separator: "\n").map { "    \($0)\n" }.joined()
         let now = time(nil)
         let first = (now / Self.day + 1) * Self.day + 3 * 3600 - now
@@ -120,6 +120,25 @@ struct ScheduleRunTests {
             }
             try night.set(3, 3_601)
             for (name, count) in zip(names, [3, 4, 4, 4]) { try await night.eventually(name, hasRun: count) }
+            try await night.eventually("once", hasRun: 5)
+            for name in names + ["once"] {
+                let path = name == "restart" ? "/group/restart" : "/\(name)"
+                try await daemon.eventually("\(path) has ended") { try await daemon.node(path).state == "inactive" }
+            }
+
+            // Two times pass while no daemon runs: it's told, and made up for where the file says so.
+            try await daemon.kill(daemon.process)
+            try night.set(5, 7_200)
+            _ = try await daemon.startNext(wrapper: wrapper)
+            for (name, count) in [("again", 5), ("once", 6)] { try await night.eventually(name, hasRun: count) }
+            for path in ["/skip", "/again", "/once", "/queue", "/group/restart"] {
+                try await daemon.eventually("the runs of \(path) were missed") {
+                    try await night.missed(path).last?.hasPrefix("2 runs since ") == true
+                }
+                let remedy = ["/again", "/once"].contains(path) ? "; one run makes up for it" : ""
+                #expect(try await night.missed(path).last?.hasSuffix(": no daemon ran\(remedy)") == true)
+            }
+            for (name, count) in zip(names, [3, 4, 5, 4]) { #expect(night.runs(of: name) == count, "\(name)") }
         }
     }
 }

@@ -24,7 +24,7 @@ struct KeyTests {
                     "sockets": [["name": "a", "listen": "/a"]], "hooks": hooks,
                 ],
             ],
-            ["name": "o", "oneshot": ["command": ["true"], "limits": limits]],
+            ["name": "o", "oneshot": ["command": ["true"], "limits": limits, "hooks": hooks]],
             ["name": "g", "supervision": ["backoff": [:]], "children": []],
             ["name": "s", "program": ["command": ["cat"]], "schedule": ["cron": "@daily"]],
             ["name": "c", "worker": ["executable": "w", "coordinator": "W"], "placement": [:]],
@@ -198,6 +198,29 @@ struct KeyTests {
                     let (problem, meant) = reader.unknown(other, in: "`m`", keys, beside: [])
                     #expect(problem == "unknown key `\(other)` in `m`; did you mean `\(key.name)`?" && meant == key.name)
                 }
+            }
+        }
+    }
+
+    @Test("Each key of a program that another child doesn't have says why; keys that both have are found by the same words")
+    func absent() throws {
+        let programs = Keys.program.keys.map(\.description)
+        let tables: [(String, any KeyTable)] = [("oneshot", Keys.oneshot), ("worker", Keys.worker)]
+        for (kind, table) in tables {
+            let keys = table.rows.map { $0.key }
+            let missing = programs.filter { program in !keys.contains { key in key.name == program.name || key.isMeant(by: program.name) } }
+            #expect(Set(missing.map(\.name)) == Set(try #require(Keys.absent[kind]).keys), "\(kind)")
+            for key in missing.map(\.name) {
+                let own = kind == "oneshot" ? "command: [cat]" : "executable: a, coordinator: B"
+                let error = #expect(throws: ConfigurationError.self) {
+                    try DaemonConfiguration.parse(text: "children: [{ name: a, \(kind): { \(own), \(key): x } }]", file: "f")
+                }
+                let message = "unknown key `\(key)` in `\(kind)`; `\(key)` is for \(Keys.absent[kind]?[key] ?? "")"
+                #expect(error?.problems.map(\.message) == [message])
+            }
+            for key in keys {
+                guard let other = programs.first(where: { $0.name == key.name }) else { continue }
+                #expect(Set(key.former + key.others) == Set(other.former + other.others), "\(kind) \(key.name)")
             }
         }
     }

@@ -42,7 +42,8 @@ extension Keys {
         )
         .says(
             """
-            The memory (resident set, measured each second) above which the process is killed and its asks fail; the restart counts \
+            The memory (resident sets of the process and its descendants, measured each second; workers and programs below it count by \
+            themselves) above which the process is killed and its asks fail; the restart counts \
             against no limit. A coordinator that is above it when it's ready isn't started. `recycle` replaces a process in order.
             """
         )
@@ -83,6 +84,7 @@ extension Keys {
             .says("The listening sockets that the program gets, a list: see below.")
         Key("memory_max", .positiveSize, \.settings.memoryLimit, default: "any", effect: .live).or(
             "memory_limit",
+            "memory",
             "max_memory",
             "max_memory_restart"
         )
@@ -92,8 +94,7 @@ extension Keys {
             started again, a size; the restart counts against no limit. Pages that processes share are counted for each.
             """
         )
-        Key("hooks", .table(hooks), \.settings.hooks, default: "none").or("exec_start_pre", "exec_stop_post", "exec_reload")
-            .says("The commands that are run at certain moments: see below.")
+        commands()
         daemonLoss()
     } check: { reader, fields, program in
         reader.check(fields, program)
@@ -103,8 +104,9 @@ extension Keys {
     static let oneshot = Table("oneshot", ConfiguredProgram(command: [], isOneshot: true)) {
         // What ends by itself isn't replaced.
         command().filter { $0.description.name != "recycle" }
-        Key("start_timeout", .positive(), \.settings.startTimeout, default: "any", effect: .live).or("timeout")
+        Key("start_timeout", .positive(), \.settings.startTimeout, default: "any", effect: .live).or("listen_timeout", "timeout")
             .says("The time within which the program must end; otherwise it's stopped, and has failed.")
+        commands()
     } check: { reader, fields, program in
         reader.check(fields, program)
     }
@@ -150,6 +152,12 @@ extension Keys {
         Key("final_exit_codes", .exitCodes, \.settings.finalExitCodes, default: "none", effect: .live)
             .or("restart_prevent_exit_status", "stop_exit_codes")
             .says("The exit codes after which the program isn't started again, a list: an operator has to start it.")
+    }
+
+    /// The keys of every program about its hooks, which the daemon runs, and so can change.
+    @KeyList<ConfiguredProgram> private static func commands() -> [Key<ConfiguredProgram>] {
+        Key("hooks", .table(hooks), \.settings.hooks, default: "none", effect: .live).or("exec_start_pre", "exec_stop_post", "exec_reload")
+            .says("The commands that are run at certain moments: see below.")
     }
 
     /// The keys of every process about what it finds.
@@ -224,8 +232,7 @@ extension Keys {
         Key("memory", .positiveSize, \.memory, default: "any").or("max_memory")
             .says(
                 """
-                The memory (resident set of a worker, of a program with its descendants, measured each second) beyond which the process is replaced, \
-                a size.
+                The memory (resident sets of the process and its descendants, measured each second) beyond which the process is replaced, a size.
                 """
             )
         Key("messages", .integer(1...Int.max), \.messages, default: "any").or("max_requests")

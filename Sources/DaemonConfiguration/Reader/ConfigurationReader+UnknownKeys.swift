@@ -12,6 +12,9 @@ extension ConfigurationReader {
         if let other = keys.first(where: { $0.isMeant(by: key) }) {
             return ("\(problem); did you mean `\(other.name)`?", other.name)
         }
+        if let (meant, reason) = Keys.reason(why: key, isNotIn: name) {
+            return ("\(problem); `\(meant)` is for \(reason)", nil)
+        }
         if let place = place(of: key, in: name, keys, beside: given) { return ("\(problem); \(place)", nil) }
         let suggestion = Spelling.suggestion(for: key, among: keys.map(\.name))
         return ("\(problem); \(Spelling.hint(suggestion, among: keys.map(\.name)))", suggestion)
@@ -39,7 +42,7 @@ extension ConfigurationReader {
 
 extension KeyDescription {
     /// Whether a name is the key's own, its former one, or what other programs have for it.
-    fileprivate func isMeant(by word: String) -> Bool { Spelling.isAny(word, of: [name] + former + others) }
+    func isMeant(by word: String) -> Bool { Spelling.isAny(word, of: [name] + former + others) }
 
     /// The key in a sentence about what was written.
     fileprivate func subject(_ written: String) -> String { written == name ? "it" : "`\(name)`" }

@@ -56,6 +56,33 @@ struct HookTests {
         )
     }
 
+    @Test("What runs once has hooks too: what waits for it waits for them, and one that fails is told")
+    func oneshot() async throws {
+        let directory = try TemporaryDirectory()
+        let note = { (name: String) in "[sh, -c, 'echo \(name) >> DIR/notes']" }
+        let tree = """
+            children:
+              - name: once
+                oneshot:
+                  command: \(note("runs"))
+                  hooks: { before_start: \(note("before")), after_end: [sh, -c, 'sleep 0.3; echo after >> DIR/notes'] }
+              - { name: waits, program: { command: [sh, -c, 'echo waited >> DIR/notes; exec sleep 1000'] }, requires: [once] }
+              - { name: bad, oneshot: { command: ["false"], hooks: { on_give_up: [sh, -c, 'echo $COORDINATOR_EXIT_CODE >> DIR/code'] } } }
+              - { name: held, oneshot: { command: [touch, DIR/held], hooks: { before_start: ["false"] } } }
+              - { name: stops, oneshot: { command: [sleep, '1000'], hooks: { stop: [sh, -c, 'touch DIR/asked; kill $COORDINATOR_PID'] } } }
+            """
+        try await RunningDaemon.with(tree.replacing("DIR", with: directory.path)) { daemon in
+            func notes() -> String? { Files.text(of: directory.file("notes")) }
+            try await daemon.eventually("the one that waits runs") { notes()?.hasSuffix("waited\n") == true }
+            #expect(notes() == "before\nruns\nafter\nwaited\n")
+            try await daemon.eventually("the end is told") { Files.text(of: directory.file("code")) == "1\n" }
+            try await daemon.eventually("it has failed") { try await daemon.node("/held").state == "failed" }
+            try await daemon.eventually("it runs") { try await daemon.node("/stops").pid != nil }
+            #expect(try await daemon.control("stop", "/stops").exitCode == 0)
+            #expect(Files.names(in: directory.path).contains("asked") && !Files.names(in: directory.path).contains("held"))
+        }
+    }
+
     @Test("A start whose hook fails has failed, and the program that is given up has its last hook, which finds the reason")
     func failures() async throws {
         let keys = """

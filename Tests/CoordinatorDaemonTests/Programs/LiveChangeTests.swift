@@ -82,6 +82,7 @@ struct LiveChangeTests {
           - { name: attributes, program: { command: [sleep, "1000"], limits: { stack: { soft: 4MiB, hard: unlimited } } } }
           - { name: age, program: { command: [sleep, "1000"], recycle: { after: 1h } } }
           - { name: ready, program: { command: [sleep, "1000"] } }
+          - { name: hooks, program: { command: [sleep, "1000"] } }
         """#
     private static let changes = [
         ("done\"] }", "done\"], stop_signal: INT }"), ("exit 3\"] }", "exit 3\"], exit_codes: [3] }"),
@@ -93,6 +94,10 @@ struct LiveChangeTests {
             #"name: ready, program: { command: [sleep, "1000"]"#,
             #"name: ready, program: { command: [sleep, "1000"], ready: { command: [test, -e, DIR/go] }"#
         ),
+        (
+            #"name: hooks, program: { command: [sleep, "1000"]"#,
+            #"name: hooks, program: { command: [sleep, "1000"], hooks: { reload: [touch, DIR/reloaded] }"#
+        ),
     ]
 
     @Test("The new value of a live key acts on the process that runs, or where it's for a start, on the next one")
@@ -101,7 +106,7 @@ struct LiveChangeTests {
         try await RunningDaemon.with(Self.former.replacing("DIR", with: directory.path)) { daemon in
             try await daemon.eventually("one is unhealthy") { try await daemon.node("/less").state == "unhealthy" }
             try await daemon.eventually("one is healthy") { try await daemon.node("/health").health?.healthy == true }
-            let before = try await Self.pids(daemon, 7)
+            let before = try await Self.pids(daemon, 8)
             var next = Self.former
             for (former, change) in Self.changes {
                 #expect(next.contains(former), "\(former)")
@@ -130,6 +135,9 @@ struct LiveChangeTests {
             #expect(Files.names(in: directory.path).contains("asked"))
             try Files.write("", to: directory.file("end"))
             try await daemon.eventually("its end is normal") { try await daemon.node("/codes").state == "inactive" }
+            #expect(try await daemon.control("reload", "/hooks").exitCode == 0)
+            #expect(Files.names(in: directory.path).contains("reloaded"))
+            #expect(try await daemon.node("/hooks").pid == before["/hooks"])
             _ = try await daemon.control("kill", "/ready")
             try await daemon.eventually("it isn't ready") {
                 let node = try await daemon.node("/ready")

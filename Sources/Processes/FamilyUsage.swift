@@ -63,12 +63,16 @@ package struct FamilyUsage: Sendable {
     /// Returns the memory of a family that was looked at in the last half second, or is looked at now; nil when its first process is gone.
     ///
     /// Families share a look, since it costs some time for each process of the machine.
-    package static func residentBytes(of leader: ProcessIdentity) -> Int? {
+    ///
+    /// - Parameter others: The first processes of families below that one, which count by themselves.
+    package static func residentBytes(of leader: ProcessIdentity, without others: Set<Int32> = []) -> Int? {
         let number = leader.processID
         let sum = recent.withLock { recent -> Sum? in
-            recent.wanted.insert(number)
-            if recent.until < .now || recent.usage?.sums[number] == nil {
-                recent.wanted.formIntersection((recent.usage?.sums.keys).map { Set($0).union([number]) } ?? [number])
+            let own = others.union([number])
+            recent.wanted.formUnion(own)
+            if recent.until < .now || recent.usage?.sums[number] == nil || !others.isSubset(of: recent.leaders) {
+                recent.wanted.formIntersection(own.union(recent.usage.map { Array($0.sums.keys) } ?? []))
+                recent.leaders = recent.wanted
                 recent.usage = FamilyUsage(of: recent.wanted)
                 recent.until = .now + .milliseconds(500)
             }
@@ -80,6 +84,8 @@ package struct FamilyUsage: Sendable {
 
     private struct Recent {
         var wanted: Set<Int32> = []
+        /// The first processes of the families at the last look.
+        var leaders: Set<Int32> = []
         var usage: FamilyUsage?
         var until = MonotonicTime.now
     }

@@ -116,6 +116,8 @@ extension ProcessesTests {
                 let here = FamilyUsage(of: [number, getpid()], alone: [getpid()]).sums[getpid()]
                 #expect(here?.count == 1, "a supervisor counts by itself")
                 #expect(FamilyUsage.residentBytes(of: child.identity) ?? 0 > Int(alone.residentBytes))
+                let below = Set(shellSleepers(of: number))
+                #expect(FamilyUsage.residentBytes(of: child.identity, without: below) ?? 0 < Int(family.usage.residentBytes))
                 kill(-number, SIGKILL)
                 #expect(shellSleepers(of: number).allSatisfy { kill($0, SIGKILL) == 0 })
             }

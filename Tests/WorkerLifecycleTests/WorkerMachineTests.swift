@@ -265,6 +265,13 @@ import WorkerLifecycle
         #expect(story.wait(.seconds(1)) == ["expectNoLink", "kill"])
     }
 
+    @Test func aWorkerThatTheKernelHasKilledForWantOfMemoryIsSaidToBe() {
+        var story = Story()
+        story.makeReady()
+        #expect(story.tell(.exited(.outOfMemory)).contains("cleanUp(Optional(1))"))
+        #expect(story.tell(.cleanedUp).contains("lifeEnded(\(ExitReason.outOfMemory))"))
+    }
+
     // MARK: The executor
 
     @Test func aSilentExecutorIsReportedOnceAndTheWorkerLivesOn() {

@@ -21,8 +21,8 @@ public struct Placement: Sendable, Hashable {
     /// - Parameters:
     ///   - spares: The number of processes that are kept started and waiting, so that a restart takes one instead of spawning.
     ///   - recycling: The rules for replacing the process by a fresh one without a failure; none by default.
-    ///   - memoryLimit: The bytes of memory (resident set) above which the process is killed, for the reason `memoryExceeded`; unlimited by
-    ///     default. The memory is measured with the heartbeat, every second by default, so the process may exceed the limit by what it takes
+    ///   - memoryLimit: The bytes of memory (resident set, with that of descendants) above which the process is killed, for the reason
+    ///     `memoryExceeded`; unlimited by default. Workers below it count by themselves. The memory is measured with the heartbeat, every second by default, so the process may exceed the limit by what it takes
     ///     in that time. A start is refused, with the number that it needs, if the coordinator is above the limit when it's ready.
     ///   - dataLimit: The bytes of data beyond which the kernel refuses the process more (`RLIMIT_DATA`); unlimited by default. Data are also
     ///     what is only reserved: eight megabytes of stack for each thread, of which a process has more on a machine with more processors.
@@ -67,7 +67,7 @@ public struct Recycling: Sendable, Hashable {
     public var jitter: Double
     /// The number of messages that an incarnation may be sent.
     public var messages: Int?
-    /// The number of bytes of memory (resident set) that the process may occupy; measured with the heartbeat, every second by default.
+    /// The bytes of memory (resident set) that the process may occupy with its descendants; measured with the heartbeat, every second by default.
     ///
     /// Above it the process ends when it has handled what it has; above the `memoryLimit` of a ``Placement`` it's killed.
     public var memory: Int?

@@ -173,7 +173,7 @@ extension ProgramHost {
             if isStopping { return }
             let isOld = end.map { $0 <= .now } ?? false
             var isLarge = false
-            if wished != nil || limit != nil, let bytes = process.flatMap(FamilyUsage.residentBytes) {
+            if wished != nil || limit != nil, let bytes = process.flatMap({ FamilyUsage.residentBytes(of: $0) }) {
                 isLarge = bytes > wished ?? .max
                 if let limit, bytes > limit { return await self.end(because: .memoryExceeded(bytes: bytes, limit: limit)) }
             }

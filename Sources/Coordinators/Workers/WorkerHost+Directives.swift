@@ -21,7 +21,8 @@ extension WorkerHost {
         case .probeExecutor(let link): ping(link, .executor)
         case .noteExecutor(let isSilent): logExecutor(isSilent: isSilent)
         case .measureMemory:
-            if let bytes = measuredMemory { noteMemory(bytes) }
+            // It looks at all processes of the machine.
+            tasks.add { [self] in if let bytes = measuredMemory { noteMemory(bytes) } }
         case .startSucceeded:
             noteReadiness()
             readiness.settle(.success(()))
@@ -62,8 +63,13 @@ extension WorkerHost {
         }
     }
 
-    /// The memory that the process occupies; `nil` when it's gone.
-    var measuredMemory: Int? { spawned?.process.identity.residentBytes }
+    /// The memory that the process occupies together with what it has started, without the workers and programs below it; `nil` when it's
+    /// gone.
+    var measuredMemory: Int? {
+        guard let process = spawned?.process.identity else { return nil }
+        let below = state.withLock { $0.descendants.families.map(\.leader.processID) }
+        return FamilyUsage.residentBytes(of: process, without: Set(below))
+    }
 
     private func noteMemory(_ bytes: Int) {
         if let limit = plan.memoryLimit, bytes > limit {

@@ -71,7 +71,12 @@ extension WorkerHost {
     func watch(_ process: ChildProcess) {
         process.onExit { [self] status in
             // This runs on the process thread, which must not wait.
-            tasks.add { self.handle(.exited(ExitReason(status))) }
+            tasks.add { [self] in
+                let entry = state.withLock { $0.process?.family.entry }
+                // Before the group goes, which alone tells who has killed the worker.
+                let hasRunOutOfMemory = status.isKill && entry.map { ControlGroup.outOfMemoryKills(in: $0) > 0 } == true
+                handle(.exited(hasRunOutOfMemory ? .outOfMemory : ExitReason(status)))
+            }
         }
     }
 

@@ -93,7 +93,7 @@ extension ConfigurationImport.Format {
         let name = source.path.split(separator: "/").last.map { $0.lowercased() } ?? ""
         if name.hasPrefix("procfile") { return .procfile }
         if name.hasSuffix(".json") { return .pm2 }
-        if [".service", ".timer"].contains(where: name.hasSuffix) { return .systemd }
+        if [".service", ".timer", ".socket"].contains(where: name.hasSuffix) { return .systemd }
         if [".yml", ".yaml"].contains(where: name.hasSuffix) {
             let keys = Set(source.text.split(separator: "\n").map { $0.prefix { $0 != ":" } })
             if keys.contains("processes") { return .processCompose }

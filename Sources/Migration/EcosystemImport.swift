@@ -54,7 +54,7 @@ struct EcosystemImport {
     private static let aliases = [
         "script": ["exec"], "exec_interpreter": ["interpreter"], "node_args": ["interpreterArgs", "interpreter_args"],
         "out_file": ["out", "output", "out_log"], "error_file": ["error", "err", "err_file", "err_log"], "log_file": ["log"],
-        "uid": ["user"],
+        "uid": ["user"], "cron_restart": ["cron"],
     ]
 
     private mutating func read(_ application: [String: JSONValue], _ index: Int) {
@@ -117,6 +117,7 @@ struct EcosystemImport {
         if first != nil, !KnownKeys.has("first_delay", in: "restart_limits") {
             imported.note(source.path, 0, "\(name) exp_backoff_restart_delay", "the daemon's backoff grows from 100 ms to 30 s by default")
         }
+        addTimes(application, name, to: &child)
         addLogging(application, name, to: &child)
         guard let namespace = text("namespace"), namespace != "default" else { return imported.children.append(child) }
         let key = ImportedChildren.key(namespace)
@@ -220,6 +221,22 @@ struct EcosystemImport {
         }
         guard ["cluster", "cluster_mode"].contains(Self.text(application["exec_mode"]) ?? "") else { return }
         imported.note(source.path, 0, "\(name) exec_mode", "no cluster: give the instances one of the `sockets`, or each a port of its own")
+    }
+
+    /// Has the program restarted at the times of `cron_restart`; 0 is how pm2 takes them back.
+    private mutating func addTimes(_ application: [String: JSONValue], _ name: String, to child: inout ImportedChildren.Child) {
+        guard let text = Self.text(Self.value(application, "cron_restart")), text != "0" else { return }
+        guard (try? CronExpression(text)) != nil else {
+            let advice = "not carried over: `schedule` has cron's five fields, and no seconds"
+            return imported.note(source.path, 0, "\(name) cron_restart", advice)
+        }
+        child.put("schedule", .mapping([("cron", .text(text)), ("overlap", .word("restart"))]))
+        // What has times runs at these alone by default.
+        guard application["autorestart"] == .bool(false) else {
+            child.put("restart", .word("always"))
+            return
+        }
+        imported.note(source.path, 0, "\(name) cron_restart", "without `autorestart` the program first runs at its times, and not at once")
     }
 
     private mutating func addLogging(_ application: [String: JSONValue], _ name: String, to child: inout ImportedChildren.Child) {

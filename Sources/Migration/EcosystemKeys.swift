@@ -16,12 +16,11 @@ extension ForeignKeys {
                 ("max_memory_restart", "recycle"), ("kill_timeout", "shutdown"), ("treekill", "stop_group"), ("uid user", "user"),
                 ("gid", "group"),
                 ("out_file out output out_log error_file error err err_file err_log log_file log disable_logs", "logging"),
-                ("namespace", "children"),
+                ("namespace", "children"), ("cron_restart cron", "schedule"),
             ],
             notes: [
                 ("env_*", "another environment, which isn't carried over"),
                 ("watch watch_delay ignore_watch watch_options", "files aren't watched; `coordinatorctl restart` after a change"),
-                ("cron_restart cron", "a program that runs isn't restarted by a calendar; `recycle: { after: 24h }` is by age"),
                 ("wait_ready listen_timeout", "process.send('ready') isn't heard; send READY=1 by sd_notify(3) and set `ready: notify`"),
                 ("shutdown_with_message", "the program is asked by a signal"), ("kill_retry_time", "nothing is asked twice"),
                 ("log_type log_date_format time", "`format` of `logging` is `lines`, which have their time, or `json`"),

@@ -142,6 +142,10 @@ struct ImportedChildren {
                     ? .mapping(names.map { ($0.name, .word($0.state ?? "ready")) }) : .list(names.map { .text($0.name) })
                 settings.append((key, value))
             }
+            if settings.contains(where: { $0.0 == "instances" }) {
+                program = program.map { ($0, $1.withoutInstance) }
+                settings = settings.map { ["after", "requires"].contains($0) ? ($0, $1) : ($0, $1.withoutInstance) }
+            }
             return ["\(indentation)- name: \(ImportedValue.text(key).yaml)", "\(indentation)  \(kind):"]
                 + program.map { "\(indentation)    \($0): \($1.yaml)" } + settings.map { "\(indentation)  \($0): \($1.yaml)" }
         }

@@ -26,6 +26,16 @@ indirect enum ImportedValue {
         return .word(kib % 1_024 == 0 && kib / 1_024 < 1_000_000_000 ? "\(kib / 1_024)MiB" : "\(min(kib, 999_999_999))KiB")
     }
 
+    /// The value as one of a child with instances, in which `{instance}` is their number: it means itself here.
+    var withoutInstance: ImportedValue {
+        switch self {
+        case .word: self
+        case .text(let text): .text(text.replacing("{instance}", with: "{{instance}}"))
+        case .list(let values): .list(values.map(\.withoutInstance))
+        case .mapping(let members): .mapping(members.map { ($0, $1.withoutInstance) })
+        }
+    }
+
     /// The value in YAML's flow style.
     var yaml: String {
         switch self {

@@ -86,7 +86,7 @@ extension ForeignKeys {
             ForeignKeys(
                 "supervisorctl",
                 effects: [],
-                notes: [("serverurl username password prompt history_file", "`coordinatorctl` finds the daemon by --runtime-directory")]
+                notes: [("serverurl username password prompt history_file", "`coordinatorctl` finds the daemon by --runtime-dir")]
             ),
             ForeignKeys(
                 "rpcinterface",

@@ -1,7 +1,8 @@
 import DaemonConfiguration
 import Glibc
 
-/// The reading of systemd's units: a service, or a timer with its service, and the services beside it on which it depends.
+/// The reading of systemd's units: a service, or a timer or a socket with its service, and what is beside it: the services on which it depends,
+/// and its sockets.
 struct UnitImport {
     /// A line of a unit; one key may have several.
     private struct Entry {
@@ -48,8 +49,18 @@ struct UnitImport {
     private static func relations(of unit: Unit) -> [String] {
         let keys = ["After", "Wants", "Requires", "BindsTo", "Requisite", "Before"]
         let named = keys.flatMap { unit.values($0, "Unit") }.flatMap { $0.value.split(whereSeparator: \.isWhitespace).map(String.init) }
-        let timed = unit.name.hasSuffix(".timer") ? [unit.last("Unit", "Timer")?.value ?? "\(unit.name.dropLast(6)).service"] : []
-        return (named + timed).filter { $0.hasSuffix(".service") }
+        let activated = service(of: unit).map { [$0] } ?? []
+        let sockets = unit.values("Sockets").flatMap { $0.value.split(whereSeparator: \.isWhitespace).map(String.init) }
+        let own = unit.name.hasSuffix(".service") ? ["\(unit.name.dropLast(8)).socket"] : []
+        return (named + activated).filter { $0.hasSuffix(".service") } + (sockets + own).filter { $0.hasSuffix(".socket") }
+    }
+
+    /// The service that a timer or a socket activates; nil: the unit is a service.
+    private static func service(of unit: Unit) -> String? {
+        for (suffix, key, section) in [(".timer", "Unit", "Timer"), (".socket", "Service", "Socket")] where unit.name.hasSuffix(suffix) {
+            return unit.last(key, section)?.value ?? "\(unit.name.dropLast(suffix.count)).service"
+        }
+        return nil
     }
 
     private static func unit(_ source: ImportSource) throws(ConfigurationError) -> Unit {
@@ -96,6 +107,7 @@ struct UnitImport {
             if unit.name.hasSuffix(".service") { try reading.read(unit) }
         }
         for unit in units where unit.name.hasSuffix(".timer") { reading.addTimes(unit) }
+        for unit in units where unit.name.hasSuffix(".service") { reading.addSockets(unit) }
         for unit in units where unit.name.hasSuffix(".service") { reading.addDependencies(unit) }
         return reading.imported
     }
@@ -321,8 +333,9 @@ struct UnitImport {
     }
 
     private mutating func addTimes(_ unit: Unit) {
-        let target = unit.last("Unit", "Timer")?.value ?? "\(unit.name.dropLast(6)).service"
-        for entry in unit.values("OnCalendar", "Timer") {
+        let target = Self.service(of: unit) ?? ""
+        let times = unit.values("OnCalendar", "Timer")
+        for (number, entry) in times.enumerated() {
             guard let index = imported.children.firstIndex(where: { $0.key == Self.key(target) }) else {
                 note(unit, entry, "the unit \(target) isn't beside the timer; import it first")
                 continue
@@ -333,11 +346,45 @@ struct UnitImport {
                 note(unit, entry, "not carried over: write a `schedule`, or a line of crontab(5) with `coordinatorctl start`")
                 continue
             }
-            let schedule = ImportedValue.mapping([("cron", .text(cron))])
-            // What has times runs to its end at each of them.
-            imported.children[index].kind = "program"
+            if number < times.count - 1 {
+                note(unit, entry, "not carried over: a child has one `schedule`, which has the last of the times")
+                continue
+            }
+            let isPersistent = Truth.isTrue(unit.last("Persistent", "Timer")?.value)
+            let schedule = ImportedValue.mapping([("cron", .text(cron))] + (isPersistent ? [("missed", .word("run"))] : []))
             if !imported.children[index].put("schedule", schedule) { imported.children[index].give("schedule", schedule) }
         }
+    }
+
+    /// Gives a service the sockets that systemd opens for it.
+    private mutating func addSockets(_ service: Unit) {
+        guard let index = imported.children.firstIndex(where: { $0.key == Self.key(service.name) }) else { return }
+        var (named, sockets): (Set<String>, [ImportedValue]) = ([], [])
+        for entry in service.values("Sockets") {
+            for name in entry.value.split(whereSeparator: \.isWhitespace).map(String.init) {
+                named.insert(name)
+                if !units.contains(where: { $0.name == name }) { note(service, entry, "the unit \(name) isn't beside the service") }
+            }
+        }
+        for unit in units where unit.name.hasSuffix(".socket") {
+            guard named.contains(unit.name) || Self.service(of: unit) == service.name else { continue }
+            if Truth.isTrue(unit.last("Accept", "Socket")?.value) { continue }
+            let name = unit.last("FileDescriptorName", "Socket").map { specified($0, unit) } ?? unit.name
+            for entry in unit.values("ListenStream", "Socket") {
+                let text = specified(entry, unit)
+                let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+                guard text.hasPrefix("/") || UInt16(parts.last ?? "") ?? 0 > 0, !text.hasPrefix("vsock:") else {
+                    note(unit, entry, "not carried over: `sockets` have addresses in numbers, and paths")
+                    continue
+                }
+                let address = parts.count == 1 && !text.hasPrefix("/") ? "*:\(text)" : text
+                var socket: [(String, ImportedValue)] = [("name", .text(name)), ("listen", .text(address))]
+                if text.hasPrefix("/") { socket.append(("mode", .word(unit.last("SocketMode", "Socket")?.value ?? "0666"))) }
+                sockets.append(.mapping(socket))
+            }
+        }
+        guard !sockets.isEmpty, !imported.children[index].give("sockets", .list(sockets)) else { return }
+        imported.note(service.source.path, 0, service.name, "its sockets aren't carried over: what runs once has none")
     }
 
     private mutating func addDependencies(_ unit: Unit) {

@@ -45,12 +45,13 @@ extension ForeignKeys {
                 ("LimitCPU LimitFSIZE LimitDATA LimitSTACK LimitCORE LimitNOFILE LimitAS LimitNPROC LimitMEMLOCK", "limits"),
                 ("StandardInput", "stdin"), ("StandardOutput StandardError", "logging"), ("OOMScoreAdjust", "oom_score_adj"),
                 ("MemoryMax MemoryLimit CPUQuota TasksMax", "limits"), ("AmbientCapabilities", "capabilities"),
+                ("Sockets", "sockets"),
             ],
             notes: [
                 ("ExecStartPost ExecCondition", "no such moment: see `hooks`, and `ready` with a command"),
                 ("PIDFile GuessMainPID ExitType", "the process that the daemon starts is the program: let it stay in the foreground"),
                 ("BusName USBFunctionDescriptors USBFunctionStrings", "the program isn't ready by a bus: see `ready`"),
-                ("Sockets FileDescriptorStoreMax FileDescriptorStorePreserve NonBlocking", "write the `sockets` that the program gets"),
+                ("FileDescriptorStoreMax FileDescriptorStorePreserve NonBlocking", "the program gets its `sockets` again after a restart"),
                 ("RemainAfterExit", "what has ended isn't shown as running; what waits for a oneshot goes on by `requires`"),
                 ("RestartForceExitStatus RestartMode RestartSteps RestartMaxDelaySec", "restarts are by `restart` and `restart_limits`"),
                 (
@@ -132,14 +133,25 @@ extension ForeignKeys {
             ]
         ),
         ForeignKeys(
+            "Socket",
+            effects: [("ListenStream FileDescriptorName SocketMode", "sockets"), ("Service", "children")],
+            notes: [
+                (
+                    "ListenDatagram ListenSequentialPacket ListenFIFO ListenNetlink ListenSpecial ListenMessageQueue ListenUSBFunction",
+                    "not carried over: `sockets` are of streams; the program opens others itself"
+                ),
+                ("Accept", "a program gets the socket itself, and no process for each connection"),
+                ("*", "the daemon opens the socket: it has no such setting"),
+            ]
+        ),
+        ForeignKeys(
             "Timer",
-            effects: [("OnCalendar", "schedule"), ("Unit", "children")],
+            effects: [("OnCalendar Persistent", "schedule"), ("Unit", "children")],
             notes: [
                 (
                     "OnActiveSec OnBootSec OnStartupSec OnUnitActiveSec OnUnitInactiveSec OnClockChange OnTimezoneChange",
                     "times are those of a calendar: see `schedule`"
                 ),
-                ("Persistent", "what was missed while the daemon didn't run isn't made up for"),
                 (
                     "AccuracySec RandomizedDelaySec FixedRandomDelay DeferReactivation RandomizedOffsetSec",
                     "a time is the minute that is given"

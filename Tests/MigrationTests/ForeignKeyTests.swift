@@ -99,6 +99,7 @@ struct ForeignKeyTests {
             "exp_backoff_restart_delay": "100", "max_memory_restart": "\"30M\"", "kill_timeout": "500", "treekill": "false",
             "uid": "\"daemon\"",
             "user": "\"daemon\"", "gid": "\"daemon\"", "disable_logs": "true", "namespace": "\"site\"",
+            "cron_restart": "\"0 3 * * *\"", "cron": "\"0 3 * * *\"",
         ],
         .processCompose: [
             "processes": "{\"b\": {\"command\": \"cat\"}}", "environment": "[\"A=1\"]",
@@ -134,7 +135,8 @@ struct ForeignKeyTests {
             "StandardOutput": "file:/tmp/x.log",
             "StandardError": "inherit", "OOMScoreAdjust": "100", "MemoryMax": "64M", "MemoryLimit": "64M", "CPUQuota": "50%",
             "TasksMax": "10",
-            "AmbientCapabilities": "CAP_NET_BIND_SERVICE", "OnCalendar": "daily", "Unit": "b.service",
+            "AmbientCapabilities": "CAP_NET_BIND_SERVICE", "OnCalendar": "daily", "Persistent": "true", "Unit": "b.service",
+            "ListenStream": "127.0.0.1:81", "SocketMode": "0660", "Service": "b.service", "Accept": "yes", "Sockets": "other.socket",
             "LimitCPU": "10", "LimitFSIZE": "1M", "LimitDATA": "1M", "LimitSTACK": "1M", "LimitCORE": "0", "LimitNOFILE": "64:128",
             "LimitAS": "infinity",
             "LimitNPROC": "64", "LimitMEMLOCK": "64K",
@@ -144,7 +146,9 @@ struct ForeignKeyTests {
     /// What else a file needs for a key to mean something.
     private static let contexts: [String: String] = [
         "numprocs_start": "numprocs=2\ncommand=/bin/cat %(process_num)d\n", "instance_var": "\"instances\": 2",
-        "increment_var": "\"instances\": 2, \"env\": {\"PORT\": 1}",
+        "increment_var": "\"instances\": 2, \"env\": {\"PORT\": 1}", "Persistent": "OnCalendar=daily\n",
+        "FileDescriptorName": "ListenStream=/run/a.sock\n", "SocketMode": "ListenStream=/run/a.sock\n",
+        "Service": "ListenStream=/run/a.sock\n",
         "stdout_stream.max_bytes": "stdout_stream.filename = /tmp/y.log\n",
         "stdout_stream.backup_count": "stdout_stream.filename = /tmp/y.log\n",
     ]
@@ -211,10 +215,10 @@ struct ForeignKeyTests {
             text = "{\([processes, top].filter { !$0.isEmpty }.joined(separator: ", "))}"
         case .systemd:
             try Files.write("[Service]\nExecStart=/bin/cat\n", to: directory.file("b.service"))
-            if section == "Timer" {
-                name = "a.timer"
+            if section == "Timer" || section == "Socket" {
+                name = "a.\(section.lowercased())"
                 try Files.write("[Service]\nExecStart=/bin/cat\n", to: directory.file("a.service"))
-                text = "[Timer]\n\(key.map { "\($0)=\(sample)\n" } ?? "")"
+                text = "[\(section)]\n\(context)\(key.map { "\($0)=\(sample)\n" } ?? "")"
             } else {
                 name = "a.service"
                 text =

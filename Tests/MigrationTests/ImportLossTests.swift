@@ -172,6 +172,88 @@ struct ImportLossTests {
     )
     func calendar(time: String, cron: String?) { #expect(CalendarTime.cron(time) == cron) }
 
+    @Test("A service has the sockets of the units beside it")
+    func sockets() throws {
+        let files = [
+            "web.service": "[Service]\nExecStart=/usr/bin/web\nSockets=admin.socket\n",
+            "web.socket": """
+            [Socket]
+            ListenStream=8080
+            ListenStream=[::1]:81
+            ListenStream=/run/web.sock
+            ListenDatagram=514
+            ListenStream=@abstract
+            """,
+            "admin.socket": "[Socket]\nListenStream=/run/admin.sock\nSocketMode=0600\nFileDescriptorName=admin\nService=web.service\n",
+        ]
+        for name in ["web.service", "web.socket"] {
+            let (children, _, notes, _) = try Self.imported(files, name)
+            let sockets = try Self.program(children.first).settings.sockets
+            #expect(children.count == 1 && Set(sockets.map(\.name)) == ["web.socket", "admin"])
+            let addresses = Set(sockets.map(\.address))
+            #expect(addresses.contains(.path("/run/web.sock", mode: 0o666)) && addresses.contains(.path("/run/admin.sock", mode: 0o600)))
+            #expect(addresses.count == 4)
+            for line in ["web.socket:5: [Socket] ListenDatagram: not", "web.socket:6: [Socket] ListenStream: not"] {
+                #expect(notes.contains { $0.hasPrefix(line) }, "\(notes)")
+            }
+        }
+    }
+
+    @Test("Times, hooks and capabilities of a unit, and the times of pm2, act as they did")
+    func timesAndHooks() throws {
+        let unit = """
+            [Service]
+            Type=oneshot
+            ExecStartPre=/bin/mkdir -p /srv/backup
+            ExecStart=/usr/bin/backup
+            ExecStopPost=/usr/bin/tell
+            AmbientCapabilities=CAP_DAC_READ_SEARCH CAP_CHOWN
+            MemoryMax=64M
+            CPUQuota=50%
+            TasksMax=10
+            """
+        let timer = "[Timer]\nOnCalendar=hourly\nOnCalendar=*-*-* 03:30:00\nPersistent=true\n"
+        let (children, _, notes, _) = try Self.imported(["backup.service": unit, "backup.timer": timer], "backup.timer")
+        let (child, program) = (try #require(children.first), try Self.program(children.first))
+        #expect(program.isOneshot && child.schedule?.cron.description == "30 3 * * *" && child.schedule?.missed == .run)
+        #expect(program.settings.hooks.beforeStart?.command == ["/bin/mkdir", "-p", "/srv/backup"])
+        #expect(program.settings.hooks.afterEnd?.command == ["/usr/bin/tell"])
+        #expect(program.process.attributes.capabilities == [.dacReadSearch, .chown])
+        let limits = program.process.attributes.groupLimits
+        #expect(limits?.memory == 64 << 20 && limits?.pids == 10 && limits?.cpus == 0.5)
+        let lost = "backup.timer:2: [Timer] OnCalendar: not carried over: a child has one `schedule`"
+        #expect(notes.contains { $0.hasPrefix(lost) }, "\(notes)")
+
+        let apps = """
+            {"apps": [{"name": "a", "script": "a.js", "cron_restart": "0 3 * * *"},
+                      {"name": "b", "script": "b.js", "cron_restart": "0 0 3 * * *"}]}
+            """
+        let (pm2, _, others, _) = try Self.imported(["ecosystem.json": apps], "ecosystem.json")
+        #expect(pm2[0].schedule?.cron.description == "0 3 * * *" && pm2[0].schedule?.overlap == .restart && pm2[0].restart == .permanent)
+        #expect(pm2[1].schedule == nil && others.contains { $0.contains("b cron_restart: not carried over") }, "\(others)")
+    }
+
+    @Test("What stands for the number of an instance here means itself in a file of others")
+    func literalInstance() throws {
+        let text = """
+            [program:a]
+            command=a {instance} %(process_num)d
+            directory=/srv/{instance}
+            environment=X="{instance}"
+            stdout_logfile=/tmp/{instance}.log
+            numprocs=2
+            process_name=%(program_name)s_%(process_num)d
+            [program:b]
+            command=b {instance}
+            """
+        let (children, _, _, _) = try Self.imported(["supervisord.conf": text], "supervisord.conf")
+        let (first, last) = (try #require(children.withInstances.first), try Self.program(children.last))
+        let program = try Self.program(first)
+        #expect(program.command.last?.contains("{instance}") == true && program.command.last?.contains("{{") == false, "\(program.command)")
+        #expect(program.environment["X"] == "{instance}" && program.directory == "/srv/{instance}" && last.command == ["b", "{instance}"])
+        if case .file(let file)? = first.logging?.destination { #expect(file.contains("{instance}") && !file.contains("{{")) }
+    }
+
     @Test("process-compose's dependencies, probes and shells are kept")
     func processCompose() throws {
         let text = """

@@ -125,7 +125,9 @@ def systemd():
             section = sections.setdefault(line.strip("[]"), set())
         elif "=" in line and section is not None:
             section.add(line.split("=")[0])
-    return {name: sections[name] for name in ("Unit", "Service", "Install", "Timer")}
+    # A socket's unit has most keys of services, for commands of its own.
+    sections["Socket"] -= sections["Service"] - {"Service"}
+    return {name: sections[name] for name in ("Unit", "Service", "Install", "Timer", "Socket")}
 
 
 def main():

@@ -46,8 +46,9 @@ struct EndDaemonTests {
 
     @Test("The daemon ends in order, with the child's exit code or 128 and its signal", arguments: rows)
     func ends(_ row: Row) async throws {
-        let directory = try TemporaryDirectory()
-        try await RunningDaemon.with(Self.tree(row, in: directory.path, isInGroup: row.end == "exit 3")) { daemon in
+        let (directory, log) = (try TemporaryDirectory(), Transcript())
+        let tree = Self.tree(row, in: directory.path, isInGroup: row.end == "exit 3")
+        try await RunningDaemon.with(tree, standardError: log.destination) { daemon in
             try await daemon.eventually("both run") { Files.text(of: directory.file("trapped")) != nil }
             try Files.write("", to: directory.file("go"))
             guard let code = row.code else {
@@ -57,6 +58,7 @@ struct EndDaemonTests {
             }
             #expect(await daemon.process.waitForExit() == .exited(code: code))
             #expect(Files.text(of: directory.file("ended"))?.count == 1)
+            #expect(log.text.split(separator: "\n").count { $0.contains("a child's end ends the daemon") } == 1)
         }
     }
 

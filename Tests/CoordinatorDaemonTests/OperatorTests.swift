@@ -17,9 +17,10 @@ struct OperatorTests {
             program: { command: [sh, -c, "exit 78"], final_exit_codes: [78] }
         """
 
-    private static func with(_ body: (RunningDaemon) async throws -> Void) async throws {
+    private static func with(_ log: Transcript? = nil, _ body: (RunningDaemon) async throws -> Void) async throws {
         let temporary = try TemporaryDirectory()
-        try await RunningDaemon.with(tree.replacing("DIRECTORY", with: temporary.path), body)
+        let tree = tree.replacing("DIRECTORY", with: temporary.path)
+        try await RunningDaemon.with(tree, standardError: log?.destination ?? .null, body)
         withExtendedLifetime(temporary) {}
     }
 
@@ -156,10 +157,12 @@ struct OperatorTests {
 
     @Test("A runtime directory that was moved away is made anew, and the lock with it")
     func removedDirectory() async throws {
-        try await Self.with { daemon in
+        let log = Transcript()
+        try await Self.with(log) { daemon in
             try await daemon.eventually("it's up") { try await daemon.node("/sleeper").state == "active" }
             rename("\(daemon.directory)/run", "\(daemon.directory)/moved")
             try await daemon.eventually("it's back") { try await daemon.control("tree").exitCode == 0 }
+            try await daemon.eventually("it's told") { log.text.contains("the control socket was removed, and is there again") }
             let second = try await daemon.startNext()
             #expect(await second.waitForExit() == .exited(code: 1), "the lock is back, too")
             #expect(try await daemon.control("shutdown").exitCode == 0)

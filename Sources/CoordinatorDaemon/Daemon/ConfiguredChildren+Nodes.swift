@@ -44,3 +44,13 @@ extension ConfiguredChildren {
         return node
     }
 }
+
+extension TreeNode {
+    /// Adds the number of its last life to each child that has ended and that supervision has forgotten.
+    func adding(_ events: EventLog) -> TreeNode {
+        var tree = self
+        if incarnation == 0, lastExit != nil, let life = events.lastLife(of: path) { tree.incarnation = life }
+        tree.children = tree.children.map { $0.adding(events) }
+        return tree
+    }
+}

@@ -110,7 +110,10 @@ public final class Daemon: Service {
         self.shutdown = shutdown
         children.endObserver.withLock {
             $0 = { path, reason in
-                logger.notice("a child's end ends the daemon", metadata: ["coordinator.path": "\(path)", "reason": "\(reason)"])
+                // A child that isn't restarted, and is given up for the same end, has one cause.
+                if shutdown.cause == nil {
+                    logger.notice("a child's end ends the daemon", metadata: ["coordinator.path": "\(path)", "reason": "\(reason)"])
+                }
                 shutdown.begin(because: ShutdownSignal.Cause(path: path, reason: reason))
             }
         }

@@ -184,6 +184,9 @@ final class EventLog: Sendable {
 
     /// Returns the last lives of a path, oldest first; nil when nothing is known of it.
     func history(of path: String) -> LifeHistory? { state.withLock { $0.lives.history(of: path) } }
+
+    /// Returns the number of a path's last life; nil when nothing is known of it.
+    func lastLife(of path: String) -> UInt32? { state.withLock { $0.lives.last(of: path) } }
 }
 
 extension ControlEvent {

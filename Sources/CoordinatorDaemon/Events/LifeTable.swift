@@ -54,6 +54,9 @@ struct LifeTable: Codable {
         }
     }
 
+    /// Returns the number of a path's last life.
+    func last(of path: String) -> UInt32? { entries[path]?.lives.last?.incarnation }
+
     /// Returns the lives of a path with their durations.
     func history(of path: String) -> LifeHistory? {
         guard let entry = entries[path] else { return nil }

@@ -50,7 +50,7 @@ struct ControlRequestHandler: ControlHandler {
         self.shutdown = shutdown
         self.upgrade = upgrade
         tree = SharedCall {
-            var tree = children.complete(TreeNode(try await runtime.snapshot())).adding(children.untilNextRuns)
+            var tree = children.complete(TreeNode(try await runtime.snapshot())).adding(children.untilNextRuns).adding(events)
             await cluster?.mark(&tree)
             return try Encoded(tree)
         }
@@ -199,7 +199,7 @@ struct ControlRequestHandler: ControlHandler {
     }
 
     func status(_ path: CoordinatorPath) async throws -> TreeNode {
-        var node = try await knownStatus(path).adding(children.untilNextRuns)
+        var node = try await knownStatus(path).adding(children.untilNextRuns).adding(events)
         await cluster?.mark(&node)
         return node
     }

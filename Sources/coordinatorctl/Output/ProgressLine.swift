@@ -28,7 +28,9 @@ final class ProgressLine {
     static func text(_ operations: [ControlOperation], _ tree: TreeNode) -> (text: String, subject: String) {
         let paths = operations.compactMap(\.path)
         let nodes = tree.moving.filter { node in
-            paths.isEmpty || paths.contains { node.path == $0 || node.path.hasPrefix("\($0)/") || node.path.hasPrefix("\($0)-") }
+            // What fails again and again does so whatever the daemon carries out.
+            if paths.isEmpty { return node.shownState != .failing }
+            return paths.contains { node.path == $0 || node.path.hasPrefix("\($0)/") || node.path.hasPrefix("\($0)-") }
         }
         let shown = nodes.prefix(3)
         let rest = nodes.count > shown.count ? ", and \(nodes.count - shown.count) more" : ""

@@ -110,6 +110,7 @@ struct ProgramRestartsTests {
               - { name: patient, program: { command: [sh, -c, "exit 1"] }, restart_limits: { first_delay: 1h } }
               - { name: steady, program: { command: [sh, -c, "exit 1"] }, restart_limits: { first_delay: 1ms, delay: 1h } }
               - { name: limited, program: { command: [sh, -c, "exit 1"] }, restart_limits: { max_restarts: 2, backoff: { minimum: 1ms } } }
+              - { name: ended, program: { command: [sh, -c, "exit 3"] }, restart: never }
             """
         try await RunningDaemon.with(tree) { daemon in
             // More than the five restarts in a minute that a worker has.
@@ -132,6 +133,10 @@ struct ProgramRestartsTests {
                     && second.nextStartMilliseconds.map { $0 > 3_000_000 } == true && second.incarnation == 2
             }
             try await daemon.eventually("an intensity is a limit") { try await daemon.node("/limited").state == "failed" }
+            // Supervision forgets what isn't restarted; operators see its life all the same.
+            try await daemon.eventually("it has ended") { try await daemon.node("/ended").lastExit == "exited with code 3" }
+            #expect(try await daemon.node("/ended").incarnation == 1)
+            #expect(try await daemon.tree().children.last?.incarnation == 1)
         }
     }
 }

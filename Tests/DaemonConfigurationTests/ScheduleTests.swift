@@ -122,7 +122,10 @@ struct ScheduleTests {
             ("program: { command: [cat] }, schedule: { \(cron), time_zone: ../../etc/passwd }", "is no name of a time zone"),
             ("program: { command: [cat] }, schedule: { time_zone: UTC }", "`schedule` has no `cron`"),
             ("program: { command: [cat] }, schedule: { \(cron) }, restart: always", "such a child never ends by itself"),
-            ("worker: { executable: /bin/cat, coordinator: A }, schedule: { \(cron) }", "a worker goes on, and its coordinators have timers"),
+            (
+                "worker: { executable: /bin/cat, coordinator: A }, schedule: { \(cron) }",
+                "a worker goes on, and its coordinators have timers"
+            ),
             ("children: [], schedule: { \(cron) }", "a group has no end of its own"),
             ("program: { command: [cat] }, schedule: { \(cron) }, placement: cluster", "can't be beside `placement`"),
         ] {

@@ -38,8 +38,7 @@ package struct SupervisedProcess: Sendable {
             case .restarting, .failing: .backoff
             case .stopping: .stopping
             case .failed: .fatal
-            // Supervision forgets what has ended by itself, and so its life has no number.
-            case .inactive, .waiting, nil: node.lastExit == nil || node.incarnation > 0 ? .stopped : Self.hasBegun(node) ? .exited : .fatal
+            case .inactive, .waiting, nil: node.hasEnded != true ? .stopped : Self.hasBegun(node) ? .exited : .fatal
             }
     }
 

@@ -6,7 +6,7 @@ import Testing
 import WireProtocol
 
 /// Every shipped alert × what brings it about, done to a real daemon under a real Prometheus with the shipped files.
-@Suite("Alerts and their causes", .timeLimit(minutes: 4))
+@Suite("Alerts and their causes", .timeLimit(minutes: 10))
 struct AlertTests {
     /// What is done, in this order; the causes within one are side by side.
     enum Act: CaseIterable {

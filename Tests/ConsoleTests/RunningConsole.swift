@@ -69,6 +69,8 @@ final class RunningConsole: Sendable {
                 try? await running.startNextDaemon()
                 _ = await eventually { (try? await running.attempt(["status", "/"]).exitCode) == 0 }
             }
+            // One that a test has stopped hears no signal.
+            try? running.daemon.send(.continue)
             _ = await running.daemon.terminate(grace: .patient(.seconds(10)))
             throw error
         }

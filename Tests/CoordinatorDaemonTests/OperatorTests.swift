@@ -162,7 +162,7 @@ struct OperatorTests {
             try await daemon.eventually("it's up") { try await daemon.node("/sleeper").state == "active" }
             rename("\(daemon.directory)/run", "\(daemon.directory)/moved")
             try await daemon.eventually("it's back") { try await daemon.control("tree").exitCode == 0 }
-            try await daemon.eventually("it's told") { log.text.contains("the control socket was removed, and is there again") }
+            try await daemon.eventually("it's told") { log.text.contains("the runtime directory was damaged") }
             let second = try await daemon.startNext()
             #expect(await second.waitForExit() == .exited(code: 1), "the lock is back, too")
             #expect(try await daemon.control("shutdown").exitCode == 0)

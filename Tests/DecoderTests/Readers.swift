@@ -312,6 +312,21 @@ extension Reader {
     }
 
     private static let files = [
+        Reader(
+            "children.json",
+            in: "CoordinatorDaemon/Daemon/StandingFile.swift",
+            of: """
+                {"format":1,"boot":"b","resting":{"/a":{"lastExit":"x","isStopped":true,"isHeld":false}},"ended":{"/a":"f"},"paused":["/b"],
+                "started":["/c"]}
+                """
+        ) { bytes in
+            !(try ControlJSON.decode(StandingFile.Content.self, from: try ControlJSON.parse(answer: bytes))).isEmpty
+        },
+        Reader(
+            "schedules",
+            in: "CoordinatorDaemon/Schedules/ScheduleFile.swift",
+            of: "1700000000\t-\t0 4 * * *\t/backup\n1700000001\tEurope/Berlin\t@daily\t/b\n"
+        ) { bytes in !ScheduleFile.entries(in: String(decoding: bytes, as: UTF8.self)).isEmpty },
         imported(
             .pm2,
             in: "Migration/EcosystemImport.swift",

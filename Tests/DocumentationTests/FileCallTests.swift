@@ -19,6 +19,7 @@ struct FileCallTests {
         "Coordinators/Workers/ProcessJournal.swift": "runtime directory", "Processes/FileCalls.swift": "runtime directory",
         "Processes/ReadingEnd.swift": "runtime directory", "Processes/ProcessReplacement.swift": "runtime directory",
         "CoordinatorDaemon/Daemon/StandingFile.swift": "runtime directory",
+        "CoordinatorDaemon/Schedules/ScheduleFile.swift": "runtime directory, or the service's directory of state",
         "Processes/TemporaryPlace.swift": "in a directory of its own, whose owner it looks at through its descriptor",
         "Processes/SystemCalls+Live.swift": "runtime directory",
         "CoordinatorsCluster/Local/EpochFile.swift": "the daemon looks at the directory with FilePlace",

@@ -55,9 +55,11 @@ struct WaitingTests {
         "CoordinatorDaemon/Cluster/ClusterMembership.swift": (
             5, "certificates, once a minute; a key that the watch hasn't brought yet; a child that is just starting"
         ),
+        "CoordinatorDaemon/Cluster/ClusterMembership+Operators.swift": (1, "what the nodes make of an operator's wish, which the store has taken"),
         "CoordinatorDaemon/Operators/ControlRequestHandler.swift": (
-            2, "a child in another process's subtree, which reports its state when it's asked"
+            3, "a child in another process's subtree or on another node, which reports its state when it's asked"
         ),
+        "coordinatorctl/Commands/ClusterCommands.swift": (1, "what a node that drains still has, which the nodes tell when they are asked"),
         "CoordinatorDaemon/Shutdown/ShutdownSignal.swift": (1, "processes that are being started don't learn of the first call"),
         "CoordinatorDaemon/Upgrade/Succession.swift": (1, "workers that are back, of which each reports to its own parent"),
         "CoordinatorDaemon/Upgrade/Upgrade.swift": (1, "open requests of all connections, which are counted nowhere else"),

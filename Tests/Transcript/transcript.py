@@ -25,7 +25,7 @@ from terminal import Terminal
 
 LIMIT = 20
 # The commands of a cluster have tests of their own, on several daemons.
-ELSEWHERE = {"drain", "move", "nodes", "where"}
+ELSEWHERE = {"drain", "move", "nodes", "uncordon", "unpin", "where"}
 # The schemas of what is printed to standard error.
 FAILURES = {"error", "config-problems"}
 

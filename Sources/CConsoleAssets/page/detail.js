@@ -57,7 +57,7 @@ export class Detail {
     this.panel.hidden = path === null;
     if (isOther) this.#begin();
     const isProgram = this.store.rows.get(path)?.kind === "program";
-    this.#open(isLog || !tabs[tab] || (tab === "traces" && isProgram) ? "log" : tab);
+    this.#open(isLog || !Object.hasOwn(tabs, tab) || (tab === "traces" && isProgram) ? "log" : tab);
     this.log.show(this.tab === "log" ? path : null, { find, isPage: isLog });
   }
 

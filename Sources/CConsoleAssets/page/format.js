@@ -7,7 +7,7 @@ export const isTrouble = (state) => ["failed", "failing", "unresponsive", "unhea
 
 // Control characters, and marks that turn the direction of writing, as what they are.
 export function printable(text) {
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 export function element(name, attributes = {}, ...children) {

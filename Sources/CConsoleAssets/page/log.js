@@ -4,6 +4,11 @@ import { clock, element, printable } from "./format.js";
 import { format } from "./route.js";
 
 const pause = 1500;
+const patience = 30000;
+
+// Whether the browser's search for an expression takes a time that grows with the line alone: it tries each way in which groups and repetitions can
+// match, and would stand still for minutes.
+const isQuick = (find, line) => line.length <= 2000 && !/[()|\\]|\[[^\]]*\[|\[\]/.test(find) && (find.match(/[*+?{]/g) ?? []).length < 2;
 
 export class LogView {
   path = null;
@@ -57,11 +62,15 @@ export class LogView {
     clearTimeout(this.#timer);
     const asked = ++this.#asked;
     const { path, find } = this;
+    // What a long log costs the daemon to search is asked for less often.
+    let rest = pause;
     if (!document.hidden) {
+      const began = performance.now();
       const words = new URLSearchParams({ path, lines: this.isPage ? 1000 : 500 });
       if (find) words.set("pattern", find);
-      const response = await fetch(`/api/v1/logs?${words}`).catch(() => null);
+      const response = await fetch(`/api/v1/logs?${words}`, { signal: AbortSignal.timeout(patience) }).catch(() => null);
       const answer = await response?.json().catch(() => null);
+      rest = Math.max(pause, 10 * (performance.now() - began));
       if (asked !== this.#asked || path !== this.path || find !== this.find) return;
       this.status.textContent = response?.ok ? "" : printable(answer?.error?.message ?? "The console doesn't answer.");
       if (response?.ok) {
@@ -69,7 +78,7 @@ export class LogView {
         this.#draw(answer.lines);
       }
     }
-    this.#timer = setTimeout(() => { if (this.following.checked) this.#again(); }, pause);
+    this.#timer = setTimeout(() => { if (this.following.checked) this.#again(); }, rest);
   }
 
   // Adds what is new, so that a selection of text stays.
@@ -100,10 +109,10 @@ export class LogView {
     return element("div", { class: line.stream }, element("span", { class: "time" }, `${clock(line.time)} `), whose, ...text);
   }
 
-  // The parts of a line, those that match marked, where the daemon's expression is one of the browser's too.
+  // The parts of a line, those that match marked, where the daemon's expression is one of the browser's too, and quick.
   #marked(line) {
     let expression;
-    try { expression = this.find ? new RegExp(this.find, "g") : null; } catch { expression = null; }
+    try { expression = this.find && isQuick(this.find, line) ? new RegExp(this.find, "g") : null; } catch { expression = null; }
     if (!expression) return [line];
     const parts = [];
     let end = 0;

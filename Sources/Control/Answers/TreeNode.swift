@@ -112,6 +112,8 @@ public struct TreeNode: Codable, Hashable, Sendable {
     public var lastExitCode: Int32?
     /// The number of the signal that ended the previous life; nil when none did, or that isn't known.
     public var lastExitSignal: Int32?
+    /// Whether the node has ended by itself and isn't started again; nil: it hasn't, or isn't known to have.
+    public var hasEnded: Bool?
     /// The node's messages; nil when they aren't known, and of a program.
     public var mailbox: Mailbox?
     /// The state that a program has sent as `STATUS=` by sd_notify(3).
@@ -188,6 +190,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
         case lastExit = "last_exit"
         case lastExitCode = "last_exit_code"
         case lastExitSignal = "last_exit_signal"
+        case hasEnded = "ended"
         case statusText = "status_text"
         case clusterNode = "cluster_node"
         case isElsewhere = "elsewhere"

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Control
 import ServiceLifecycle
 
@@ -16,6 +17,8 @@ actor Feed: Service {
 
     /// The time after which a browser that takes nothing is closed.
     private static let patience = Duration.seconds(15)
+    /// How long a tick waits for what the kernel tells of processes.
+    private static let longestLook = Duration.seconds(1)
 
     private let daemon: DaemonConnection
     private let maximumViewers: Int
@@ -30,6 +33,8 @@ actor Feed: Service {
     private(set) var problem: ControlError?
     private var sampler = Sampler()
     private var processes = ProcessFigures()
+    /// Whether a thread looks at them.
+    private var isLooking = false
     /// The texts of this tick, by the tick that the reader has: readers in step share one.
     private var encoded: [UInt64?: String] = [:]
     /// The last event of the daemon that was seen.
@@ -73,7 +78,7 @@ actor Feed: Service {
             let answer = try await daemon.answer(to: .tree, atMost: .zero)
             let tree = try ControlJSON.decode(TreeNode.self, from: answer.value)
             let isPointDue = sampler.isPointDue(at: .now)
-            processes.look(at: tree, isDue: isPointDue)
+            await look(at: tree, isDue: isPointDue)
             table.update(sampler.rows(of: tree, figures: processes.byPath, former: table.rows))
             if isPointDue { sampler.addPoints(await askTimes(), figures: processes.byPath) }
             problem = nil
@@ -93,6 +98,27 @@ actor Feed: Service {
     }
 
     /// Asks for the times of asks; nil when the daemon doesn't tell them: one of an older version has no such operation.
+    /// Looks at the processes of the tree, on a thread of its own: the kernel may take its time, and for as long as it does nothing else is looked at.
+    private func look(at tree: TreeNode, isDue: Bool) async {
+        guard !isLooking else { return }
+        isLooking = true
+        let (former, figures) = (processes, OneShot<ProcessFigures>())
+        let hasThread = DetachedThread.run {
+            var present = former
+            present.look(at: tree, isDue: isDue)
+            figures.settle(present)
+        }
+        guard hasThread else {
+            isLooking = false
+            return
+        }
+        if let present = await figures.value(before: .now + Self.longestLook) {
+            (processes, isLooking) = (present, false)
+        } else {
+            Task { (processes, isLooking) = (await figures.value, false) }
+        }
+    }
+
     private func askTimes() async -> TreeMetrics? {
         guard let answer = try? await daemon.answer(to: .metrics, atMost: .seconds(1)) else { return nil }
         return try? ControlJSON.decode(TreeMetrics.self, from: answer.value)

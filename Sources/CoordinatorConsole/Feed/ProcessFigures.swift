@@ -18,14 +18,18 @@ struct ProcessFigures: Sendable {
         var user: String?
     }
 
-    /// The time between two looks, each of which costs some time for each process of the machine.
+    /// The shortest time between two looks, each of which costs some time for each process of the machine.
     private static let interval = Duration.seconds(2)
+    /// How many times as long as a look the time until the next one is at least.
+    private static let rest = 10
     /// The number of looks after which a process's command is read again: it may have become another program.
     private static let looksPerCommand = 5
 
     private let names = UserNames()
     private var looks = 0
     private var at: ContinuousClock.Instant?
+    /// How long the latest look has taken.
+    private var cost = Duration.zero
     /// The figures of the latest look, by the paths of the topmost nodes in the processes.
     private(set) var byPath: [String: Figure] = [:]
 
@@ -34,7 +38,9 @@ struct ProcessFigures: Sendable {
     /// - Parameter now: the time; with `isDue` the processes are looked at in any case.
     mutating func look(at tree: TreeNode, now: ContinuousClock.Instant = .now, isDue: Bool = false) {
         let elapsed = at.map { $0.duration(to: now) }
-        if !isDue, let elapsed, elapsed < Self.interval { return }
+        if !isDue, let elapsed, elapsed < max(Self.interval, cost * Self.rest) { return }
+        let began = ContinuousClock.now
+        defer { cost = ContinuousClock.now - began }
         let owners = Self.owners(of: tree)
         let sums = FamilyUsage(of: Set(owners.values), alone: Set([tree.pid].compactMap(\.self))).sums
         let seconds = elapsed.map { $0 / .seconds(1) } ?? 0

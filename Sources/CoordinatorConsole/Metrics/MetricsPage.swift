@@ -7,7 +7,7 @@ import WireProtocol
 actor MetricsPage {
     /// The time for which a page serves again.
     private static let age = Duration.seconds(1)
-    /// The longest wait for the daemon: half of what Prometheus waits for a page unless it's told otherwise.
+    /// The wait for the daemon unless Prometheus says how long it waits for a page: half of what it waits by default.
     private static let patience = Duration.seconds(5)
 
     private let daemon: DaemonConnection
@@ -23,7 +23,7 @@ actor MetricsPage {
     /// Returns the page in time for the requester: a daemon that hangs is told as one that doesn't answer, instead of not at all.
     func response(to request: HTTPRequest) async -> HTTPResponse {
         let timeout = request[.scrapeTimeout].flatMap(Double.init).flatMap { (0.1...60).contains($0) ? Duration.seconds($0) : nil }
-        let patience = timeout.map { min($0 / 2, Self.patience) } ?? Self.patience
+        let patience = timeout.map { $0 / 2 } ?? Self.patience
         return .text(.ok, PrometheusText.mediaType, .bytes(await body(within: patience)))
     }
 
@@ -185,5 +185,6 @@ extension PrometheusText {
 
 extension TreeNode {
     /// The node and its descendants, parents before their children.
-    fileprivate var all: [TreeNode] { [self] + children.flatMap(\.all) }
+    /// The node and those below it; without what another node of a cluster has, whose own console tells of it.
+    fileprivate var all: [TreeNode] { isElsewhere == true ? [] : [self] + children.flatMap(\.all) }
 }

@@ -21,7 +21,8 @@ extension ConfiguredChildren {
 
     /// Returns the node of a child that supervision doesn't know.
     func node(of child: ConfiguredChild, under parent: String) -> TreeNode {
-        let (lastExit, numbers) = state.withLock { ($0.records[child.key]?.lastExit, $0.records[child.key]?.exitNumbers) }
+        let record = state.withLock { $0.records[child.key] }
+        let (lastExit, numbers) = (record?.lastExit, record?.exitNumbers)
         let (type, kind, placement): (String, TreeNode.Kind, TreeNode.Placement) =
             switch child.content {
             case .worker(let worker): (worker.coordinator, .coordinator, .worker)
@@ -41,6 +42,7 @@ extension ConfiguredChildren {
             children: group.map { group in group.children.map { group.node(of: $0, under: path) } } ?? []
         )
         (node.lastExitCode, node.lastExitSignal) = (numbers?.code, numbers?.signal)
+        if lastExit != nil, record?.isStopWanted == false, record?.isHeld == false { node.hasEnded = true }
         return node
     }
 }

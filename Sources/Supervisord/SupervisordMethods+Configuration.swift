@@ -25,7 +25,12 @@ extension SupervisordMethods {
     /// Returns what every child of the file is, for `supervisorctl avail`.
     func configurations() async throws -> XMLRPCValue {
         let present = try await processes().map { process in
-            Self.configuration(process.group, process.name, isInUse: true, startsItself: process.isRunning || process.state == .stopped && process.node.incarnation > 0)
+            Self.configuration(
+                process.group,
+                process.name,
+                isInUse: true,
+                startsItself: process.isRunning || process.state == .stopped && process.node.incarnation > 0
+            )
         }
         // A file with a problem has no children to show; `reread` tells of it.
         let added = (try? await differences().filter { $0.value == .added }.keys.sorted()) ?? []

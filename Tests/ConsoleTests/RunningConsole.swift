@@ -61,7 +61,7 @@ final class RunningConsole: Sendable {
         try Files.write(text, to: temporary.file("tree.yaml"))
         let running = RunningConsole(temporary, daemon: try await spawn(in: temporary), port: port)
         do {
-            try await eventually("the console is ready") { try? await running.get("/readyz").status == 200 }
+            try await eventually("the console is ready", within: .seconds(60)) { try? await running.get("/readyz").status == 200 }
             try await body(running)
         } catch {
             // What a killed daemon has left goes on; the next one adopts it, and ends it.

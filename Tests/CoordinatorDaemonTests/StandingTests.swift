@@ -90,6 +90,20 @@ struct StandingTests {
         }
     }
 
+    @Test("A file that can't be read is told and kept, and one of another boot is nobody's", arguments: ["{", "[]", "{\"format\":2}"])
+    func damaged(_ content: String) async throws {
+        let log = Transcript()
+        let tree = "children: [{ name: a, program: { command: [sleep, '1000'] } }]"
+        try await RunningDaemon.with(tree, standardError: log.destination) { daemon in
+            try await daemon.eventually("it runs") { try await daemon.node("/a").state == "active" }
+            try await daemon.kill(daemon.process)
+            try Files.write(content, to: "\(daemon.run)/children.json")
+            _ = try await daemon.startNext()
+            try await daemon.eventually("it begins as the file says") { try await daemon.node("/a").state == "active" }
+            #expect(Files.text(of: "\(daemon.run)/children.json.bad") == content)
+        }
+    }
+
     @Test("A runtime directory that was removed is made again with what the next daemon must know, and that is told")
     func healed() async throws {
         let log = Transcript()
@@ -104,7 +118,8 @@ struct StandingTests {
             )
             #expect(lines.contains { $0.contains(ready) && $0.contains("children=1 child is active") })
             try await daemon.call(.stop(path: "/a"))
-            Files.remove(daemon.run)
+            // At once, and not file by file, between which the daemon might look.
+            rename(daemon.run, daemon.run + ".gone")
             try await daemon.eventually("operators reach it again") {
                 try await daemon.control("events").output.contains("restored")
             }

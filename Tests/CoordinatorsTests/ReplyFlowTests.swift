@@ -55,6 +55,26 @@ struct ReplyFlowTests {
         #expect(grants.all.allSatisfy { $0 <= ReplyFlow.window })
     }
 
+    @Test("Replies that can't be passed on take no room, and the handler goes on")
+    func refused() async throws {
+        let replies = Collected<Int>()
+        let flow = ReplyFlow { answer in
+            let value = try answer.decoded(as: Int.self)
+            guard value >= 0 else { throw CoordinatorError(.messageTooLarge, "too large") }
+            replies.append(value)
+            return ReplyFlow.largeWindow
+        }
+        for _ in 0..<(2 * ReplyFlow.window) {
+            await #expect(throws: CoordinatorError.self) { try await flow.send(.value(-1)) }
+        }
+        try await flow.send(.value(1))
+        let next = Task.immediate { try await flow.send(.value(2)) }
+        #expect(replies.all == [1])
+        flow.grant(1)
+        try await next.value
+        #expect(replies.all == [1, 2])
+    }
+
     @Test("A flood that isn't read ends with an error")
     func flood() throws {
         let replies = Collected<Int>()

@@ -246,6 +246,10 @@ struct ScheduleTests {
             return #expect(Bool(false), "nothing was missed")
         }
         #expect(count == ScheduleMachine.longestCount)
+        // Of more than are counted, the one that is due now isn't among those that are forgotten.
+        var often = ScheduleMachine(ScheduleSettings(cron: try CronExpression("* * * * *")), from: 10 * Self.day)
+        let actions = often.look(at: 13 * Self.day, isRunning: false, in: .utc)
+        #expect(actions.last == .start && actions.count == 2, "\(actions)")
         #expect(decades.next(in: .utc) == ((1 << 33) / day + 1) * day)
     }
 }

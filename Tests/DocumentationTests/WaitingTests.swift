@@ -55,7 +55,9 @@ struct WaitingTests {
         "CoordinatorDaemon/Cluster/ClusterMembership.swift": (
             5, "certificates, once a minute; a key that the watch hasn't brought yet; a child that is just starting"
         ),
-        "CoordinatorDaemon/Cluster/ClusterMembership+Operators.swift": (1, "what the nodes make of an operator's wish, which the store has taken"),
+        "CoordinatorDaemon/Cluster/ClusterMembership+Operators.swift": (
+            1, "what the nodes make of an operator's wish, which the store has taken"
+        ),
         "CoordinatorDaemon/Operators/ControlRequestHandler.swift": (
             3, "a child in another process's subtree or on another node, which reports its state when it's asked"
         ),

@@ -97,7 +97,6 @@ actor Feed: Service {
         }
     }
 
-    /// Asks for the times of asks; nil when the daemon doesn't tell them: one of an older version has no such operation.
     /// Looks at the processes of the tree, on a thread of its own: the kernel may take its time, and for as long as it does nothing else is looked at.
     private func look(at tree: TreeNode, isDue: Bool) async {
         guard !isLooking else { return }
@@ -119,6 +118,7 @@ actor Feed: Service {
         }
     }
 
+    /// Asks for the times of asks; nil when the daemon doesn't tell them: one of an older version has no such operation.
     private func askTimes() async -> TreeMetrics? {
         guard let answer = try? await daemon.answer(to: .metrics, atMost: .seconds(1)) else { return nil }
         return try? ControlJSON.decode(TreeMetrics.self, from: answer.value)

@@ -184,7 +184,6 @@ extension PrometheusText {
 }
 
 extension TreeNode {
-    /// The node and its descendants, parents before their children.
-    /// The node and those below it; without what another node of a cluster has, whose own console tells of it.
+    /// The node and its descendants, parents before their children, but for what another node of a cluster has: its own console tells of that.
     fileprivate var all: [TreeNode] { isElsewhere == true ? [] : [self] + children.flatMap(\.all) }
 }

@@ -150,7 +150,8 @@ extension ClusterMembership {
         if let reason = view.obstacle(to: place.path, on: target, failuresCount: false) { throw refuse(reason) }
         let former = view.wishes[place.path]?.value.pin
         let cleared = try await pin(place.path, to: target, node)
-        var seen = cleared
+        // The revision that tells of the failures no more is the first that counts.
+        var seen = StoreRevision(rawValue: max(cleared.rawValue, 1) - 1)
         let failure = try await wait(upTo: Self.moveLimit) { () async -> String? in
             let (view, standing) = await (node.clusterView, node.standing)
             if let outdated = standing.outdated { return outdated }

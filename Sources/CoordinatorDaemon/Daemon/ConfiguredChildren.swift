@@ -25,6 +25,8 @@ final class ConfiguredChildren: Codable, Sendable {
         var hasCompleted = false
         /// Whether a request has stopped the child, or is about to.
         var isStopWanted = false
+        /// Whether that request is the first half of a restart.
+        var isRestarting = false
         /// Settled when the health of the child has been checked with success, or isn't going to be: whether it has.
         var health = OneShot<Bool>()
     }

@@ -98,15 +98,17 @@ extension ConfiguredSupervisor {
         context.isolateFailures(supervision.strategy == .oneForOne)
     }
 
-    /// Stops a child, and forgets it.
+    /// Stops a child, and forgets it: it's replaced, or the file doesn't list it any more.
     nonisolated func remove(_ key: String) async throws {
-        children.change(key) { $0.isStopWanted = true }
+        children.change(key) { ($0.isStopWanted, $0.isRestarting) = (true, true) }
         try await context.remove(key)
     }
 
     /// Stops a child, which keeps its place.
-    nonisolated func stop(_ key: String) async throws {
-        children.change(key) { $0.isStopWanted = true }
+    ///
+    /// - Parameter isRestarting: Whether it's started again afterwards.
+    nonisolated func stop(_ key: String, isRestarting: Bool = false) async throws {
+        children.change(key) { ($0.isStopWanted, $0.isRestarting) = (true, isRestarting) }
         try await context.stop(key)
     }
 
@@ -203,7 +205,7 @@ extension ConfiguredSupervisor {
         switch change {
         case .started, .restarted:
             children.note(nil, of: key)
-            children.change(key) { $0.isStopWanted = false }
+            children.change(key) { ($0.isStopWanted, $0.isRestarting) = (false, false) }
             if let child = children.child(key) { hasBegun(child) }
         case .stopped(let reason), .crashed(let reason), .startFailed(let reason):
             children.note("\(reason)", ExitNumbers(reason), of: key)

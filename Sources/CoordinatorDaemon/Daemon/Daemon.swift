@@ -165,8 +165,8 @@ public final class Daemon: Service {
                     "the runtime directory was damaged",
                     metadata: ["runtime.directory": "\(directory.path)", "reason": "\(reason)"]
                 )
-                events.append(ControlEvent(kind: .restored, reason: reason))
                 standing.save()
+                events.append(ControlEvent(kind: .restored, reason: reason))
             }
         )
         upgrade.use(server)
@@ -223,7 +223,7 @@ public final class Daemon: Service {
             group.addTask { try await self.serveOperators() }
             group.addTask { await self.signals.run() }
             do {
-                standing.begin(isReplacement: succession != nil)
+                await standing.begin(isReplacement: succession != nil)
                 try await runtime.start()
                 events.append(ControlEvent(kind: .daemonStarted, pid: getpid(), reason: succession?.reason ?? Release.version))
                 // `ready` is said when the children are, or have failed.
@@ -253,7 +253,7 @@ public final class Daemon: Service {
                 throw error
             }
             notifier.stopping(children.longestStop + Self.stopMargin)
-            standing.close()
+            await standing.close()
             await cluster?.leave(hastenedBy: shutdown)
             await shutdown.carryOut()
             children.releaseSockets()

@@ -28,8 +28,10 @@ final class StandingFile: Sendable {
         private static let currentFormat = 1
 
         var isEmpty: Bool { resting.isEmpty && paused.isEmpty && started.isEmpty }
-        /// Whether this daemon reads the format, and what it says is about this boot.
-        fileprivate var counts: Bool { format == Self.currentFormat && boot == CoordinatorRuntime.boot }
+        /// Whether this daemon reads the format.
+        fileprivate var isKnown: Bool { format == Self.currentFormat }
+        /// Whether what it says is about this boot.
+        fileprivate var isOfThisBoot: Bool { boot == CoordinatorRuntime.boot }
 
         /// Whether the change of a child makes another content likely.
         fileprivate func mayChange(with change: LifecycleChange, of path: String) -> Bool {
@@ -44,7 +46,17 @@ final class StandingFile: Sendable {
     private struct State {
         var written = Content()
         var isClosed = false
+        /// Whether a save is to come that a child's change has asked for.
+        var isSaveDue = false
     }
+
+    /// The children that have ended, by their paths, with what each is, condensed.
+    private typealias Condensed = [String: (child: ConfiguredChild, text: String)]
+
+    /// The time after a child's change until the file is written: many that end together are written once.
+    private static let gathering = Duration.milliseconds(100)
+    /// The time after which a write that has failed is tried again.
+    private static let pause = Duration.seconds(5)
 
     private static let name = "children.json"
     private static let limit = 16 << 20
@@ -56,6 +68,9 @@ final class StandingFile: Sendable {
     private let trouble: Trouble<Int32>
     private let calls: FileCalls
     private let state = Lock(State())
+    /// Held while the file is written: the children are looked at under this lock, so that what is written last is what was seen last.
+    private let saving = Lock<Condensed>([:])
+    private let tasks = OwnedTasks()
 
     init(
         _ directory: RuntimeDirectory,
@@ -84,8 +99,9 @@ final class StandingFile: Sendable {
     /// Has the children go on as the file of a killed daemon says, and follows their changes from now on; called before they are started.
     ///
     /// - Parameter isReplacement: Whether the daemon has taken the former one's place in the same process, which has left more than the file.
-    func begin(isReplacement: Bool) {
-        if let content = read() {
+    func begin(isReplacement: Bool) async {
+        switch await read() {
+        case .content(let content):
             state.withLock { $0.written = content }
             if !isReplacement {
                 let resting = content.resting.filter { path, _ in content.ended[path].map { $0 == condensed(path) } ?? true }
@@ -99,49 +115,78 @@ final class StandingFile: Sendable {
                     ]
                 )
             }
-        } else {
-            // One of another boot.
-            _ = remove()
+        case .former: _ = remove()
+        case .none: break
+        case .unreadable(let reason):
+            let kept = "\(path).bad"
+            _ = calls.rename(path, kept)
+            logger.error(
+                "how children stood when the former daemon was killed can't be read; they begin as the configuration says",
+                metadata: ["file": "\(kept)", "reason": "\(reason)"]
+            )
         }
         children.standObserver.withLock {
             $0 = { [weak self] path, change in
                 guard let self else { return }
-                if state.withLock({ $0.written.mayChange(with: change, of: path.description) }) { save() }
+                if state.withLock({ $0.written.mayChange(with: change, of: path.description) }) { saveLater(after: Self.gathering) }
             }
+        }
+    }
+
+    /// Writes how the children stand after a while, unless that is to come already.
+    private func saveLater(after pause: Duration) {
+        let isFirst = state.withLock { state in
+            defer { state.isSaveDue = true }
+            return !state.isSaveDue && !state.isClosed
+        }
+        guard isFirst else { return }
+        tasks.add { [self] in
+            guard (try? await Task.sleep(for: pause)) != nil else { return }
+            state.withLock { $0.isSaveDue = false }
+            _ = try? await BlockingCalls.shared.run("how children stand") { [self] in save() }
         }
     }
 
     /// Writes how the children stand, if that isn't what the file says.
     func save() {
-        let failure = state.withLock { state -> Int32? in
-            // The children are looked at under the lock, so that what is written last is what was seen last.
-            guard !state.isClosed else { return nil }
-            let content = content
-            if content == state.written, content.isEmpty || access(path, F_OK) == 0 { return nil }
+        let failure = saving.withLock { known -> Int32? in
+            let (isClosed, written) = state.withLock { ($0.isClosed, $0.written) }
+            guard !isClosed else { return nil }
+            let content = content(&known)
+            if content == written, content.isEmpty || access(path, F_OK) == 0 { return nil }
             let failure = content.isEmpty ? remove() : write(content)
-            if failure == 0 { state.written = content }
+            if failure == 0 { state.withLock { $0.written = content } }
             return failure
         }
         guard let failure else { return }
-        if failure == 0 { trouble.succeeded() } else { trouble.failed(failure) }
+        if failure == 0 {
+            trouble.succeeded()
+        } else {
+            trouble.failed(failure)
+            saveLater(after: Self.pause)
+        }
     }
 
     /// Removes the file: the daemon ends in order, and the next one begins as the configuration says.
-    func close() {
-        state.withLock { state in
-            state.isClosed = true
+    func close() async {
+        saving.withLock { _ in
+            let written = state.withLock { state in
+                state.isClosed = true
+                return state.written
+            }
             // Another daemon may have the directory by now.
-            if !state.written.isEmpty { _ = remove() }
+            if !written.isEmpty { _ = remove() }
         }
+        await tasks.end()
     }
 
-    private var content: Content {
+    private func content(_ known: inout Condensed) -> Content {
         var content = Content()
         content.resting = children.resting().filter { path, rest in
             // One that is held is held again as long as what it requires doesn't run.
-            !rest.isHeld && (rest.isStopped == true || rest.lastExit != nil && !isGivenUp(path))
+            !rest.isHeld && rest.isRestarting != true && (rest.isStopped == true || rest.lastExit != nil && !isGivenUp(path))
         }
-        for (path, rest) in content.resting where rest.isStopped != true { content.ended[path] = condensed(path) }
+        for (path, rest) in content.resting where rest.isStopped != true { content.ended[path] = condensed(path, &known) }
         content.paused = Set(runtime.pausedByName)
         content.started = children.startedByOperators()
         return content
@@ -158,12 +203,47 @@ final class StandingFile: Sendable {
         place(of: path).flatMap { try? ControlJSON.value(of: $0.child.content) }?.condensed
     }
 
-    private func read() -> Content? {
-        guard access(path, F_OK) == 0, let bytes = try? RegularFile.read(path, upTo: Self.limit),
-            let value = try? ControlJSON.parse(answer: bytes), let content = try? ControlJSON.decode(Content.self, from: value),
-            content.counts
-        else { return nil }
-        return content
+    /// Returns what the child at a path is, condensed, which is computed again when it has changed.
+    private func condensed(_ path: String, _ known: inout Condensed) -> String? {
+        guard let child = place(of: path)?.child else { return nil }
+        if let known = known[path], known.child == child { return known.text }
+        guard let text = condensed(path) else { return nil }
+        known[path] = (child, text)
+        return text
+    }
+
+    private enum Reading {
+        case content(Content)
+        /// There is none.
+        case none
+        /// It's of another boot.
+        case former
+        case unreadable(String)
+    }
+
+    private func read() async -> Reading {
+        do {
+            return try await BlockingCalls.shared.run("how children stood") { [path] in Self.read(path) }
+        } catch {
+            return .unreadable("\(error)")
+        }
+    }
+
+    private static func read(_ path: String) -> Reading {
+        let bytes: [UInt8]
+        do throws(RegularFile.Failure) {
+            bytes = try RegularFile.read(path, upTo: limit)
+        } catch {
+            if case .notOpened(ENOENT) = error { return .none }
+            return .unreadable(error.explanation)
+        }
+        do throws(ControlError) {
+            let content = try ControlJSON.decode(Content.self, from: try ControlJSON.parse(answer: bytes))
+            guard content.isKnown else { return .unreadable("it's of another version") }
+            return content.isOfThisBoot ? .content(content) : .former
+        } catch {
+            return .unreadable(error.message)
+        }
     }
 
     /// - Returns: The error's number, or 0.

@@ -226,7 +226,7 @@ struct ControlRequestHandler: ControlHandler {
     }
 
     func restart(_ path: CoordinatorPath) async throws -> LifecycleResult {
-        try await dependents.willStop(path)
+        try await dependents.willStop(path, isRestart: true)
         return try await began(path) {
             try await interventions.carryOut(at: path) { TreeNode(try await runtime.restart(path)) }
         }

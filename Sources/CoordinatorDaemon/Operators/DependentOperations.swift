@@ -13,10 +13,10 @@ struct DependentOperations {
     let children: ConfiguredChildren
 
     /// Prepares a child's stop: what requires it is stopped first, side by side where nothing orders it, and a start that waits is cancelled.
-    func willStop(_ path: CoordinatorPath) async throws {
+    func willStop(_ path: CoordinatorPath, isRestart: Bool = false) async throws {
         guard let place = children.place(of: path) else { return }
         place.siblings.cancelStart(of: place.child.key)
-        place.siblings.change(place.child.key) { $0.isStopWanted = true }
+        place.siblings.change(place.child.key) { ($0.isStopWanted, $0.isRestarting) = (true, isRestart) }
         let dependents = place.siblings.requiring(place, isStop: true)
         let places = Dictionary(dependents.map { ($0.path.description, $0) }) { first, _ in first }
         var waits: [String: [String]] = [:]
@@ -42,7 +42,7 @@ struct DependentOperations {
         guard siblings.isRunning(key) || siblings.isWaiting(key) else { return }
         siblings.cancelStart(of: key)
         siblings.hold(key)
-        siblings.change(key) { $0.isStopWanted = true }
+        siblings.change(key) { ($0.isStopWanted, $0.isRestarting) = (true, false) }
         guard siblings.isRunning(key) else { return }
         _ = try await runtime.stop(place.path)
     }

@@ -52,7 +52,7 @@ struct Reconfiguration: Sendable {
             guard let place = places[path], place.siblings.isRunning(place.child.key) else { return }
             stopped.paths.withLock { _ = $0.insert(path) }
             do {
-                try await place.siblings.supervisor?.stop(place.child.key)
+                try await place.siblings.supervisor?.stop(place.child.key, isRestarting: true)
             } catch {
                 failures.errors.withLock { $0[path] = Failure(text: (error as? CoordinatorError)?.message ?? "\(error)") }
             }

@@ -63,6 +63,7 @@ struct ScheduleFile: Sendable {
             guard count > 0 || errno == EINTR else {
                 let error = errno
                 close(descriptor)
+                unlink(draft)
                 throw ProcessError(error, action: "write \(draft)")
             }
             rest = rest.dropFirst(max(count, 0))

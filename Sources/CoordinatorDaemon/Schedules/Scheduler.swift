@@ -30,6 +30,7 @@ final class Scheduler: Sendable {
     private let now: @Sendable () -> Int64
     private let tasks = OwnedTasks()
     private let state: Lock<State>
+    private let trouble: Trouble<String>
 
     init(
         _ children: ConfiguredChildren,
@@ -40,6 +41,13 @@ final class Scheduler: Sendable {
     ) {
         (self.children, self.events, self.logger, self.file, self.now) = (children, events, logger, file, now)
         state = Lock(State())
+        trouble = Trouble { change in
+            switch change {
+            case .began(let message):
+                logger.error("the next daemon won't know which times it has missed", metadata: ["error": "\(message)"])
+            case .ended: logger.notice("the times that have been dealt with are noted again")
+            }
+        }
     }
 
     /// The times up to which the daemon before an upgrade has dealt with all, by paths.
@@ -107,7 +115,10 @@ final class Scheduler: Sendable {
             let noted = noted.withLock { $0.removeValue(forKey: place.path.description) }
             // What a cluster places may have run on another node meanwhile.
             let isPlaced = place.path.components.first.flatMap { children.child(String($0)) }?.placement != nil
-            let left = former == nil && noted?.times == settings.noted && !isPlaced ? noted.map { min($0.done, now()) } : nil
+            // A clock that was set back is the machine's matter, as while a daemon runs; one that far ahead was wrong, or the file is.
+            let left =
+                former == nil && noted?.times == settings.noted && !isPlaced
+                ? noted.map { $0.done > now() + ScheduleMachine.longestRepeat ? now() : $0.done } : nil
             let machine = ScheduleMachine(settings, from: former ?? left ?? now())
             state.withLock { $0.entries[place.path] = Entry(machine: machine, zone: zone, beginsInPast: left != nil) }
         }
@@ -146,7 +157,7 @@ final class Scheduler: Sendable {
             }
             noted.withLock { $0 = entries }
         } catch {
-            tell(error)
+            logger.error("it isn't known which times were missed while no daemon ran", metadata: ["error": "\(error.message)"])
         }
     }
 
@@ -162,13 +173,10 @@ final class Scheduler: Sendable {
             try await BlockingCalls.shared.run("schedules", action: "write \(file.path)") { [file] () throws(ProcessError) in
                 try file.replace(by: known)
             }
+            trouble.succeeded()
         } catch {
-            tell(error)
+            trouble.failed(error.message)
         }
-    }
-
-    private func tell(_ error: ProcessError) {
-        logger.error("the next daemon won't know which times it has missed", metadata: ["error": "\(error.message)"])
     }
 
     /// Reads a zone, which may have been renewed since the configuration was checked.
@@ -202,7 +210,9 @@ final class Scheduler: Sendable {
                 state.withLock { $0.wake }.settle()
             }
         case .missed(let count, let first, let cause):
-            let times = count == 1 ? "the run of \(WallTime(seconds: Int(first)))" : "\(count) runs since \(WallTime(seconds: Int(first)))"
+            let number = count < ScheduleMachine.longestCount ? "\(count)" : "at least \(count)"
+            let since = WallTime(seconds: Int(first))
+            let times = count == 1 ? "the run of \(since)" : "\(number) runs since \(since)"
             let late = isPast ? "no daemon ran" : "the machine slept, or its clock was set"
             let reason =
                 switch cause {
@@ -230,7 +240,7 @@ final class Scheduler: Sendable {
             return note("it \(missing)", place.path)
         }
         do {
-            if stopsFirst, siblings.isRunning(key) { try await supervisor.stop(key) }
+            if stopsFirst, siblings.isRunning(key) { try await supervisor.stop(key, isRestarting: true) }
             siblings.note(nil, of: key)
             try await supervisor.attempt(child)
             supervisor.arrange()

@@ -25,6 +25,8 @@ struct Resting: Codable, Equatable {
     var hasCompleted: Bool?
     /// Whether a request has stopped it; nil in what a former version has left.
     var isStopped: Bool?
+    /// Whether that is the first half of a restart; nil in what a former version has left.
+    var isRestarting: Bool?
 }
 
 extension ConfiguredChildren {
@@ -44,7 +46,8 @@ extension ConfiguredChildren {
                     exitNumbers: record.exitNumbers,
                     isHeld: record.isHeld,
                     hasCompleted: record.hasCompleted,
-                    isStopped: record.isStopWanted
+                    isStopped: record.isStopWanted,
+                    isRestarting: record.isRestarting
                 )
             }
         }

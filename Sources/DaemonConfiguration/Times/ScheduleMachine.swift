@@ -21,7 +21,7 @@ package struct ScheduleMachine: Sendable, Hashable {
     package static let tolerance: Int64 = 60
     /// The seconds by which a clock may be set back so that what has run doesn't run again; one that is set back further was wrong before.
     package static let longestRepeat: Int64 = 3 * 3600
-    /// The number of missed times that are counted; of more, which a clock that was decades off leaves, the rest is forgotten.
+    /// The number of missed times that are counted.
     package static let longestCount = 1_000
 
     package let settings: ScheduleSettings
@@ -43,6 +43,12 @@ package struct ScheduleMachine: Sendable, Hashable {
         if now < done - Self.longestRepeat { done = now }
         var due: [Int64] = []
         while let time = settings.cron.next(after: due.last ?? done, in: zone), time <= now, due.count < Self.longestCount {
+            due.append(time)
+        }
+        // After more than are counted, one may be due just now.
+        if due.count == Self.longestCount, let last = due.last,
+            let time = settings.cron.next(after: max(last, now - Self.tolerance - 1), in: zone), time <= now
+        {
             due.append(time)
         }
         done = max(done, now)

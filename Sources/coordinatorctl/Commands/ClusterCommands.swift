@@ -83,6 +83,7 @@ struct DrainCommand: DaemonCommand {
             var list = try ControlJSON.decode(NodeList.self, from: json)
             let end = ContinuousClock.now + (timeout?.duration ?? .seconds(1 << 40))
             var shown: String?
+            if wait, let outdated = list.outdated { throw ControlError(.failed, "it isn't known what \(node) has: \(outdated)") }
             while wait, let left = list.leaving, left.contains(where: { $0.blocked == nil }) {
                 let names = left.map(\.path).joined(separator: " ")
                 if names != shown, !options.isJSON { Terminal.printError("coordinatorctl: \(node) still has \(names)\n") }

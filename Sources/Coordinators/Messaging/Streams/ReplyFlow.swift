@@ -127,7 +127,14 @@ final class ReplyFlow: Sendable {
             return (state.passed, nil)
         }
         if let flood { throw CoordinatorError(.mailboxFull, "the responder has sent \(flood) that were not read") }
-        let size = try deliver(answer)
+        let size: Int
+        do {
+            size = try deliver(answer)
+        } catch {
+            // It isn't on its way, and so nobody reads it.
+            grant(1)
+            throw error
+        }
         if size > Self.largeSize {
             state.withLock { state in
                 // It may have been read meanwhile.

@@ -2,11 +2,14 @@ import ConcurrencySupport
 package import Supervision
 
 extension RestartType {
-    /// The words of the file, which are those of other supervisors.
-    static let words: KeyValuePairs<String, RestartType> = ["always": .permanent, "on_failure": .transient, "never": .temporary]
-
-    /// The word of the file.
-    package var configurationText: String { Self.words.first { $0.value == self }?.key ?? rawValue }
+    /// The word of the file, which is that of other supervisors.
+    package var configurationText: String {
+        switch self {
+        case .permanent: "always"
+        case .transient: "on_failure"
+        case .temporary: "never"
+        }
+    }
 }
 
 extension SupervisionPolicy.Strategy {

@@ -328,7 +328,7 @@ extension Value<ClusterPlacement> {
 extension Value<RestartType> {
     static var restart: Value {
         .choice(
-            RestartType.words.map { (word: $0.key, value: $0.value) },
+            RestartType.allCases.map { (word: $0.configurationText, value: $0) },
             formerly: ["permanent": "always", "transient": "on_failure", "temporary": "never"],
             or: [
                 "unless-stopped": "always", "yes": "always", "true": "always", "unexpected": "on_failure", "on-abnormal": "on_failure",

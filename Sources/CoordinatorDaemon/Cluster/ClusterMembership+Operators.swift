@@ -131,6 +131,8 @@ extension ClusterMembership {
 
     /// The time for which a subtree is waited for that leaves one node and comes up on another.
     private static let moveLimit = Duration.seconds(600)
+    /// The time for which the node must have kept a subtree that was moved: one that can't run it gives it back.
+    private static let probation = Duration.seconds(1)
 
     /// Pins a subtree to a node, and returns when the node has it, or takes the pin away.
     ///
@@ -149,18 +151,26 @@ extension ClusterMembership {
         func refuse(_ reason: String) -> ControlError { ControlError(.failed, "\(place.path) can't move to \(text): \(reason)") }
         if let reason = view.obstacle(to: place.path, on: target, failuresCount: false) { throw refuse(reason) }
         let former = view.wishes[place.path]?.value.pin
+        // What is there already has been for a while.
+        var kept = view.owners[place.path].flatMap { $0.record?.node == target ? (epoch: $0.epoch, until: ContinuousClock.now) : nil }
         let cleared = try await pin(place.path, to: target, node)
-        // The revision that tells of the failures no more is the first that counts.
-        var seen = StoreRevision(rawValue: max(cleared.rawValue, 1) - 1)
+        var seen = StoreRevision(rawValue: 0)
         let failure = try await wait(upTo: Self.moveLimit) { () async -> String? in
             let (view, standing) = await (node.clusterView, node.standing)
             if let outdated = standing.outdated { return outdated }
-            guard view.revision > seen, let wish = view.wishes[place.path]?.value, wish.pin == target else { return nil }
-            seen = view.revision
+            // The revision that tells of former failures no more is the first that counts.
+            guard view.revision >= cleared, let wish = view.wishes[place.path]?.value, wish.pin == target else { return nil }
             // A subtree that doesn't run is there when it's started.
-            if wish.isStopped || view.owners[place.path]?.record?.node == target { return "" }
+            if wish.isStopped { return "" }
             let failed = view.assignments[place.path]?.value.failures.first { $0.node == text }
             if let failed { return "it can't run there: \(failed.reason ?? "see the log of \(text)")" }
+            if let owner = view.owners[place.path], owner.record?.node == target {
+                if kept?.epoch != owner.epoch { kept = (owner.epoch, .now + Self.probation) }
+                return kept.map { .now >= $0.until } == true ? "" : nil
+            }
+            kept = nil
+            guard view.revision > seen else { return nil }
+            seen = view.revision
             return view.obstacle(to: place.path, on: target, failuresCount: true)
         }
         if let failure, !failure.isEmpty {

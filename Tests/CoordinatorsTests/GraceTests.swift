@@ -26,7 +26,7 @@ private actor Keeper: Coordinator {
 
     init(_ context: Context) { self.context = context }
 
-    func start() async throws { try await context.start(Stubborn.self, as: "stubborn", shutdown: .timeout(.seconds(4))) }
+    func start() async throws { try await context.start(Stubborn.self, as: "stubborn", shutdown: .timeout(.seconds(8))) }
 }
 
 @Suite("The grace of a stop", .timeLimit(minutes: 1))
@@ -38,8 +38,8 @@ struct GraceTests {
             #expect(try await runtime.send(Hang(), at: "/stubborn"))
             let began = ContinuousClock.now
             try await runtime.stop("/stubborn")
-            // Twice the grace would be eight seconds, whatever else the machine does.
-            #expect(ContinuousClock.now - began < .seconds(7.5))
+            // Twice the grace would be sixteen seconds, whatever else the machine does.
+            #expect(ContinuousClock.now - began < .seconds(15.5))
             #expect(try await runtime.snapshot(of: "/stubborn").lastExit == .stopTimedOut)
         }
     }

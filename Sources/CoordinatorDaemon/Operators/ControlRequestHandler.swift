@@ -252,6 +252,8 @@ struct ControlRequestHandler: ControlHandler {
         _ known: () async throws -> (TreeNode, since: UInt64)
     ) async throws -> LifecycleResult {
         try await dependents.willStart(path)
+        // The end of the former life says nothing of one that ends before its own end is noted.
+        if let place = children.place(of: path) { place.siblings.note(nil, of: place.child.key) }
         let (started, number) = try await at(path, known) { place in
             let number = interventions.count
             try await dependents.startForgotten(place)

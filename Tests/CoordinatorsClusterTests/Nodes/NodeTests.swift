@@ -301,9 +301,10 @@ import WireProtocol
             let next = try await cluster.owner(from: "a")
             #expect(try #require(next.epoch) > place.epoch ?? 0 && next.isStopped == nil)
             #expect(try await !etcd.etcdctl("get", "--print-value-only", key).contains("stopped"))
-            // A drain that can be carried out ends when it's done.
-            let drained = try await cluster.control("b", "drain", "--wait", try #require(next.node))
-            #expect(drained.exitCode == 0, "\(drained)")
+            let leaving = try #require(next.node)
+            try await cluster.eventually("a drain that can be carried out ends when it's done") {
+                try await cluster.control("b", "drain", "--wait", leaving).exitCode == 0
+            }
             #expect(try await cluster.nodes(from: "b").nodes.first { $0.name == next.node }?.subtrees == [])
             #expect(cluster.refusals().isEmpty)
         }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Every system call that changes the files of a runtime directory, so that tests can make each of them fail.
+/// Every system call that changes the files of a runtime directory, or of a service's directory of state, so that tests can make each of them fail.
 ///
 /// Convention: a result below zero is the negated errno. There is no fsync(2): the files are about processes of the current boot, and what
 /// has been written outlives its writer as long as the kernel runs.
@@ -36,4 +36,27 @@ package struct FileCalls: Sendable {
         unlink: { Glibc.unlink($0) < 0 ? -errno : 0 },
         close: { _ = Glibc.close($0) }
     )
+}
+
+extension FileCalls {
+    /// Replaces a file as a whole, by way of a draft beside it, which nothing is left of.
+    ///
+    /// - Returns: 0, or the error's number; the former file is there then.
+    package func replace(_ path: String, by bytes: [UInt8]) -> Int32 {
+        let draft = "\(path).new"
+        _ = unlink(draft)
+        let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL, 0o600)
+        guard descriptor >= 0 else { return -descriptor }
+        var rest = bytes[...]
+        var failure: Int32 = 0
+        while !rest.isEmpty, failure == 0 {
+            // A disk takes a part when it's about to be full.
+            let count = write(descriptor, Array(rest))
+            if count > 0 { rest = rest.dropFirst(count) } else if count != -Int(EINTR) { failure = count == 0 ? ENOSPC : Int32(-count) }
+        }
+        close(descriptor)
+        if failure == 0 { failure = -rename(draft, path) }
+        if failure != 0 { _ = unlink(draft) }
+        return failure
+    }
 }

@@ -249,15 +249,7 @@ final class StandingFile: Sendable {
     /// - Returns: The error's number, or 0.
     private func write(_ content: Content) -> Int32 {
         guard let value = try? ControlJSON.value(of: content), let bytes = try? ControlJSON.bytes(of: value) else { return EINVAL }
-        let descriptor = calls.open("\(path).new", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-        guard descriptor >= 0 else { return -descriptor }
-        let count = calls.write(descriptor, bytes)
-        calls.close(descriptor)
-        // A disk takes a part when it's about to be full.
-        var failure = count == bytes.count ? 0 : count < 0 ? Int32(-count) : ENOSPC
-        if failure == 0 { failure = -calls.rename("\(path).new", path) }
-        if failure != 0 { _ = calls.unlink("\(path).new") }
-        return failure
+        return calls.replace(path, by: bytes)
     }
 
     /// - Returns: The error's number, or 0.

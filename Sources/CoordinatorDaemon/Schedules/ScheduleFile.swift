@@ -53,23 +53,8 @@ struct ScheduleFile: Sendable {
     /// Replaces what the file has.
     func replace(by entries: [String: Entry]) throws(ProcessError) {
         let text = entries.sorted { $0.key < $1.key }.map { "\($0.value.done)\t\($0.value.times)\t\($0.key)\n" }.joined()
-        let draft = "\(path).new"
-        unlink(draft)
-        let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw ProcessError(errno, action: "make \(draft)") }
-        var rest = Array(text.utf8)[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            guard count > 0 || errno == EINTR else {
-                let error = errno
-                close(descriptor)
-                unlink(draft)
-                throw ProcessError(error, action: "write \(draft)")
-            }
-            rest = rest.dropFirst(max(count, 0))
-        }
-        close(descriptor)
-        guard rename(draft, path) == 0 else { throw ProcessError(errno, action: "replace \(path)") }
+        let failure = FileCalls.live.replace(path, by: Array(text.utf8))
+        guard failure == 0 else { throw ProcessError(failure, action: "replace \(path)") }
     }
 }
 

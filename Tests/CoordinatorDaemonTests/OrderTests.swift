@@ -195,6 +195,36 @@ struct OrderTests {
         }
     }
 
+    @Test("A child waits for another one whatever the depths of the two, and whichever is listed first")
+    func acrossDepths() async throws {
+        let depths = 1...4
+        /// Groups in one another, each with a child.
+        func tower(_ name: String, _ child: (_ depth: Int, _ group: String) -> String) -> String {
+            depths.reversed().reduce("") { inner, depth in
+                let group = depths.filter { $0 <= depth }.map { "/\(name)\($0)" }.joined()
+                let rest = inner.isEmpty ? "" : ", \(inner)"
+                return "{ name: \(name)\(depth), children: [\(child(depth, group))\(rest)] }"
+            }
+        }
+        let all = depths.map { depth in depths.filter { $0 <= depth }.map { "/b\($0)" }.joined() + "/setup" }
+        func waiting(_ depth: Int, _: String) -> String {
+            all.enumerated().map { "{ name: w\($0), \(Self.sleeper), after: [\($1)] }" }.joined(separator: ", ")
+        }
+        let setup = "oneshot: \(Self.shell("while [ ! -e go ]; do sleep 0.02; done"))"
+        let towers = [tower("a", waiting), tower("b") { _, _ in "{ name: setup, \(setup) }" }, tower("c", waiting)]
+        try await Self.run("children: [\(towers.joined(separator: ", "))]") { daemon, directory in
+            func states() async throws -> [String] {
+                try await daemon.states().filter { $0.key.contains("/w") }.map(\.value)
+            }
+            let count = 2 * depths.count * depths.count
+            try await daemon.eventually("all wait") {
+                try await states() == Array(repeating: "waiting", count: count)
+            }
+            try Files.write("", to: directory.file("go"))
+            try await daemon.eventually("all run") { try await states() == Array(repeating: "active", count: count) }
+        }
+    }
+
     @Test("A worker that a killed daemon leaves is adopted though what it waits for runs again")
     func adoption() async throws {
         let tree = """
@@ -248,12 +278,12 @@ struct OrderTests {
         }
         let tree = "children:\n" + group("apart", "") + group("coupled", "strategy: one_for_all, ")
         try await Self.run(tree) { daemon, _ in
-            try await daemon.eventually("both are given up") {
-                let states = try await daemon.states()
-                return states["/apart/looper"] == "failed" && states["/coupled"] == "failed"
+            let states = [
+                "/apart": "active", "/apart/calm": "active", "/apart/looper": "failed", "/coupled": "failed", "/coupled/calm": "inactive",
+            ]
+            try await daemon.eventually("a looper and a group are given up, and the siblings of the one run") {
+                try await daemon.states().filter { states[$0.key] != nil } == states
             }
-            let states = try await daemon.states()
-            #expect(states["/apart"] == "active" && states["/apart/calm"] == "active" && states["/coupled/calm"] == "inactive")
             for path in ["/apart", "/apart/calm"] { #expect(try await daemon.node(path).incarnation == 1) }
             #expect(try await daemon.control("status", "/apart/looper").exitCode != 0)
             // The group takes a strategy over that is applied.

@@ -73,20 +73,17 @@ final class ConfiguredChildren: Codable, Sendable {
     /// Starts children at their times; known to the daemon's own children alone.
     let scheduler = Lock<Scheduler?>(nil)
 
-    /// - Parameters:
-    ///   - path: The path of the supervisor.
-    ///   - root: The children of the root; nil: these are.
-    init(_ children: [ConfiguredChild], _ supervision: SupervisionPolicy, at path: CoordinatorPath = .root, root: ConfiguredChildren? = nil)
-    {
+    /// - Parameter path: The path of the supervisor.
+    init(_ children: [ConfiguredChild], _ supervision: SupervisionPolicy, at path: CoordinatorPath = .root) {
         self.path = path
         state = Lock(State(children, supervision, keeping: [:], at: path))
-        state.withLock { $0.root = root }
-        adoptGroups()
+        if path.isRoot { adoptGroups() }
     }
 
     /// The children of the root.
     var root: ConfiguredChildren { state.withLock { $0.root } ?? self }
 
+    /// Tells the groups that were just made, at all depths, which children the root's are; only the root, or one that knows it, can.
     private func adoptGroups() {
         let root = root
         for group in state.withLock({ Array($0.groups.values) }) where group.state.withLock({ $0.root == nil }) {

@@ -41,10 +41,8 @@ struct HostileInputTests {
             let hostile = try await Self.assail(daemon, rounds: rounds, seed: seed &+ 1)
             good.cancel()
             let answers = try await good.value
-            #expect(
-                answers.count > Self.connections / 100 && answers.allSatisfy { $0 < .patient(.seconds(2)) },
-                "\(answers.max() ?? .zero)"
-            )
+            #expect(answers.count > Self.connections / 100)
+            expectAnswered(answers, within: .seconds(2))
 
             #expect(hostile.leaks == [], "seed \(seed)")
             #expect(hostile.tolerated == [:], "seed \(seed)")
@@ -92,7 +90,8 @@ struct HostileInputTests {
             }
             good.cancel()
             let answers = try await good.value
-            #expect(answers.count > 100 && answers.allSatisfy { $0 < .patient(.seconds(2)) }, "\(answers.max() ?? .zero)")
+            #expect(answers.count > 100)
+            expectAnswered(answers, within: .seconds(2))
             #expect(try await Standing(daemon).processID == before.processID)
         }
     }

@@ -27,7 +27,11 @@ struct OperatorTests {
     @Test("A temporary child of the file keeps its place when it has ended, and can be started again")
     func temporary() async throws {
         try await Self.with { daemon in
-            try await daemon.eventually("it has ended") { try await daemon.node("/once").state == "inactive" }
+            // Before it's started it's inactive, too.
+            try await daemon.eventually("it has ended") {
+                let node = try await daemon.node("/once")
+                return node.state == "inactive" && node.lastExit != nil
+            }
             #expect(try await daemon.tree().children.contains { $0.path == "/once" && $0.state == "inactive" })
             #expect(try await daemon.control("status", "/once").exitCode == 3)
             #expect(try await daemon.control("stop", "/once").exitCode == 0)

@@ -1,5 +1,6 @@
 import Glibc
 import TestSupport
+import Testing
 
 /// What a process occupies.
 struct Usage {
@@ -28,4 +29,13 @@ struct Usage {
         try await realTime(time, because: "the kernel counts the processor time of a process")
         return (Usage(processID).time - before) / (ContinuousClock.now - began)
     }
+}
+
+/// Records an issue unless nine of ten answers came within the limit, and all of them as long as a client waits.
+///
+/// One answer is late when this machine has nothing left for it, also where nothing is wrong; what a daemon does wrong delays many.
+func expectAnswered(_ times: [Duration], within limit: Duration, at location: SourceLocation = #_sourceLocation) {
+    let sorted = times.sorted()
+    let (most, all) = (sorted[min(sorted.count * 9 / 10, sorted.count - 1)], sorted[sorted.count - 1])
+    #expect(most < .patient(limit) && all < .patient(.seconds(10)), "\(most), \(all)", sourceLocation: location)
 }

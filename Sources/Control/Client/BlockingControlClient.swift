@@ -30,7 +30,7 @@ public struct BlockingControlClient: ~Copyable {
     /// A daemon that has no descriptor for the connection is asked again.
     ///
     /// - Throws: `.unreachable` when no daemon listens there, `.notPermitted` when this user may not open the socket, `.timedOut`.
-    public init(runtimeDirectory: RuntimeDirectory, timeout: Duration = .seconds(5)) throws(ControlError) {
+    public init(runtimeDirectory: RuntimeDirectory, timeout: Duration = ClientPatience.answerLimit) throws(ControlError) {
         self.runtimeDirectory = runtimeDirectory
         socket = runtimeDirectory.controlSocket
         session = ControlSession(to: socket)

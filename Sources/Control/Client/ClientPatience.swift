@@ -9,8 +9,8 @@ public struct ClientPatience {
     static let moment = Duration.seconds(3)
     /// The time between two questions.
     static let interval = Duration.seconds(5)
-    /// The time within which the daemon has to answer a question.
-    static let answerLimit = Duration.seconds(10)
+    /// The time within which the daemon has to take a connection, and to answer a question: 10 s.
+    public static let answerLimit = Duration.seconds(10)
     /// The time for which an operation is waited for that is only to be begun: most refusals come within it.
     static let beginning = Duration.milliseconds(200)
 

@@ -44,7 +44,7 @@ public final class ControlClient: Sendable {
     /// - Throws: `.unreachable` when no daemon listens there, `.notPermitted` when this user may not open the socket, `.timedOut`.
     public static func connect(
         runtimeDirectory: RuntimeDirectory,
-        timeout: Duration = .seconds(5)
+        timeout: Duration = ClientPatience.answerLimit
     ) async throws(ControlError) -> ControlClient {
         var patience = UpgradePatience(runtimeDirectory)
         while true {

@@ -130,8 +130,8 @@ extension PoolCoordinator {
                 return envelope.hasReplied ? .none : answer
             } catch is PoolMove {
             } catch is CancellationError where envelope.deadline.map({ $0 <= context.node.runtime.time.now }) == true {
-                // The deadline has cancelled the member's handler, before the message's own asker has noticed it.
-                throw envelope.timeOutError
+                // The deadline has cancelled the member's handler, which may have begun, before the message's own asker has noticed it.
+                throw envelope.mayBeExecuted ? envelope.timeOutError.doubted : envelope.timeOutError
             } catch let error as CoordinatorError where hasGone(number, incarnation, before: error) {
             } catch let error as CoordinatorError where error.code == .stopped && context.node.hasFailed {
                 if error.maybeExecuted { throw context.node.endError(true, maybeExecuted: true) }

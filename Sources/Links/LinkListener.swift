@@ -50,14 +50,14 @@ public final class LinkListener: Sendable {
             while isOpen.withLock({ $0 }), !Task.isCancelled {
                 do throws(NNGError) {
                     let stream = try await listener.accept()
-                    let arrival = arrivals.add(stream)
+                    let remove = arrivals.add(stream)
                     group.addTask {
                         await self.admit(stream) { link, hello in
                             // The peer is silent no more: it isn't closed when another arrives.
-                            self.arrivals.remove(arrival)
+                            remove()
                             return try welcome(link, hello)
                         }
-                        self.arrivals.remove(arrival)
+                        remove()
                     }
                 } catch {
                     // The listener is closed or cancelled, or there are no descriptors. The last passes, and the peer dials again.

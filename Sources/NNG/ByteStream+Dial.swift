@@ -3,7 +3,8 @@ internal import CNNG
 extension ByteStream {
     /// Connects to a listener.
     ///
-    /// A listener whose backlog is full (nng's holds 128 connections) is tried again until the time-out; a missing listener is not:
+    /// A listener whose backlog is full (nng's own holds 128 connections, ``StreamListener``'s as many as the system allows) is tried again until
+    /// the time-out; a missing listener is not:
     /// that throws `.connectionRefused` at once. Without a time-out it tries until the task is cancelled, which throws `.canceled`.
     /// An encrypted stream has shaken hands.
     ///

@@ -49,6 +49,7 @@ public final class StreamListener: Sendable {
             handle.close()
             throw NNGError(.init(rawValue: failure), operation: "listen", address: url)
         }
+        for scheme in ["ipc://", "unix://"] where url.hasPrefix(scheme) { Backlog.enlarge(ofSocketAt: String(url.dropFirst(scheme.count))) }
     }
 
     deinit {

@@ -40,6 +40,34 @@ struct HostilePeerTests {
         }
     }
 
+    @Test("Silent peers of one process are limited, and those of many processes with one each aren't")
+    func crowd() async throws {
+        try await Self.withListener { path, _ in
+            let own = try (0..<70).map { try RawSocket(path, "\($0)") }
+            try await eventually("the oldest are closed") { own.prefix(6).allSatisfy(\.isClosed) }
+            let script = """
+                import os, socket, sys, time
+                def stays():
+                    peer = socket.socket(socket.AF_UNIX)
+                    peer.settimeout(2)
+                    peer.connect(sys.argv[1])
+                    try:
+                        while peer.recv(64): pass
+                    except TimeoutError:
+                        return True
+                children = []
+                for _ in range(100):
+                    child = os.fork()
+                    if child == 0: os._exit(0 if stays() else 1)
+                    children.append(child)
+                sys.exit(sum(os.waitpid(child, 0)[1] != 0 for child in children))
+                """
+            let ended = try await BuiltProgram(path: "/usr/bin/env").run(["python3", "-c", script, path])
+            #expect(ended.exitCode == 0, "\(ended)")
+            #expect(own.dropFirst(6).allSatisfy { !$0.isClosed })
+        }
+    }
+
     private static let hello = Frame(.hello(Hello(secret: [], processID: 1, processStartTime: 1, buildID: "", maximumFrameSize: 4_096)))
 
     private static func bytes(_ frames: [Frame]) -> [UInt8] {

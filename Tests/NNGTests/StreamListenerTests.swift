@@ -24,6 +24,17 @@ struct StreamListenerTests {
         #expect(await code { () async throws(NNGError) in try await listener.accept() } == .closed)
     }
 
+    @Test("Peers by the hundred are connected before any of them is accepted")
+    func backlog() async throws {
+        let (directory, listener) = try TemporaryDirectory.withListener()
+        let url = directory.url()
+        try await withThrowingTaskGroup(of: ByteStream.self) { group in
+            for _ in 0..<300 { group.addTask { try await ByteStream.dial(url, timeout: .seconds(20)) } }
+            for try await stream in group { stream.close() }
+        }
+        listener.close()
+    }
+
     @Test func twoListenersAtOnePlace() async throws {
         let (directory, listener) = try TemporaryDirectory.withListener()
         let error = #expect(throws: NNGError.self) { try StreamListener(directory.url()) }

@@ -312,7 +312,7 @@ class Transcript:
     def all(self):
         with self.daemon(CONFIGURATION.format(built=self.built)) as daemon:
             self.eventually("the shop is up", lambda: self.node("/shop/payment").get("state") == "active")
-            self.eventually("once has ended", lambda: self.node("/once").get("state") == "inactive")
+            self.eventually("once has ended", lambda: self.node("/once").get("last_exit"))
             self.commands()
             self.stopped_worker()
             self.upgrade()

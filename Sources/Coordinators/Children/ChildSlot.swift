@@ -340,7 +340,12 @@ extension ChildSlot {
         case .stopping: .stopping
         case .waiting(_, let attempt): attempt >= Self.failing ? .failing : .restarting
         case .stopped, nil:
-            if case .down(isFailed: true) = phase { .failed } else { .inactive }
+            switch phase {
+            case .down(isFailed: true): .failed
+            // The machine knows of the end of the life, which is about to be noted here: until then `lastExit` is that of a former one.
+            case .held, .flushing, .active, .draining: .stopping
+            case .vacant, .starting, .exitedEarly, .down(isFailed: false): .inactive
+            }
         }
     }
 

@@ -92,7 +92,7 @@ struct ProcessSettingsTests {
         let tree = try ProgramTree(script, "exit_codes: [3]", child: "restart: on_failure")
         try await tree.run { daemon in
             if code == 3 {
-                let node = try await daemon.program("it has ended") { $0.state == "inactive" }
+                let node = try await daemon.program("it has ended") { $0.state == "inactive" && $0.lastExit != nil }
                 #expect(node.lastExit == "normal")
             } else {
                 try await daemon.program("it's back") { $0.state == "active" && $0.restarts == 1 }

@@ -94,7 +94,9 @@ struct ProgramRestartsTests {
                         return isAlike && (theirs == behaviour.state || theirs == "STARTING" && behaviour.state == "RUNNING")
                     }
                     guard let lives = behaviour.lives else { continue }
-                    for kind in ["theirs", "ours"] { #expect(Self.lives(directory, kind, name) == lives, "\(kind) \(name)") }
+                    #expect(Self.lives(directory, "ours", name) == lives, "\(name)")
+                    // On a busy machine supervisord takes one that has ended for one that has run for a second, and begins to count anew.
+                    #expect(Self.lives(directory, "theirs", name) >= lives, "\(name)")
                 }
             }
         }

@@ -1,5 +1,6 @@
 import ConcurrencySupport
 public import Logging
+package import Supervision
 
 /// A coordinator's handle on its parent, its children and the runtime.
 public struct CoordinatorContext<C: Coordinator>: Sendable {
@@ -170,5 +171,140 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     /// Makes the coordinator fail: supervision decides what follows, as if `run` had thrown the error.
     public func fail(_ error: any Error) {
         node.end(.failed(.failed(String(describing: error))))
+    }
+}
+
+// MARK: - Children of a configuration file
+
+extension CoordinatorContext {
+    /// Starts a coordinator in this process whose supervision is that of a configuration file.
+    ///
+    /// - Parameters:
+    ///   - ifPresent: The way in which a child is treated that has the key already.
+    ///   - configuration: The configuration, which isn't copied: a reference stays one.
+    package func start<K: Coordinator>(
+        local type: K.Type,
+        as key: C.ChildKey,
+        restart: RestartType,
+        shutdown: Shutdown,
+        restartLimits: RestartLimits?,
+        ifPresent: IfPresent,
+        with configuration: K.Configuration
+    ) async throws {
+        let specification = ChildSpecification(
+            id: key.description,
+            restart: restart,
+            shutdown: shutdown,
+            isRetriedAtFirstStart: true,
+            restartLimits: restartLimits
+        )
+        let place = CoordinatorDefinition.Place.inProcess(.of(type))
+        let kind = ChildDefinition.Kind.coordinator(CoordinatorDefinition(configuration: .value(configuration), place: place))
+        try await node.children.start(ChildDefinition(specification, kind), ifPresent: ifPresent)
+    }
+
+    /// Ends a child and its subtree, and keeps its key, as an operator's stop does; returns when nothing is left of it.
+    ///
+    /// - Throws: `noSuchChild`.
+    package func stop(_ key: C.ChildKey) async throws {
+        try await node.children.stop(key.description, initiator: .parent, forgets: false)
+    }
+
+    /// Puts the children into this start order; those that aren't named come first.
+    ///
+    /// - Parameter others: The siblings that end after each child, by the child's key; children without an order end together.
+    package func arrange(_ keys: [C.ChildKey], stoppingBefore others: [String: [String]]) {
+        node.existingChildren?.arrange(keys.map(\.description), stoppingBefore: others)
+    }
+
+    /// Waits until the health of a child's present life, a program, was checked with success.
+    ///
+    /// - Returns: False when there is no such life, or it has ended before.
+    package func firstHealth(of key: C.ChildKey) async -> Bool {
+        await node.existingChildren?.firstHealth(of: key.description) ?? false
+    }
+
+    /// Whether a process of a child goes on that the next start of the child takes over, because the daemon was killed or replaced.
+    package func hasFormerLife(of key: C.ChildKey) -> Bool { node.runtime.hasFormerLife(at: path.appending(key.description)) }
+
+    /// Whether the coordinator's children are being stopped because it ends, or have been.
+    package var endsChildren: Bool { node.existingChildren?.isEnding ?? false }
+
+    /// Changes whether a child that fails too often is given up alone, as one of the root always is, or ends this coordinator.
+    package func isolateFailures(_ isolates: Bool) { node.children.isolateFailures(isolates) }
+}
+
+// MARK: - The beginning of a drain
+
+/// The beginning of a drain, for code of a coordinator that would go on otherwise: one element when it begins, and none if the coordinator ends
+/// without one.
+///
+///     for await _ in context.draining { accepting = false }
+///
+/// A drain begins when the coordinator's turn to stop has come, and its `shutdown` or that of one above it is ``Shutdown/draining(_:)``; for a
+/// child that is run to its end, when its parent's drain begins, which waits for it.
+public struct DrainSignal: AsyncSequence, Sendable {
+    /// The element has no content.
+    public typealias Element = Void
+    /// The sequence never fails, it only ends.
+    public typealias Failure = Never
+
+    let beginning: OneShot<Bool>
+
+    /// Whether the drain has begun.
+    public var hasBegun: Bool { beginning.outcome == true }
+
+    /// Creates the iterator that waits for the drain.
+    public func makeAsyncIterator() -> Iterator { Iterator(beginning: beginning) }
+
+    /// An iterator that waits for the drain.
+    public struct Iterator: AsyncIteratorProtocol {
+        var beginning: OneShot<Bool>?
+
+        /// Returns when the drain begins; `nil` after that, when the coordinator has ended, or when the task is cancelled.
+        public mutating func next() async -> Void? {
+            guard let beginning = beginning.take() else { return nil }
+            return await beginning.valueUnlessCancelled() == true ? () : nil
+        }
+    }
+}
+
+extension CoordinatorContext {
+    /// The beginning of the coordinator's drain.
+    ///
+    /// The drain waits for the `run` hook of a coordinator that has asked for this, or whose own `shutdown` drains, and cancels the hook at the end
+    /// of its time. Other hooks may go on for ever: they are cancelled when the rest has drained.
+    public var draining: DrainSignal { DrainSignal(beginning: node.awaitDrain()) }
+
+    /// Runs an operation that is cancelled when a drain begins: a wait for the next job, not the job itself.
+    ///
+    ///     func run() async throws {
+    ///         while let job = try await context.cancelWhenDraining({ try await queue.next() }) { try await perform(job) }
+    ///     }
+    ///
+    /// - Returns: The operation's result, also if a drain has begun meanwhile; `nil` if the operation was cancelled by it, or would have begun
+    ///   after it.
+    /// - Throws: The error of the operation; `CancellationError` when the calling task is cancelled.
+    public func cancelWhenDraining<Result: Sendable>(
+        _ operation: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result? {
+        let draining = draining
+        if draining.hasBegun { return nil }
+        return try await withThrowingTaskGroup(of: Result?.self) { group in
+            group.addTask { try await operation() }
+            group.addTask {
+                for await _ in draining {}
+                return nil
+            }
+            let first = try await group.next() ?? nil
+            group.cancelAll()
+            if let first { return first }
+            do {
+                return try await group.next() ?? nil
+            } catch is CancellationError {
+                try Task.checkCancellation()
+                return nil
+            }
+        }
     }
 }

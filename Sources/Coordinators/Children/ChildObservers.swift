@@ -1,4 +1,6 @@
 import ConcurrencySupport
+import DequeModule
+import Synchronization
 
 /// The observers of one child, besides its parent's rows: each has its own queue, so that a slow one delays no other.
 struct ChildObservers {
@@ -39,5 +41,235 @@ struct ChildObservers {
         // By number, since a delegate may go between two looks.
         all.removeAll { observer in removed.contains { $0.id == observer.id } }
         return removed
+    }
+}
+
+// MARK: - The queue of an observer
+
+/// A queue of the notices for one observer: at most 256, and 4 MiB of events from other processes; beyond that the oldest go to the dead
+/// letters.
+///
+/// The queue is a sequence that can be read once. It ends when the reader's task is cancelled or the queue has finished, after the waiting
+/// notices.
+final class NoticeQueue: AsyncSequence, Sendable {
+    typealias Element = ChildObservers.Notice
+    typealias Failure = Never
+
+    static let capacity = 256
+
+    fileprivate struct State {
+        var waiting: Deque<ChildObservers.Notice> = []
+        var bytes = 0
+        var isOver = false
+    }
+
+    private let state = Lock(State())
+    /// The signal that a notice waits: an `AsyncStream` of the notices themselves could limit only their number.
+    private let arrivals: AsyncStream<Void>
+    private let continuation: AsyncStream<Void>.Continuation
+    private let path: CoordinatorPath
+    /// The coordinator that observes, if it isn't an ancestor.
+    private let observer: CoordinatorPath?
+    private let deadLetters: DeadLetters
+
+    init(of path: CoordinatorPath, for observer: CoordinatorPath? = nil, deadLetters: DeadLetters) {
+        self.path = path
+        self.observer = observer
+        self.deadLetters = deadLetters
+        (arrivals, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        continuation.onTermination = { [weak self] _ in self?.state.withLock { $0.isOver = true } }
+    }
+
+    func append(_ notice: ChildObservers.Notice) {
+        for dropped in state.withLock({ $0.append(notice) }) { record(dropped, .observerTooSlow) }
+        continuation.yield()
+    }
+
+    func finish() { continuation.finish() }
+
+    func makeAsyncIterator() -> Iterator { Iterator(queue: self, arrivals: arrivals.makeAsyncIterator()) }
+
+    struct Iterator: AsyncIteratorProtocol {
+        fileprivate let queue: NoticeQueue
+        fileprivate var arrivals: AsyncStream<Void>.Iterator
+
+        mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> ChildObservers.Notice? {
+            while true {
+                if let notice = queue.state.withLock({ $0.next() }) { return notice }
+                // Notices that came just before the end still wait.
+                guard await arrivals.next(isolation: actor) != nil else { return queue.state.withLock { $0.next() } }
+            }
+        }
+    }
+
+    /// Returns the event as the observer's type; an event of another type goes to the dead letters.
+    func decoded<Event: Codable & Sendable>(_ event: Answer, as type: Event.Type) -> Event? {
+        do {
+            return try event.decoded(as: type)
+        } catch {
+            record(.event(event), .undeliverable("\(error)"))
+            return nil
+        }
+    }
+
+    private func record(_ notice: ChildObservers.Notice, _ reason: DeadLetter.Reason) {
+        let name = if case .change(let change) = notice { "\(change)" } else { "event" }
+        deadLetters.record(DeadLetter(name: name, sender: path, target: observer ?? path, reason: reason))
+    }
+}
+
+extension NoticeQueue.State {
+    /// Adds a notice and returns those that had to be dropped.
+    fileprivate mutating func append(_ notice: ChildObservers.Notice) -> [ChildObservers.Notice] {
+        guard !isOver else { return [] }
+        waiting.append(notice)
+        bytes += notice.receivedBytes
+        var dropped: [ChildObservers.Notice] = []
+        while waiting.count > NoticeQueue.capacity || waiting.count > 1 && bytes > Mailbox.eventBytesLimit, let oldest = next() {
+            dropped.append(oldest)
+        }
+        return dropped
+    }
+
+    fileprivate mutating func next() -> ChildObservers.Notice? {
+        guard let notice = waiting.popFirst() else { return nil }
+        bytes -= notice.receivedBytes
+        return notice
+    }
+}
+
+extension ChildObservers.Notice {
+    fileprivate var receivedBytes: Int {
+        if case .event(let event) = self { event.receivedBytes } else { 0 }
+    }
+}
+
+// MARK: - Adding and removing observers
+
+extension ChildSupervisor {
+    /// Adds an observer of a child, for all the child's incarnations.
+    ///
+    /// - Returns: The observer's number; `nil` when there is no such child or the delegate was added already.
+    func observe(_ key: String, with queue: NoticeQueue, delegate: (any AnyObject & Sendable)? = nil) -> UInt64? {
+        let observed = withSlot(key) { slot in (id: slot.record.observers.add(queue, delegate), host: slot.host) }
+        guard let observed, let id = observed.id else { return nil }
+        node.runtime.counts.observers.add(1, ordering: .relaxed)
+        observed.host?.observeEvents()
+        return id
+    }
+
+    func removeObservers(of key: String, where isMeant: (ChildObservers.Observer) -> Bool) {
+        end(withSlot(key) { $0.record.observers.remove(where: isMeant) } ?? [])
+    }
+
+    /// Announces a change in which supervision has no part.
+    ///
+    /// - Parameter toParent: Whether the coordinator's own rows get the change, because they have not caused it.
+    func announce(_ change: LifecycleChange, of key: String, toParent: Bool) {
+        guard let typeName = notify(key, .change(change)) else { return }
+        let incarnation = withSlot(key) { $0.incarnation } ?? 0
+        node.runtime.announce(node.path.appending(key), incarnation, change)
+        if toParent, !node.type.table.lifecycle.isEmpty {
+            node.post(.lifecycle(AnyChild(supervisor: self, key: key, typeName: typeName), change))
+        }
+    }
+
+    /// Sends a notice to a child's observers.
+    ///
+    /// - Returns: The child's type; `nil` when the child is gone.
+    @discardableResult
+    func notify(_ key: String, _ notice: ChildObservers.Notice) -> String? {
+        let listeners = withSlot(key) { slot in
+            let deserted = slot.record.observers.remove(where: \.isDeserted)
+            return (present: slot.record.observers.all, deserted: deserted, typeName: slot.definition.typeName)
+        }
+        guard let listeners else { return nil }
+        end(listeners.deserted)
+        for observer in listeners.present { observer.queue.append(notice) }
+        return listeners.typeName
+    }
+
+    func end(_ observers: [ChildObservers.Observer]) {
+        for observer in observers {
+            observer.queue.finish()
+            node.runtime.counts.observers.subtract(1, ordering: .relaxed)
+        }
+    }
+
+    // MARK: Delegates
+
+    func add<D: CoordinatorDelegate>(_ delegate: D, to child: Child<D.Subject>) {
+        let queue = NoticeQueue(of: child.path, deadLetters: node.runtime.deadLetters)
+        guard observe(child.key, with: queue, delegate: delegate) != nil else { return }
+        tasks.add { [weak delegate] in
+            for await notice in queue {
+                guard let delegate else { break }
+                switch notice {
+                case .change(let change): await delegate.child(child, didChange: change)
+                case .event(let event):
+                    if let event = queue.decoded(event, as: D.Subject.Event.self) { await delegate.child(child, didSend: event) }
+                }
+            }
+        }
+    }
+
+    // MARK: Watching
+
+    /// Answers the request when the child's present life ends, or at once when there is none.
+    func watch(_ key: String, _ envelope: Envelope) {
+        let path = node.path.appending(key)
+        let gone = state.withLock { state -> Termination? in
+            let lives = state.isAlive(key) || state.isEnding(key)
+            let answer = state.slots.with(key) { slot -> Termination? in
+                guard lives, slot.host != nil else {
+                    return Termination(path: path, incarnation: slot.incarnation, reason: slot.record.lastExit ?? .unknown)
+                }
+                slot.record.watchers[ObjectIdentifier(envelope)] = envelope
+                return nil
+            }
+            return answer ?? Termination(path: path, incarnation: 0, reason: .unknown)
+        }
+        envelope.release()
+        if let gone { return envelope.complete(.success(.value(gone))) }
+        // One that is given up, or whose asker is gone, isn't kept until the child ends.
+        let watcher = ObjectIdentifier(envelope)
+        envelope.work(.function { [weak self] in _ = self?.withSlot(key) { $0.record.watchers[watcher] = nil } })
+    }
+}
+
+// MARK: - The end of one life, and the wait for it
+
+/// The end of one life of a coordinator, or the report that there is none.
+public struct Termination: Sendable, Hashable, Codable {
+    /// The path of the coordinator.
+    public let path: CoordinatorPath
+    /// The incarnation that ended; 0 when there was none, or it isn't known.
+    public let incarnation: UInt32
+    /// The reason of the end; `unknown` when no process is left that recorded it.
+    public let reason: ExitReason
+}
+
+extension CoordinatorContext {
+    /// Waits for the end of a coordinator's present life, anywhere in the tree; returns at once if there is none.
+    ///
+    /// Each call gets exactly one answer, also when the coordinator's supervisor or its process ends first. Whether the coordinator is
+    /// restarted is for its supervisor to decide. Follows Erlang's monitors,
+    /// https://www.erlang.org/doc/system/ref_man_processes.html#monitors.
+    ///
+    /// - Throws: `CancellationError`; `stopped` when this coordinator itself stops.
+    public func watch(_ path: CoordinatorPath) async throws -> Termination {
+        guard let parent = path.parent else {
+            throw CoordinatorError(.unsupported, "the root outlives everybody who could watch it")
+        }
+        do {
+            return try await node.request(WatchChild(key: path.key)) { node.route($0, to: parent) }.decoded(as: Termination.self)
+        } catch let error as CoordinatorError where !node.isStopping {
+            switch error.code {
+            // The coordinator's supervisor is gone, and the coordinator with it.
+            case .noSuchPath, .peerLost, .stopped, .restarting, .failed, .startFailed:
+                return Termination(path: path, incarnation: 0, reason: .unknown)
+            default: throw error
+            }
+        }
     }
 }

@@ -269,3 +269,119 @@ extension Node {
         for waiter in idle { waiter.resume() }
     }
 }
+
+// MARK: - Running handlers
+
+extension Node {
+    /// Runs a task as one of the coordinator's handlers.
+    @discardableResult
+    func handle(_ envelope: Envelope? = nil, by operation: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+        let id = noteHandler(envelope)
+        let task = runtime.time.task {
+            await operation()
+            self.handlerEnded(id)
+        }
+        own(task, as: id)
+        return task
+    }
+
+    /// Notes a handler that runs for the coordinator: it's cancelled at the stop, and awaited within the grace.
+    func noteHandler(_ envelope: Envelope? = nil) -> UInt64 {
+        state.withLock { $0.handlers.add(Handler(envelope: envelope)) }
+    }
+
+    /// Assigns the task behind a handler.
+    func own(_ task: Task<Void, Never>, as id: UInt64) {
+        let mustCancel = state.withLock { state -> Bool in
+            // The handler may have ended before its task could be noted.
+            guard state.handlers.running[id] != nil else { return false }
+            state.handlers.running[id]?.task = task
+            return state.life.cancelsHandlers
+        }
+        if mustCancel { task.cancel() }
+    }
+
+    func handlerEnded(_ id: UInt64) {
+        state.withLock { $0.handlers.running[id] = nil }
+        wakeIfIdle()
+    }
+
+    /// Resumes the callers that wait for the handlers' end when none runs, and none is about to begin.
+    func wakeIfIdle() {
+        let (handled, idle) = state.withLock { ($0.takeEndedDrainWaits(at: path), $0.takeIdleWaiters()) }
+        for wait in handled { wait.end.settle(()) }
+        for waiter in idle { waiter.resume() }
+    }
+
+    /// Runs a hook of the coordinator as one of its handlers, and waits for it, at most until the coordinator has stopped.
+    func runHook(_ hook: @escaping @Sendable (any Coordinator) async -> Void) async {
+        let done = OneShot<Void>()
+        let begun = state.withLock { state -> (any Coordinator, UInt64)? in
+            guard state.life.phase == .active, let instance = state.life.instance else { return nil }
+            return (instance, state.handlers.add(Handler(hook: done)))
+        }
+        guard let (instance, id) = begun else { return }
+        let task = Task.immediate(executorPreference: runtime.time.executor) {
+            await hook(instance)
+            done.settle(())
+        }
+        own(task, as: id)
+        await done.value
+        handlerEnded(id)
+    }
+}
+
+// MARK: - Messages that need dependencies
+
+extension Node {
+    /// The dependencies of the coordinator.
+    var dependencies: Dependencies { state.withLock { $0.dependencies.effective } }
+
+    /// Provides this coordinator and those below it with values, which they all have when the call returns.
+    func provide(_ more: Dependencies) { spread { $0.provide(more) } }
+
+    /// Takes over the dependencies that the coordinators above provide, and passes them on to those below.
+    func inherit(_ dependencies: Dependencies) { spread { $0.inherit(dependencies) } }
+
+    /// Passes the dependencies on to a child that begins.
+    func passInheritance(to host: any ChildHost) { host.inherit(dependencies) }
+
+    /// Changes the provided dependencies and passes them on, first to the children, then to the messages that waited here.
+    ///
+    /// Several threads may do so at the same time, and no lock is held meanwhile. Each passes on the present dependencies, with their
+    /// version: those that reach a child late are older than the child's own, and change nothing.
+    private func spread(_ change: (inout NodeDependencies) -> Void) {
+        let (effective, children) = state.withLock { state in
+            change(&state.dependencies)
+            return (state.dependencies.effective, state.children)
+        }
+        for host in children?.hosts ?? [] { host.inherit(effective) }
+        if !releaseWhatIsProvided().isEmpty { learnWhatIsNeeded() }
+    }
+
+    /// Releases the messages whose dependencies are provided now.
+    ///
+    /// - Returns: The properties of dependencies whose keys have to be learned before other waiting messages can be released.
+    private func releaseWhatIsProvided() -> [MessageRow.Needs] {
+        let (draining, lessons) = state.withLock { state -> (Draining?, [MessageRow.Needs]) in
+            guard state.mailbox.hasNeeding else { return (nil, []) }
+            let effective = state.dependencies.effective
+            state.mailbox.release { $0.needs.isProvided(by: effective) && !$0.needs.canLearn(from: effective) }
+            return (state.drainingToBegin(), state.mailbox.needs.filter { $0.canLearn(from: effective) })
+        }
+        if let draining { begin(draining) }
+        return lessons
+    }
+
+    /// Learns which keys the properties read whose first keys are provided, and releases the messages that wait for no others.
+    ///
+    /// The reading runs in a task of its own, because it may make a service.
+    func learnWhatIsNeeded() {
+        runtime.tasks.add { [self] in
+            while case let lessons = releaseWhatIsProvided(), !lessons.isEmpty {
+                let dependencies = dependencies
+                for needs in lessons { needs.learn(from: dependencies) }
+            }
+        }
+    }
+}

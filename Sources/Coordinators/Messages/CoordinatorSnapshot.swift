@@ -1,4 +1,6 @@
+import ConcurrencySupport
 public import Supervision
+import Synchronization
 package import WireProtocol
 
 /// The state of a coordinator and its subtree at one moment.
@@ -50,8 +52,7 @@ public struct CoordinatorSnapshot: Sendable, Hashable {
         /// Whether as many checks in a row have failed as ``HealthCheck/retries`` says: the program is unhealthy until a check succeeds.
         public var isUnhealthy: Bool
 
-        // Not private, since the decoder is in another file.
-        enum CodingKeys: String, CodingKey { case isHealthy, failures, problem, isUnhealthy }
+        private enum CodingKeys: String, CodingKey { case isHealthy, failures, problem, isUnhealthy }
 
         /// Creates the result.
         public init(isHealthy: Bool, failures: Int = 0, problem: String? = nil, isUnhealthy: Bool = false) {
@@ -140,5 +141,222 @@ extension CoordinatorSnapshot {
         (ended.restartAttempt, ended.nextStart, ended.stopping, ended.lastExit, ended.executorSilence) = (nil, nil, nil, nil, nil)
         (ended.statusText, ended.health, ended.stopTimeout) = (nil, nil, nil)
         return ended
+    }
+}
+
+// MARK: - Coding
+
+/// Times are coded as whole milliseconds, in JSON and between processes.
+extension CoordinatorSnapshot: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case path, type, state, host, processID, processStartTime, incarnation, restarts, forcedKills, restartAttempt, lastExit
+        case isUnresponsive, mailbox, statusText, health, children
+        case nextStart = "nextStartMilliseconds"
+        case stopping = "stoppingMilliseconds"
+        case stopTimeout = "stopTimeoutMilliseconds"
+        case uptime = "uptimeMilliseconds"
+        case executorSilence = "executorSilenceMilliseconds"
+    }
+
+    /// Decodes a snapshot; a worker of another build may leave fields out, and know other states and exit reasons.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            path: try container.decode(CoordinatorPath.self, forKey: .path),
+            type: try container.decode(String.self, forKey: .type),
+            state: CoordinatorState(rawValue: try container.decode(String.self, forKey: .state)) ?? .active,
+            host: Host(rawValue: try container.decodeIfPresent(String.self, forKey: .host) ?? "") ?? .inProcess,
+            processID: try container.decodeIfPresent(Int32.self, forKey: .processID),
+            processStartTime: try container.decodeIfPresent(UInt64.self, forKey: .processStartTime),
+            incarnation: try container.decode(UInt32.self, forKey: .incarnation),
+            restarts: try container.decodeIfPresent(Int.self, forKey: .restarts) ?? 0,
+            forcedKills: try container.decodeIfPresent(Int.self, forKey: .forcedKills) ?? 0,
+            restartAttempt: try container.decodeIfPresent(Int.self, forKey: .restartAttempt),
+            nextStart: try container.decodeMilliseconds(forKey: .nextStart),
+            stopping: try container.decodeMilliseconds(forKey: .stopping),
+            stopTimeout: try container.decodeMilliseconds(forKey: .stopTimeout),
+            uptime: try container.decodeMilliseconds(forKey: .uptime),
+            lastExit: container.contains(.lastExit) ? (try? container.decode(ExitReason.self, forKey: .lastExit)) ?? .unknown : nil,
+            isUnresponsive: try container.decodeIfPresent(Bool.self, forKey: .isUnresponsive) ?? false,
+            executorSilence: try container.decodeMilliseconds(forKey: .executorSilence),
+            mailbox: try container.decodeIfPresent(Mailbox.self, forKey: .mailbox),
+            statusText: try container.decodeIfPresent(String.self, forKey: .statusText),
+            health: try container.decodeIfPresent(Health.self, forKey: .health),
+            children: try container.decodeIfPresent([CoordinatorSnapshot].self, forKey: .children) ?? []
+        )
+    }
+
+    /// Encodes the snapshot.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(path, forKey: .path)
+        try container.encode(type, forKey: .type)
+        try container.encode(state, forKey: .state)
+        try container.encode(host, forKey: .host)
+        try container.encodeIfPresent(processID, forKey: .processID)
+        try container.encodeIfPresent(processStartTime, forKey: .processStartTime)
+        try container.encode(incarnation, forKey: .incarnation)
+        try container.encode(restarts, forKey: .restarts)
+        if forcedKills != 0 { try container.encode(forcedKills, forKey: .forcedKills) }
+        try container.encodeIfPresent(restartAttempt, forKey: .restartAttempt)
+        try container.encodeIfPresent(nextStart?.wholeMilliseconds, forKey: .nextStart)
+        try container.encodeIfPresent(stopping?.wholeMilliseconds, forKey: .stopping)
+        try container.encodeIfPresent(stopTimeout?.wholeMilliseconds, forKey: .stopTimeout)
+        try container.encodeIfPresent(uptime?.wholeMilliseconds, forKey: .uptime)
+        try container.encodeIfPresent(lastExit, forKey: .lastExit)
+        try container.encode(isUnresponsive, forKey: .isUnresponsive)
+        try container.encodeIfPresent(executorSilence?.wholeMilliseconds, forKey: .executorSilence)
+        try container.encodeIfPresent(mailbox, forKey: .mailbox)
+        try container.encodeIfPresent(statusText, forKey: .statusText)
+        try container.encodeIfPresent(health, forKey: .health)
+        try container.encode(children, forKey: .children)
+    }
+}
+
+extension CoordinatorSnapshot.Health {
+    /// Decodes the result; a worker of another build may leave fields out.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            isHealthy: try container.decode(Bool.self, forKey: .isHealthy),
+            failures: try container.decodeIfPresent(Int.self, forKey: .failures) ?? 0,
+            problem: try container.decodeIfPresent(String.self, forKey: .problem),
+            isUnhealthy: try container.decodeIfPresent(Bool.self, forKey: .isUnhealthy) ?? false
+        )
+    }
+}
+
+extension CoordinatorSnapshot.Mailbox: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case waiting, running, handled, stuck
+        case oldestWaiting = "oldestWaitingMilliseconds"
+    }
+
+    /// Decodes the description of a mailbox.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            waiting: try container.decode(Int.self, forKey: .waiting),
+            running: try container.decode(Int.self, forKey: .running),
+            oldestWaiting: try container.decodeMilliseconds(forKey: .oldestWaiting),
+            handled: try container.decode(UInt64.self, forKey: .handled),
+            stuck: try container.decodeIfPresent(Int.self, forKey: .stuck) ?? 0
+        )
+    }
+
+    /// Encodes the description.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(waiting, forKey: .waiting)
+        try container.encode(running, forKey: .running)
+        try container.encodeIfPresent(oldestWaiting?.wholeMilliseconds, forKey: .oldestWaiting)
+        try container.encode(handled, forKey: .handled)
+        if stuck != 0 { try container.encode(stuck, forKey: .stuck) }
+    }
+}
+
+extension KeyedDecodingContainer {
+    fileprivate func decodeMilliseconds(forKey key: Key) throws -> Duration? {
+        try decodeIfPresent(Int64.self, forKey: key).map { .milliseconds($0) }
+    }
+}
+
+// MARK: - The state of a coordinator
+
+/// The state of a coordinator, as its parent sees it.
+///
+/// More cases may be added.
+@nonexhaustive
+public enum CoordinatorState: String, Sendable, Hashable, Codable {
+    /// The child isn't running: it was stopped, or has ended as it should.
+    case inactive
+    /// The child's `start` hook runs, or its process is being started.
+    case starting
+    /// The child is ready.
+    case active
+    /// The child is ready, and messages to it wait until it's resumed.
+    case paused
+    /// The child is ending.
+    case stopping
+    /// The child has failed and is started again, at once or after a delay.
+    case restarting
+    /// The child has failed three times in a row or more, hasn't lived for long since, and is started again after a delay.
+    case failing
+    /// The child has failed more often than the policy allows, or for good.
+    case failed
+}
+
+// MARK: - Changes of a child
+
+/// A change of a child.
+///
+/// More cases may be added.
+@nonexhaustive
+public enum LifecycleChange: Sendable, Hashable, Codable {
+    /// The child is ready, and the parent hasn't started it itself.
+    case started
+    /// The child has ended and isn't started again by itself.
+    case stopped(ExitReason)
+    /// The child has ended unexpectedly; `restarted` follows, or `gaveUp`, or, if the child is temporary, `stopped`.
+    case crashed(ExitReason)
+    /// The child is ready again, as another incarnation.
+    case restarted
+    /// The child has been paused: messages to it wait.
+    case paused
+    /// The child has been resumed.
+    case resumed
+    /// The child could not be started.
+    case startFailed(ExitReason)
+    /// The child failed more often than its parent's policy allows, or for good.
+    case gaveUp(ExitReason)
+}
+
+// MARK: - Numbers of live objects
+
+/// The numbers of live objects in one process: after everything has been stopped they are what they were before it was started.
+public struct RuntimeCounters: Sendable, Hashable, Codable {
+    /// Coordinators in memory: one that has ended counts until the last task with a reference to it has ended, a moment later.
+    public var coordinators: Int
+    /// Links to other processes.
+    public var links: Int
+    /// Asks that wait for their answer across a link.
+    public var openAsks: Int
+    /// Delegates, event streams and subscriptions.
+    public var observers: Int
+    /// Processes that wait to become a child's next incarnation.
+    public var spares: Int
+}
+
+extension RuntimeCounters {
+    /// Decodes the counters; those that a worker of an older build doesn't have are 0.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        func count(_ key: CodingKeys) throws -> Int { try container.decodeIfPresent(Int.self, forKey: key) ?? 0 }
+        self.init(
+            coordinators: try count(.coordinators),
+            links: try count(.links),
+            openAsks: try count(.openAsks),
+            observers: try count(.observers),
+            spares: try count(.spares)
+        )
+    }
+}
+
+/// The numbers of live objects in a runtime.
+final class LiveCounts: Sendable {
+    let coordinators = Atomic<Int>(0)
+    let links = Atomic<Int>(0)
+    let openAsks = Atomic<Int>(0)
+    let observers = Atomic<Int>(0)
+    let spares = Atomic<Int>(0)
+
+    var counters: RuntimeCounters {
+        RuntimeCounters(
+            coordinators: coordinators.load(ordering: .relaxed),
+            links: links.load(ordering: .relaxed),
+            openAsks: openAsks.load(ordering: .relaxed),
+            observers: observers.load(ordering: .relaxed),
+            spares: spares.load(ordering: .relaxed)
+        )
     }
 }

@@ -1,3 +1,5 @@
+import ConcurrencySupport
+import Processes
 import WireProtocol
 
 /// The conversion of errors between processes.
@@ -107,4 +109,177 @@ extension RemoteError.Encoded {
 extension Result where Failure == any Error {
     /// Returns the result as the asker of a message gets it; see ``Failures/restored(_:declared:)``.
     func restored(for message: Envelope.Body) -> Result { mapError { Failures.restored($0, declared: message.errors) } }
+}
+
+// MARK: - Types of errors, by name
+
+/// The types of errors by their names between processes.
+///
+/// Such a name is the readable name, which every peer can print, the former names, an at sign, and the mangled name, by which a program that
+/// has the same type finds it although the message doesn't declare it.
+enum ErrorTypes {
+    /// The number of names that are remembered: looking one up may make a type's metadata, which is never freed, and peers must not be able
+    /// to cause that without a limit.
+    private static let limit = 1_024
+
+    private struct Names {
+        var known: [String: any (Error & Codable).Type] = [:]
+        /// Names without a type here; forgotten when there are too many, so that one peer's don't crowd out another's.
+        var unknown: Set<String> = []
+    }
+
+    private static let names = Lock(Names())
+
+    static func wireName(of type: any (Error & Codable).Type) -> String {
+        let plain = (type as? any ResponderError.Type)?.wireName ?? TypeNames.name(of: type)
+        guard let mangled = _mangledTypeName(type), isHarmless(mangled), plain.utf8.count + mangled.utf8.count < limit else { return plain }
+        return "\(plain)@\(mangled)"
+    }
+
+    /// Returns the readable name alone.
+    static func plainName(_ wireName: String) -> String {
+        WireNames.first(in: names(in: wireName))
+    }
+
+    /// Returns the readable names, in one text.
+    private static func names(in wireName: String) -> String {
+        wireName.lastIndex(of: "@").map { String(wireName[..<$0]) } ?? wireName
+    }
+
+    /// Returns the type among declared ones that has one of the names; present names count before former ones.
+    static func type(named wireName: String, among types: [any ResponderError.Type]) -> (any ResponderError.Type)? {
+        if types.isEmpty { return nil }
+        let names = WireNames.all(in: Self.names(in: wireName)).map { String($0) }
+        return types.first { names.contains($0.name) } ?? types.first { type in type.formerNames.contains { names.contains($0) } }
+    }
+
+    /// Returns the type, if this program has it and it's an error that can be decoded.
+    static func type(named wireName: String) -> (any (Error & Codable).Type)? {
+        guard let separator = wireName.lastIndex(of: "@") else { return nil }
+        let mangled = String(wireName[wireName.index(after: separator)...])
+        guard mangled.utf8.count < limit, isHarmless(mangled) else { return nil }
+        let (known, mayLook) = names.withLock { ($0.known[mangled], $0.known.count < limit && !$0.unknown.contains(mangled)) }
+        guard known == nil, mayLook else { return known }
+        let type = _typeByName(mangled) as? any (Error & Codable).Type
+        names.withLock { names in
+            if names.unknown.count >= limit { names.unknown = [] }
+            if let type { names.known[mangled] = type } else { names.unknown.insert(mangled) }
+        }
+        return type
+    }
+
+    /// Returns whether a mangled name is free of addresses, as bytes or digits: they stand for a private type, or for any memory that a
+    /// peer chooses.
+    private static func isHarmless(_ mangled: String) -> Bool {
+        !mangled.isEmpty && mangled.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
+    }
+}
+
+// MARK: - Errors that cross processes as values
+
+/// An error that responders throw and askers catch, whatever process and whatever build each of them is in.
+///
+///     enum Cart {
+///         struct Full: ResponderError { var limit: Int }
+///         struct Add: ResponderMessage { typealias Reply = Int; typealias Failure = Full; var sku: String }
+///     }
+///
+/// The asker gets the error as it was thrown if its message declares the type in ``ResponderMessage/Failure``. The type is found by its
+/// name, or by one of its former names; the processes in between need not know it.
+public protocol ResponderError: WireNamed, Error, Codable {}
+
+/// Several types of errors, for ``ResponderMessage/Failure``: each error is thrown as its own type.
+///
+///     typealias Failure = OneOf<Cart.Full, Cart.Closed>
+public struct OneOf<each Failure: ResponderError>: ResponderError {
+    /// Fails: the type only names others.
+    public init(from decoder: any Decoder) throws {
+        throw DecodingError.dataCorrupted(
+            DecodingError.Context(codingPath: decoder.codingPath, debugDescription: "\(Self.self) has no values")
+        )
+    }
+
+    /// Does nothing, since there are no values.
+    public func encode(to encoder: any Encoder) throws {}
+}
+
+/// A type that stands for several types of errors.
+private protocol ErrorTypeList {
+    static var types: [any ResponderError.Type] { get }
+}
+
+extension OneOf: ErrorTypeList {
+    fileprivate static var types: [any ResponderError.Type] {
+        var types: [any ResponderError.Type] = []
+        for type in repeat (each Failure).self { types += type.errorTypes }
+        return types
+    }
+}
+
+extension ResponderError {
+    /// The types of errors that this type stands for: itself, or several.
+    fileprivate static var errorTypes: [any ResponderError.Type] { (self as? any ErrorTypeList.Type)?.types ?? [self] }
+}
+
+extension ResponderMessage {
+    /// The types of the errors that the message declares.
+    static var errorTypes: [any ResponderError.Type] { Failure.errorTypes.filter { $0 != RemoteError.self } }
+}
+
+// MARK: - Exit reasons between processes
+
+extension ExitReason {
+    /// Creates the reason from a worker's own report of its end.
+    init(_ exit: Exit) {
+        self =
+            switch exit.kind {
+            case .normal: .normal
+            case .shutdown: .shutdown
+            case .failed: .failed(exit.message.shortened)
+            case .exitCode: .exited(code: exit.code)
+            case .signal: .signaled(exit.code)
+            case .hung: .hung
+            case .startFailed: .startFailed(exit.message.shortened)
+            case .escalated: .escalated(exit.message.shortened)
+            default: .unknown
+            }
+    }
+
+    /// Creates the reason from the kernel's status of a process.
+    init(_ status: ExitStatus) {
+        self =
+            switch status {
+            case .unknown: .unknown
+            case .exited(let code): .exited(code: code)
+            case .signaled(let signal, _): .signaled(signal.rawValue)
+            }
+    }
+
+    var onWire: Exit {
+        switch self {
+        case .normal: Exit(kind: .normal)
+        case .shutdown: Exit(kind: .shutdown)
+        case .failed(let message): Exit(kind: .failed, message: message.shortened)
+        case .exited(let code): Exit(kind: .exitCode, code: code)
+        case .signaled(let signal): Exit(kind: .signal, code: signal)
+        case .hung: Exit(kind: .hung)
+        case .startFailed(let message): Exit(kind: .startFailed, message: message.shortened)
+        case .startTimedOut: Exit(kind: .startFailed, message: "was not ready in time")
+        case .stopTimedOut: Exit(kind: .failed, message: "did not stop in time")
+        case .memoryExceeded, .killed, .outOfMemory: Exit(kind: .failed, message: description)
+        case .escalated(let message): Exit(kind: .escalated, message: message.shortened)
+        case .unknown: Exit(kind: .unknown)
+        }
+    }
+
+    /// The exit status of a process that ends for this reason (sysexits(3)).
+    var processExitCode: Int32 {
+        switch self {
+        case .normal, .shutdown: 0
+        case .exited(let code): code
+        case .failed, .signaled, .hung, .startFailed, .startTimedOut, .stopTimedOut, .memoryExceeded, .killed, .outOfMemory, .escalated,
+            .unknown:
+            1
+        }
+    }
 }

@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import FoundationEssentials
+import Glibc
 import WireProtocol
 
 /// The coder between values and payload bytes, in the codec of the ask.
@@ -147,5 +148,20 @@ extension Decodable {
     /// Decodes the value from JSON.
     init(decoding json: JSONValue) throws(CoordinatorError) {
         self = try PayloadCoder.decode(Self.self, from: PayloadCoder.encode(json, as: .json), codec: .json)
+    }
+}
+
+// MARK: - The identification of an executable
+
+/// The identification of an executable: only processes that run the same one may speak the compact codec.
+enum BuildID {
+    /// The running executable's inode, size and modification time, which differ after a rebuild.
+    static let current = of("/proc/self/exe") ?? "unknown-\(getpid())"
+
+    /// Returns the identification of the file at a path; `nil` if there is none.
+    static func of(_ path: String) -> String? {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        return "\(status.st_dev)-\(status.st_ino)-\(status.st_size)-\(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec)"
     }
 }

@@ -186,3 +186,131 @@ extension MessageTraces {
         return collected.state.withLock { $0.hops }
     }
 }
+
+// MARK: - The way of one message
+
+/// The way of one traced message through the tree: who handled it, in which process, and how long each took.
+public struct MessageTrace: Sendable {
+    /// A row that has handled the message, or a message that its handler sent.
+    public struct Hop: Sendable, Hashable, Codable {
+        /// The coordinator whose row has handled the message.
+        public var path: CoordinatorPath
+        /// The type of that coordinator.
+        public var type: String
+        /// The number of the process in which the row ran.
+        public var processID: Int32
+        /// The name of the message.
+        public var message: String
+        /// The coordinator that sent the message.
+        public var sender: CoordinatorPath
+        /// The time at which the row began, since the ask began.
+        public var began: Duration
+        /// The time for which the message has waited in the coordinator's process until then.
+        public var waited: Duration
+        /// The time that the row took, with what it has awaited.
+        public var took: Duration
+        /// The error that the row threw.
+        public var error: String?
+    }
+
+    /// The trace's identifier: 32 hexadecimal digits, as of https://www.w3.org/TR/trace-context/.
+    public let identifier: String
+    /// The hops in the order of their beginnings.
+    public let hops: [Hop]
+    /// The time that the ask took.
+    public let duration: Duration
+}
+
+extension TraceContext {
+    /// The beginning of the traces that operators ask for, by which the messages of others are told apart at no cost.
+    private static let mark = "00-c007d1a7"
+
+    /// Creates a trace for a message whose way is to be reported.
+    static func reported() -> TraceContext {
+        func digits(_ count: Int) -> String {
+            String((0..<count).map { _ in Character(String(UInt8.random(in: 0..<16), radix: 16)) })
+        }
+        return TraceContext(traceparent: "\(mark)\(digits(24))-\(digits(16))-01")
+    }
+
+    /// Whether the way of the message is reported.
+    var isReported: Bool { traceparent.hasPrefix(Self.mark) }
+
+    /// The identifier of the trace: the second field.
+    var identifier: String { traceparent.split(separator: "-").dropFirst().first.map(String.init) ?? "" }
+}
+
+// MARK: - The marks of a trace
+
+extension TraceContext {
+    /// The fields of a W3C `traceparent`.
+    struct Fields: Equatable {
+        var trace: TraceIdentifier
+        var span: UInt64
+        /// Whether the trace is recorded.
+        var isSampled: Bool
+    }
+
+    /// The number of characters of a `traceparent` of version 00.
+    private static let length = 55
+
+    /// The fields of the text, if it begins with a `traceparent`; a tracer may have put lines of its own behind it.
+    ///
+    /// https://www.w3.org/TR/trace-context/#traceparent-header-field-values
+    var fields: Fields? {
+        var text = traceparent
+        // Unsafe: the text lives as long as the closure takes; each message is read, and a string's own views are many times as slow.
+        return text.withUTF8 { Self.fields(of: $0) }
+    }
+
+    private static func fields(of text: UnsafeBufferPointer<UInt8>) -> Fields? {
+        let hyphen = UInt8(ascii: "-")
+        guard text.count >= length, text[2] == hyphen, text[35] == hyphen, text[52] == hyphen,
+            let version = hexadecimal(text[0..<2]), version != 0xFF,
+            let high = hexadecimal(text[3..<19]), let low = hexadecimal(text[19..<35]), high | low != 0,
+            let span = hexadecimal(text[36..<52]), span != 0,
+            let flags = hexadecimal(text[53..<55])
+        else { return nil }
+        // Version 00 ends here; what a later one adds follows a hyphen.
+        if text.count > length {
+            let next = text[length]
+            if next != UInt8(ascii: "\n"), version == 0 || next != hyphen { return nil }
+        }
+        return Fields(trace: TraceIdentifier(high: high, low: low), span: span, isSampled: flags & 1 == 1)
+    }
+
+    /// Returns the number that digits stand for; `nil` when one is no digit, or a capital letter.
+    private static func hexadecimal(_ digits: Slice<UnsafeBufferPointer<UInt8>>) -> UInt64? {
+        var value: UInt64 = 0
+        for digit in digits {
+            let (decimal, letter) = (digit &- UInt8(ascii: "0"), digit &- UInt8(ascii: "a"))
+            if decimal < 10 {
+                value = value << 4 | UInt64(decimal)
+            } else if letter < 6 {
+                value = value << 4 | UInt64(letter + 10)
+            } else {
+                return nil
+            }
+        }
+        return value
+    }
+
+    /// Creates the text of fields, with the lines that follow those of another.
+    init(_ fields: Fields, after former: TraceContext?) {
+        let rest = former.map { Substring($0.traceparent.utf8.drop { $0 != UInt8(ascii: "\n") }) } ?? ""
+        let (trace, span) = ("\(Self.hexadecimal(fields.trace.high))\(Self.hexadecimal(fields.trace.low))", Self.hexadecimal(fields.span))
+        self.init(traceparent: "00-\(trace)-\(span)-\(fields.isSampled ? "01" : "00")\(rest)")
+    }
+
+    /// The sixteen digits of a number.
+    private static func hexadecimal(_ value: UInt64) -> String {
+        String(unsafeUninitializedCapacity: 16) { digits in
+            // Unsafe: the closure fills all sixteen bytes that it has asked for.
+            for index in 0..<16 {
+                let digit = UInt8(truncatingIfNeeded: value >> UInt64(60 - 4 * index)) & 0xF
+                digits[index] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+            }
+            return 16
+        }
+    }
+}

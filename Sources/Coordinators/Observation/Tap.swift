@@ -126,3 +126,64 @@ extension Tap: CoordinatorInstrument {
 
     func dropped(_ letter: DeadLetter) { publish(TreeEvent(.dropped(letter), at: letter.target)) }
 }
+
+// MARK: - An event of the tree
+
+/// An event somewhere in the tree, for tracing and audit.
+public struct TreeEvent: Sendable, Hashable, Codable {
+    /// The kind of the event.
+    public enum Kind: Sendable, Hashable, Codable {
+        /// A coordinator has changed.
+        case lifecycle(LifecycleChange)
+        /// A row of the coordinator has handled a message: with its sender, the time that it took, and the error that it threw.
+        case handled(message: String, sender: CoordinatorPath, duration: Duration, error: String?)
+        /// A coordinator has sent an event to its delegates.
+        case event(type: String)
+        /// A message was dropped.
+        case dropped(DeadLetter)
+    }
+
+    /// The coordinator that the event is about.
+    public let path: CoordinatorPath
+    /// The number of the process in which the event occurred.
+    public let processID: Int32
+    /// The trace of the message.
+    public let trace: TraceContext?
+    /// The kind of the event.
+    public let kind: Kind
+}
+
+// MARK: - Whether anything observes
+
+/// What observes the messages of a process at the moment: one number, so that a message that nothing observes only reads that.
+final class ObservationActivity: Sendable {
+    struct Observers: OptionSet, Sendable {
+        let rawValue: UInt8
+        /// The instruments of the program's own.
+        static let installed = Observers(rawValue: 1)
+        static let tap = Observers(rawValue: 2)
+        static let traces = Observers(rawValue: 4)
+        static let telemetry = Observers(rawValue: 8)
+    }
+
+    private let bits = Atomic<UInt8>(0)
+
+    var isAny: Bool { bits.load(ordering: .relaxed) != 0 }
+
+    func has(_ observer: Observers) -> Bool { bits.load(ordering: .relaxed) & observer.rawValue != 0 }
+
+    /// Whether others than these are active too.
+    func hasMore(than observers: Observers) -> Bool { bits.load(ordering: .relaxed) & ~observers.rawValue != 0 }
+
+    /// Sets whether an observer is active.
+    ///
+    /// - Returns: Whether it was.
+    @discardableResult
+    func set(_ observer: Observers, _ isActive: Bool) -> Bool {
+        let former =
+            isActive
+            ? bits.bitwiseOr(observer.rawValue, ordering: .relaxed).oldValue
+            : bits.bitwiseAnd(~observer.rawValue, ordering: .relaxed).oldValue
+        return former & observer.rawValue != 0
+    }
+}

@@ -193,3 +193,165 @@ extension Telemetry {
         }
     }
 }
+
+// MARK: - What is recorded, and who exports it
+
+/// What is recorded in the whole tree.
+package struct TelemetryConfiguration: Sendable, Hashable {
+    /// The share of the traces that begin in the tree whose spans are recorded, from 0 to 1; `nil`: there are no spans.
+    ///
+    /// A message that has come with a trace follows that trace's own decision.
+    package var sampling: Double?
+    /// Whether the times of asks are counted.
+    package var measures = false
+
+    package init() {}
+
+    package init(sampling: Double?, measures: Bool) { (self.sampling, self.measures) = (sampling.map { min(max($0, 0), 1) }, measures) }
+
+    var isEmpty: Bool { self == TelemetryConfiguration() }
+}
+
+extension TelemetryConfiguration {
+    /// The beginning of the names by which a process subscribes to what those below record.
+    static let subscription = "coordinators.telemetry"
+
+    /// The name of the subscription to this, `coordinators.telemetry spans=0.1 asks`.
+    ///
+    /// Each subscription takes the place of the former, and a process of a build that doesn't know its name ignores it.
+    var subscription: String {
+        Self.subscription + (sampling.map { " spans=\($0)" } ?? "") + (measures ? " asks" : "")
+    }
+
+    /// Reads the name of a subscription; what this build doesn't know in it is left out.
+    init?(subscription name: String) {
+        let words = name.split(separator: " ")
+        guard words.first.map(String.init) == Self.subscription else { return nil }
+        var sampling: Double?
+        for word in words where word.hasPrefix("spans=") { sampling = Double(word.dropFirst(6)).flatMap { $0.isFinite ? $0 : nil } }
+        self.init(sampling: sampling, measures: words.contains("asks"))
+    }
+}
+
+/// What gets everything that is recorded in the tree, in the root's process.
+package protocol TelemetryExporter: Sendable {
+    /// What it wants to be recorded.
+    var wish: TelemetryConfiguration { get }
+    /// Takes spans, and the number of those that were left out before them; it's called where a message is handled, and returns at once.
+    func export(_ spans: [MessageSpan], missed: UInt64)
+    /// Exports the numbers of the tree from time to time until it's cancelled.
+    func run(_ source: TelemetrySource) async
+    /// Writes or sends what it has, at the end of the process, which waits a second at most.
+    func flush(_ source: TelemetrySource) async
+}
+
+/// What the numbers of a tree are read from.
+package struct TelemetrySource: Sendable {
+    /// The times of asks since the tree was started.
+    package let asks: @Sendable () -> AskDurations
+    /// The number of messages and events that were dropped.
+    package let deadLetters: @Sendable () -> UInt64
+    /// Describes the tree.
+    package let snapshot: @Sendable () async -> CoordinatorSnapshot?
+}
+
+extension TelemetrySource {
+    /// - Parameter runtime: The runtime that describes the tree, as long as it lives.
+    init(_ core: RuntimeCore, _ runtime: CoordinatorRuntime?) {
+        asks = { core.telemetry.asks }
+        deadLetters = { core.deadLetters.report.count }
+        snapshot = { [weak runtime] in try? await runtime?.snapshot() }
+    }
+}
+
+extension CoordinatorRuntime {
+    /// The times of the asks of the tree since it was started, if they are counted.
+    package var askDurations: AskDurations? { core.telemetry.wish.measures ? core.telemetry.asks : nil }
+
+    /// Has the times of asks be counted from now on, in all processes of the tree.
+    package func countAsks() {
+        var wish = core.telemetry.wish
+        guard !wish.measures else { return }
+        wish.measures = true
+        core.telemetry.set(wish)
+    }
+}
+
+// MARK: - Spans
+
+/// The time that a message took at one place: where it was sent, or in a row that has handled it.
+package struct MessageSpan: Sendable, Hashable, Codable {
+    /// The trace that the span belongs to.
+    package var trace: TraceIdentifier
+    package var span: UInt64
+    /// The span that this one is below; `nil`: the trace begins here.
+    package var parent: UInt64?
+    /// The coordinator that has sent or handled the message.
+    package var path: CoordinatorPath
+    /// The type of that coordinator; empty for code outside of the tree.
+    package var type: String
+    package var processID: Int32
+    package var message: String
+    /// The coordinator that sent the message first.
+    package var sender: CoordinatorPath
+    /// Whether the message was sent rather than handled.
+    package var isOutgoing: Bool
+    /// Whether the message is one-way.
+    package var isOneWay: Bool
+    /// Whether the message that was handled has come from another process.
+    package var isRemote: Bool
+    /// The beginning, in nanoseconds since 1970.
+    package var began: Int64
+    /// The time that it took, in nanoseconds.
+    package var took: Int64
+    /// The time before the beginning for which the message has waited in its process, in nanoseconds.
+    package var waited: Int64
+    /// The error that ended it.
+    package var error: String?
+    /// The type of that error.
+    package var errorType: String?
+}
+
+/// The 16 bytes of a trace's identifier.
+package struct TraceIdentifier: Sendable, Hashable, Codable {
+    package var high: UInt64
+    package var low: UInt64
+
+    /// Draws an identifier; zero, which isn't one, is as likely as any other, and drawn in no program's life.
+    static var random: TraceIdentifier { TraceIdentifier(high: .random(in: 0 ... .max), low: .random(in: 1 ... .max)) }
+}
+
+/// The spans that a process reports at a time.
+struct SpanReport: UpwardReport {
+    /// The number of spans that are reported at a time; further ones are only counted.
+    static let limit = 256
+    static let notification = "coordinators.spans"
+
+    private(set) var spans: [MessageSpan] = []
+    private(set) var missed: UInt64 = 0
+
+    init() {}
+
+    init(_ span: MessageSpan) { spans = [span] }
+
+    var isEmpty: Bool { spans.isEmpty && missed == 0 }
+
+    func stranger(to path: CoordinatorPath) -> String? { Self.stranger(to: path, among: spans.lazy.map(\.path)) }
+
+    mutating func add(_ other: SpanReport) {
+        let taken = other.spans.prefix(Self.limit - spans.count)
+        spans += taken.map(\.shortened)
+        missed = missed.addingSaturating(other.missed).addingSaturating(UInt64(other.spans.count - taken.count))
+    }
+}
+
+extension MessageSpan {
+    /// The span with texts of a length that may be kept: another process may have sent it.
+    fileprivate var shortened: MessageSpan {
+        var span = self
+        (span.path, span.sender) = (path.shortened, sender.shortened)
+        (span.type, span.message) = (type.shortened, message.shortened)
+        (span.error, span.errorType) = (error?.shortened, errorType?.shortened)
+        return span
+    }
+}

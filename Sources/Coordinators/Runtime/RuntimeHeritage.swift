@@ -1,5 +1,8 @@
+import ConcurrencySupport
 import Glibc
+import Logging
 import Processes
+import Supervision
 import WireProtocol
 
 /// What a program leaves to the one that takes its place in the same process, besides the workers, which the journal of processes lists.
@@ -76,5 +79,203 @@ extension ProgramSpecification {
             ])
         )
         return hash.text
+    }
+}
+
+// MARK: - What is inherited
+
+/// The remains of the former program in this process, and the plain programs of a killed one, each kept until it's taken over.
+final class Inheritance: Sendable {
+    private let state: Lock<RuntimeHeritage>
+    /// The paths whose start was requested, and is about to take over its part.
+    private let begun = Lock<Set<String>>([])
+    /// All plain programs that were left.
+    private let programs: Lock<[RuntimeHeritage.Program]>
+    /// The processes that had ended before this one came.
+    private let gone = Lock<Set<ProcessIdentity>>([])
+    /// The listening sockets of programs that a killed process has left, until all starts were requested.
+    private let sockets = Lock<[ListeningSocket]>([])
+
+    init(_ heritage: RuntimeHeritage) {
+        state = Lock(heritage)
+        programs = Lock(heritage.programs)
+    }
+
+    /// Takes note of programs that a killed process has left, or of those in this process's journal that are known already.
+    func add(_ orphans: [RuntimeHeritage.Program]) {
+        let leaders = leaders
+        let orphans = orphans.filter { !leaders.contains($0.process.identity) }
+        gone.withLock { $0.formUnion(orphans.map(\.process.identity).filter { !$0.isAlive }) }
+        programs.withLock { $0 += orphans }
+        state.withLock { $0.programs += orphans }
+    }
+
+    /// Keeps sockets open until all starts were requested.
+    func keep(_ held: [ListeningSocket]) { sockets.withLock { $0 += held } }
+
+    /// The processes of all plain programs that were left.
+    var leaders: Set<ProcessIdentity> { Set(programs.withLock { $0 }.map(\.process.identity)) }
+
+    /// The marks by which those that live and their descendants are known: what the others have left isn't spared.
+    var marks: Set<String> { Set(programs.withLock { $0 }.filter { !hadEnded($0) }.map(\.entry)) }
+
+    /// Whether a program had ended before this process came, which has ended what it had left.
+    func hadEnded(_ program: RuntimeHeritage.Program) -> Bool { gone.withLock { $0.contains(program.process.identity) } }
+
+    /// The names of the files that belong to them.
+    var files: Set<String> {
+        let programs = programs.withLock { $0 }
+        let notify = programs.map { RuntimeFiles.notifyName(of: $0.path, $0.incarnation) }
+        return Set(notify + programs.flatMap(\.process.files).map { String($0.split(separator: "/").last ?? "") })
+    }
+
+    /// Keeps the exit statuses of the programs until each is taken over; called before anything waits for children.
+    func claim(by spawner: ProcessSpawner) { spawner.expect(state.withLock { $0.programs.map(\.process) }) }
+
+    /// Takes note of the first request to start a child.
+    ///
+    /// - Returns: The incarnation after which the numbering of the path goes on: a program that lives on keeps its own.
+    func begin(_ path: CoordinatorPath) -> Incarnation {
+        let path = path.description
+        begun.withLock { _ = $0.insert(path) }
+        return state.withLock { heritage in
+            let latest = heritage.incarnations.removeValue(forKey: path) ?? 0
+            let kept = heritage.programs.first { $0.path == path }
+            return kept.map { max($0.incarnation, 1) - 1 } ?? latest
+        }
+    }
+
+    /// The latest incarnations of the children that nothing has started yet.
+    var incarnations: [String: UInt32] { state.withLock { $0.incarnations } }
+
+    /// Whether a program goes on at a path, which no start has taken over yet.
+    func hasProgram(at path: CoordinatorPath) -> Bool {
+        let path = path.description
+        return state.withLock { $0.programs.contains { $0.path == path } }
+    }
+
+    /// Removes and returns the program that goes on at a path.
+    func takeProgram(at path: CoordinatorPath) -> RuntimeHeritage.Program? {
+        let path = path.description
+        return state.withLock { heritage in
+            heritage.programs.firstIndex { $0.path == path }.map { heritage.programs.remove(at: $0) }
+        }
+    }
+
+    /// Has children begin paused.
+    func pause(_ paths: [String]) { state.withLock { $0.paused += paths } }
+
+    /// The children that are to begin paused, and haven't begun.
+    var paused: [String] { state.withLock { $0.paused } }
+
+    /// Returns the reasons for which a child begins paused, once.
+    func takePause(of path: CoordinatorPath) -> PauseReasons {
+        let path = path.description
+        return state.withLock { heritage in
+            guard let index = heritage.paused.firstIndex(of: path) else { return [] }
+            heritage.paused.remove(at: index)
+            return .explicit
+        }
+    }
+
+    /// Removes and returns all programs that are left, when the tree ends.
+    func takeAll() -> [RuntimeHeritage.Program] {
+        sockets.withLock { $0 = [] }
+        return state.withLock { heritage in
+            defer { heritage.programs = [] }
+            return heritage.programs
+        }
+    }
+
+    /// Removes and returns the programs that no start has taken over.
+    func takeRest() -> [RuntimeHeritage.Program] {
+        sockets.withLock { $0 = [] }
+        let begun = begun.withLock { $0 }
+        return state.withLock { heritage in
+            defer { heritage.programs.removeAll { !begun.contains($0.path) } }
+            return heritage.programs.filter { !begun.contains($0.path) }
+        }
+    }
+}
+
+// MARK: - Programs of a former process
+
+/// The programs of the former program in this process, and those that a killed one has left in the directory.
+extension RuntimeCore {
+    /// Whether a process of a former root, or of the former program in this process, goes on at a path, and waits to be taken over.
+    func hasFormerLife(at path: CoordinatorPath) -> Bool {
+        if inheritance?.hasProgram(at: path) == true { return true }
+        guard hasOrphans, let orphans = orphans.withLock({ $0 }), orphans.areStartsAwaited else { return false }
+        return orphans.haveLived(at: path)
+    }
+
+    /// Ends the programs of a former process, or of the former program in this process, that no start has taken over.
+    func endUnclaimedPrograms() async { await end(inheritance?.takeRest() ?? [], because: "nothing starts it any more") }
+
+    func end(_ programs: [RuntimeHeritage.Program], because reason: String) async {
+        await withDiscardingTaskGroup { group in
+            for program in programs { group.addTask { await self.end(program, because: reason) } }
+        }
+    }
+
+    /// Ends a program that isn't taken over, in the way in which it was to be stopped, and returns when nothing is left of it.
+    func end(_ program: RuntimeHeritage.Program, because reason: String) async {
+        logger.notice(
+            "a program of the former daemon is ended",
+            metadata: [
+                "coordinator.path": "\(program.path)", "child.pid": "\(program.process.identity.processID)", "reason": "\(reason)",
+            ]
+        )
+        let receivers = spawner.output.receivers(
+            CoordinatorPath(program.path) ?? .root,
+            program.incarnation,
+            program.process.identity.processID
+        )
+        var isForeign = true
+        if let process = try? await spawner.spawner.adopt(program.process, killsGroupAtExit: false, receivers) {
+            isForeign = process.isAdopted
+            let grace = program.stopMilliseconds.map { Duration.milliseconds($0) } ?? .seconds(5)
+            let signal = program.stopSignal.map { Signal(rawValue: $0) } ?? .terminate
+            let (end, exited) = (ContinuousClock.now + grace, OneShot<Void>())
+            process.onExit { _ in exited.settle() }
+            try? process.send(signal)
+            // One that is stopped by SIGSTOP goes on to its end.
+            try? process.sendToGroup(.continue)
+            // As at every end of a program, the others have what is left of the time.
+            if await exited.value(before: .now + grace) != nil {
+                _ = await program.family.terminate(by: signal, hasToldGroup: false, until: end)
+            } else {
+                _ = await process.terminate(grace: .zero)
+            }
+        }
+        await endRest(of: program, isForeign: isForeign)
+    }
+
+    /// Ends what a program has left that has ended.
+    ///
+    /// - Parameter isForeign: Whether the process wasn't this one's child: its orphans don't come here, and are sought everywhere.
+    func endRest(of program: RuntimeHeritage.Program, isForeign: Bool) async {
+        await end([program.family], areRemembered: isForeign)
+        if isForeign, inheritance?.hadEnded(program) != true { await endStrays(of: program.family) }
+        for file in program.process.files { directory.removeFile(String(file.split(separator: "/").last ?? "")) }
+        await processEnded(program.family)
+    }
+
+    /// Takes copies of the listening sockets of programs that a killed process has left, so that a restart refuses no connection.
+    func takeSockets(of programs: [RuntimeHeritage.Program]) {
+        for program in programs {
+            guard let holdings = program.sockets, !holdings.isEmpty else { continue }
+            let (sockets, failures) = ListeningSocket.take(holdings, from: program.process.identity)
+            inheritance?.keep(sockets)
+            for failure in failures {
+                logger.warning(
+                    "the socket of an adopted program can't be shared: its next life, or another program, may find the address in use",
+                    metadata: [
+                        "coordinator.path": "\(program.path)", "child.pid": "\(program.process.identity.processID)",
+                        "address": "\(failure.address)", "error": "\(failure.error)",
+                    ]
+                )
+            }
+        }
     }
 }

@@ -237,3 +237,83 @@ struct SpawnedProcess: Sendable {
     let process: ChildProcess
     let family: ProcessFamily
 }
+
+// MARK: - The rate of restarts
+
+/// The rate at which a process may spawn again: restarts of its workers, and spares.
+final class RestartTokens: Sendable {
+    private let bucket: Lock<TokenBucket>
+
+    init(_ bucket: TokenBucket) { self.bucket = Lock(bucket) }
+
+    /// Waits for a turn, or until the interruption is settled.
+    ///
+    /// The call returns at once if there is a token left.
+    func wait(orUntil interruption: OneShot<Void> = OneShot()) async {
+        let turn = MonotonicTime(sinceOrigin: bucket.withLock { $0.take(now: MonotonicTime.now.sinceOrigin) })
+        guard turn > .now else { return }
+        // The interruption is the caller's, so a turn that has come doesn't settle it.
+        _ = await interruption.value(before: turn)
+    }
+}
+
+// MARK: - The pipe of a ticket
+
+/// The pipe on which a worker waits for its ticket.
+final class TicketPipe: Sendable {
+    /// The worker's end.
+    let reader: Int32
+    private let writer: Lock<Int32?>
+
+    init() throws(CoordinatorError) {
+        do throws(ProcessError) {
+            let pipe = try InheritablePipe()
+            reader = pipe.reader
+            writer = Lock(pipe.writer)
+        } catch {
+            throw CoordinatorError(.spawnFailed, "no pipe can be made for a worker's ticket: \(error.message)")
+        }
+    }
+
+    /// Closes the pipe; without a ticket, a worker that still waits for one ends.
+    deinit {
+        if let descriptor = take() { close(descriptor) }
+    }
+
+    /// Closes this process's copy of the worker's end, when the worker has its own.
+    func closeReader() { close(reader) }
+
+    /// Writes the ticket, which is small enough that the call never blocks.
+    ///
+    /// - Throws: An error when the ticket can't be read any more: the worker has ended, or has closed its end.
+    func give(_ ticket: Ticket) throws(CoordinatorError) {
+        guard let descriptor = take() else { throw CoordinatorError(.spawnFailed, "a worker was given a ticket before") }
+        let bytes = ticket.encoded()
+        let count = write(descriptor, bytes, bytes.count)
+        let number = errno
+        close(descriptor)
+        guard count == bytes.count else {
+            throw CoordinatorError(.spawnFailed, "a worker's ticket can't be written: \(String(cString: strerror(number)))")
+        }
+    }
+
+    private func take() -> Int32? {
+        writer.withLock { writer in
+            defer { writer = nil }
+            return writer
+        }
+    }
+}
+
+// MARK: - The secret of a life
+
+/// The secret by which a worker proves that it was spawned for its link.
+enum Secret {
+    /// 32 bytes from the system's generator (getrandom(2) on Linux).
+    static func make() -> [UInt8] {
+        var generator = SystemRandomNumberGenerator()
+        // A word is one system call, as a byte would be.
+        let words = (0..<Ticket.secretLength / 8).map { _ in generator.next() as UInt64 }
+        return words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) } }
+    }
+}

@@ -2,6 +2,7 @@ import ConcurrencySupport
 import Glibc
 import Links
 import Processes
+import WireProtocol
 
 /// The files that a tree of processes keeps in its runtime directory, mode 0700: a socket for each process that has workers, and journals.
 ///
@@ -195,4 +196,45 @@ final class RuntimeFiles: Sendable {
 
     /// Returns the path as an absolute one, because workers dial from directories of their own.
     private static func absolute(_ path: String) -> String { RuntimeDirectory(path: path).absolute()?.path ?? path }
+}
+
+// MARK: - The hash
+
+/// A hash that is the same in every process; see http://www.isthe.com/chongo/tech/comp/fnv/.
+struct FNV1a {
+    private var value: UInt64 = 0xcbf2_9ce4_8422_2325
+
+    mutating func add(_ bytes: some Sequence<UInt8>) {
+        for byte in bytes { value = (value ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    }
+
+    /// Adds a value, whose fields count in the order of their names.
+    mutating func add(_ value: JSONValue) {
+        switch value {
+        case .array(let elements):
+            add("[\(elements.count)".utf8)
+            for element in elements { add(element) }
+        case .object(let fields):
+            add("{\(fields.count)".utf8)
+            for (name, field) in fields.sorted(by: { $0.key < $1.key }) {
+                add(JSONValue.string(name))
+                add(field)
+            }
+        case .string(let text):
+            add("\"\(text.utf8.count)".utf8)
+            add(text.utf8)
+        default: add("\(value);".utf8)
+        }
+    }
+
+    var text: String { String(value, radix: 36) }
+}
+
+extension JSONValue {
+    /// The value, condensed: equal values have equal texts, in every process.
+    package var condensed: String {
+        var hash = FNV1a()
+        hash.add(self)
+        return hash.text
+    }
 }

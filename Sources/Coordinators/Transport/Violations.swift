@@ -1,4 +1,5 @@
 package import ConcurrencySupport
+import Glibc
 package import Logging
 
 /// The reports of processes that break the rules of their links: a few violations of each sender at once, and then their number, once in an
@@ -78,4 +79,14 @@ extension Logger.Metadata {
 extension String {
     /// The text of an event that stands for others too.
     package func counting(_ others: Int) -> String { others == 0 ? self : "\(self); and \(others) more since the event before" }
+}
+
+// MARK: - Messages without a log
+
+/// The messages of a worker before its log exists, or after its end.
+enum Diagnostics {
+    static func print(_ message: String) {
+        let line = Array("\(CommandLine.arguments.first ?? "worker")[\(getpid())]: \(message)\n".utf8)
+        _ = write(STDERR_FILENO, line, line.count)
+    }
 }

@@ -1,5 +1,5 @@
 import ConcurrencySupport
-import Links
+package import Links
 import WireProtocol
 
 /// The way of messages for children of the root that a cluster places: to the nodes that have them, and from other nodes to those here.
@@ -196,5 +196,68 @@ extension NodeRouter.State {
             return true
         }
         return way.peer === peer && way.epoch == epoch && !way.isRefused
+    }
+}
+
+// MARK: - What the daemon knows of placed children
+
+/// What a daemon tells its runtime of the children of the root that a cluster places, each on one node at a time.
+///
+/// ``place(of:)`` and ``takes(_:epoch:)`` are called for each message, and return at once.
+package protocol PlacedChildren: Sendable {
+    /// Returns where a child is, as far as is known here; `nil` if the cluster doesn't place it.
+    func place(of key: String) -> ChildPlace?
+
+    /// Returns whether this node takes messages for a child that are meant for an epoch of its ownership.
+    func takes(_ key: String, epoch: UInt64) -> Bool
+
+    /// Connects to another node, which has proved its name.
+    ///
+    /// - Returns: A link on which nothing was received yet.
+    func connect(to node: String) async throws -> Link
+}
+
+/// The place of a child that a cluster places.
+package enum ChildPlace: Hashable, Sendable {
+    /// This node takes messages for it.
+    case here
+    /// Another node owns it.
+    case elsewhere(node: String, epoch: UInt64)
+    /// No node takes messages for it at present.
+    case nowhere
+}
+
+// MARK: - The runtime's way to it
+
+extension CoordinatorRuntime {
+    /// Has messages for children of the root that a cluster places go to the nodes that have them; called once, before the start.
+    package func route(by children: any PlacedChildren) {
+        _ = core.nodes.storeIfNil(NodeRouter(children, core) { [weak self] in try? self?.root })
+    }
+
+    /// Exchanges messages with another node on a link that it has made, until the link has closed.
+    package func exchangeMessages(on link: Link, with node: String) async {
+        guard let router = core.nodes.load() else { return link.close() }
+        await router.use(link, to: node)
+    }
+
+    /// Ends the links to other nodes, and the messages that wait for them.
+    package func endNodes() async { await core.nodes.load()?.end() }
+}
+
+// MARK: - Refused messages
+
+/// The children for which this node has refused messages of another node on a link, each in the latest epoch that was meant.
+///
+/// Later messages are refused too until the other node asks, because it may have sent them before it got the first one back.
+final class NodeRefusals: Sendable {
+    private let epochs = Lock<[String: UInt64]>([:])
+
+    func includes(_ target: NodeTarget) -> Bool { epochs.withLock { $0[target.key] == target.epoch } }
+
+    func note(_ target: NodeTarget) { epochs.withLock { $0[target.key] = target.epoch } }
+
+    func lift(_ target: NodeTarget) {
+        epochs.withLock { if $0[target.key] == target.epoch { $0[target.key] = nil } }
     }
 }

@@ -77,3 +77,167 @@ extension Node {
         return EventStream(queue) { task.cancel() }
     }
 }
+
+// MARK: - The delegate's protocol
+
+/// An object that gets the events of a coordinator and its changes.
+///
+///     actor Auditor: CoordinatorDelegate {
+///         func child(_ child: Child<LoginCoordinator>, didSend event: LoginCoordinator.Event) async { … }
+///     }
+///     child.delegates += auditor
+///
+/// Both methods have empty defaults. A delegate is held weakly. Each has a queue of its own, of 256 notices; when it's full, the oldest
+/// notice goes to the dead letters, and no other delegate is delayed. Notices of one child arrive one after the other.
+public protocol CoordinatorDelegate<Subject>: AnyObject, Sendable {
+    /// The type of the coordinators that the delegate observes.
+    associatedtype Subject: Coordinator
+
+    /// Handles an event that the child has sent to its delegates.
+    func child(_ child: Child<Subject>, didSend event: Subject.Event) async
+
+    /// Handles a change of the child.
+    func child(_ child: Child<Subject>, didChange change: LifecycleChange) async
+}
+
+extension CoordinatorDelegate {
+    /// Does nothing.
+    public func child(_ child: Child<Subject>, didSend event: Subject.Event) async {}
+    /// Does nothing.
+    public func child(_ child: Child<Subject>, didChange change: LifecycleChange) async {}
+}
+
+// MARK: - Streams of events
+
+/// The events of a coordinator as a sequence.
+///
+///     for await event in child.events() { … }
+///
+/// At most 256 events wait, and 4 MiB of events from other processes; then the oldest go to the dead letters. The stream ends when the
+/// child is removed. It gets the events from the moment of its creation on, and can be read once.
+public struct EventStream<C: Coordinator>: AsyncSequence, Sendable {
+    /// The type of an event.
+    public typealias Element = C.Event
+    /// The stream never fails, it only ends.
+    public typealias Failure = Never
+
+    private let queue: NoticeQueue
+    private let subscription: Subscription
+
+    init(_ child: Child<C>) {
+        queue = NoticeQueue(of: child.path, deadLetters: child.supervisor.node.runtime.deadLetters)
+        subscription = Subscription(child.supervisor, child.key, queue)
+    }
+
+    /// Creates a stream that is fed through a queue.
+    init(_ queue: NoticeQueue, endedBy end: @escaping @Sendable () -> Void) {
+        self.queue = queue
+        subscription = Subscription(end)
+    }
+
+    /// Creates the iterator that reads the events.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(notices: queue.makeAsyncIterator(), queue: queue, subscription: subscription)
+    }
+
+    /// An iterator that reads one event after the other.
+    public struct Iterator: AsyncIteratorProtocol {
+        var notices: NoticeQueue.Iterator
+        let queue: NoticeQueue
+        let subscription: Subscription
+
+        /// Returns the next event; `nil` at the end.
+        public mutating func next() async -> C.Event? {
+            let waiting = HandlerScope.current?.beginWait()
+            defer { waiting?.end() }
+            while let notice = await notices.next(isolation: #isolation) {
+                if case .event(let event) = notice, let event = queue.decoded(event, as: C.Event.self) { return event }
+            }
+            return nil
+        }
+    }
+}
+
+/// A subscription to events, which ends when it's cancelled or released.
+public final class Subscription: Sendable {
+    private let end: Lock<(@Sendable () -> Void)?>
+
+    init(_ end: @escaping @Sendable () -> Void) {
+        self.end = Lock(end)
+    }
+
+    /// Creates a subscription that feeds a queue with a child's notices; the queue has ended if there is no such child.
+    init(_ supervisor: ChildSupervisor, _ key: String, _ queue: NoticeQueue) {
+        var end: (@Sendable () -> Void)?
+        if let id = supervisor.observe(key, with: queue) {
+            end = { supervisor.removeObservers(of: key) { $0.id == id } }
+        } else {
+            queue.finish()
+        }
+        self.end = Lock(end)
+    }
+
+    deinit { cancel() }
+
+    /// Whether the subscription has ended, or there was no child to subscribe to.
+    var isOver: Bool { end.withLock { $0 == nil } }
+
+    /// Ends the subscription.
+    ///
+    /// A second call has no effect.
+    public func cancel() {
+        end.withLock { end in
+            defer { end = nil }
+            return end
+        }?()
+    }
+}
+
+extension Child {
+    /// Returns a stream of the child's events from now on.
+    ///
+    /// Every call creates a stream of its own.
+    public func events() -> EventStream<C> { EventStream(self) }
+
+    /// Calls a closure with the child's events, one after the other, until the subscription is cancelled or released.
+    public func onEvent(_ body: @escaping @Sendable (C.Event) async -> Void) -> Subscription {
+        let queue = NoticeQueue(of: path, deadLetters: supervisor.node.runtime.deadLetters)
+        let subscription = Subscription(supervisor, key, queue)
+        supervisor.tasks.add {
+            for await notice in queue {
+                if case .event(let event) = notice, let event = queue.decoded(event, as: C.Event.self) { await body(event) }
+            }
+        }
+        return subscription
+    }
+}
+
+// MARK: - Events for coordinators elsewhere
+
+extension Node {
+    /// Streams the events of a child to a coordinator elsewhere in the tree, until that coordinator or its process ends.
+    func streamEvents(_ envelope: Envelope) {
+        guard let key = try? envelope.message(as: ReadEvents.self).key, let flow = envelope.flow, let children = existingChildren else {
+            return envelope.end(.failure(CoordinatorError(.noSuchPath, "\(path) has no children")))
+        }
+        let queue = NoticeQueue(of: path.appending(key), deadLetters: runtime.deadLetters)
+        let subscription = Subscription(children, key, queue)
+        guard !subscription.isOver else {
+            return envelope.end(.failure(CoordinatorError(.noSuchPath, "there is no coordinator at \(path.appending(key))")))
+        }
+        envelope.release()
+        let task = handle(envelope) {
+            defer { subscription.cancel() }
+            do {
+                try flow.pass(.value(NoReply()))
+                for await notice in queue {
+                    if case .event(let event) = notice { try await flow.send(event) }
+                }
+                envelope.complete(.success(.none))
+            } catch {
+                envelope.complete(.failure(error))
+            }
+        }
+        envelope.work(.task(task))
+    }
+}

@@ -1,4 +1,5 @@
 import ConcurrencySupport
+import Logging
 import Supervision
 public import WireProtocol
 
@@ -159,3 +160,104 @@ public struct NavigationEntry: Sendable, Hashable, Codable {
 /// Without such a coordinator, all share the root's stack. When a child that shows the stack's first page requests its dismissal, the
 /// request includes this coordinator and goes on to its parent.
 public protocol NavigationCoordinator: Coordinator {}
+
+// MARK: - Pages, as a coordinator shows them
+
+extension CoordinatorContext {
+    /// Shows a page on top of the stack.
+    ///
+    /// The call never waits, in one process and in a worker alike. Pages of one coordinator arrive in the order of the calls.
+    public func show(_ page: C.Page) { move(page) { .show($0, isModal: false) } }
+
+    /// Replaces the coordinator's topmost page, and removes the pages above it.
+    public func replaceTop(_ page: C.Page) { move(page) { .replaceTop($0) } }
+
+    /// Makes a page the coordinator's first and only one, and removes the pages above it.
+    public func setRoot(_ page: C.Page) { move(page) { .setRoot($0) } }
+
+    /// Removes the coordinator's topmost page and everything above it.
+    ///
+    /// Popping the first page ends the coordinator: it's removed without an output, and a caller of `run` gets `dismissed`.
+    public func pop() { node.navigate(.pop) }
+
+    /// Removes everything above a page of the coordinator; without effect when it doesn't show that page.
+    public func pop(to page: C.Page) { move(page) { .popTo($0) } }
+
+    /// Shows a page on top of the flow, separate from it, until it's dismissed.
+    public func present(_ page: C.Page) { move(page) { .show($0, isModal: true) } }
+
+    /// Removes the coordinator's topmost presented page and everything above it.
+    public func dismiss() { node.navigate(.dismiss) }
+
+    /// The coordinator's own pages, bottom first.
+    public var pages: [C.Page] { node.pages.compactMap { try? C.Page(decoding: $0.page) } }
+
+    /// Returns the whole stack that the coordinator shares with others.
+    public func navigation() async throws -> [NavigationEntry] { try await node.navigationEntries() }
+
+    /// Opens a route below this coordinator: a section that is missing is started by its parent's `open(section:)`, one that isn't ready is waited
+    /// for, each shows its page by its `display(page:)`, and the next is opened below it.
+    ///
+    /// - Throws: The error of a hook; `timedOut`; `peerLost` when a section died on the way: nothing is opened twice.
+    public func open(_ route: Route, timeout: Duration = .seconds(30)) async throws {
+        try await node.open(route, timeout: timeout)
+    }
+
+    private func move(_ page: C.Page, _ move: (JSONValue) -> NavigationMove) {
+        do {
+            node.navigate(move(try page.encodedAsJSON()))
+        } catch {
+            node.logger.error("a page can't be encoded, and isn't shown", metadata: ["error": "\(error)"])
+        }
+    }
+}
+
+// MARK: - Deep links
+
+/// A deep link: sections of the tree by key, each with the page to show there.
+///
+///     Route("shop").then("catalog", CatalogPage.product(7))
+public struct Route: Sendable, Hashable, Codable {
+    /// One section, and the page to show in it.
+    public struct Step: Sendable, Hashable, Codable {
+        /// The child's key.
+        public var section: String
+        /// The page, encoded as the section's type of pages; `nil`: the page that the section shows by itself.
+        public var page: JSONValue?
+
+        /// Creates a step.
+        public init(section: String, page: JSONValue? = nil) {
+            self.section = section
+            self.page = page
+        }
+    }
+
+    /// The sections, from the top down.
+    public var steps: [Step]
+
+    /// Creates a route from its steps, as they come from a link.
+    public init(steps: [Step]) { self.steps = steps }
+
+    /// Creates a route that begins with a section.
+    public init(_ section: some CoordinatorKey) { steps = [Step(section: section.description)] }
+
+    /// Creates a route that begins with a section and a page in it.
+    public init(_ section: some CoordinatorKey, _ page: some Codable & Sendable) {
+        steps = [Step(section: section.description, page: Self.json(page))]
+    }
+
+    /// Returns the route with another section below.
+    public func then(_ section: some CoordinatorKey) -> Route {
+        Route(steps: steps + [Step(section: section.description)])
+    }
+
+    /// Returns the route with another section below, and a page in it.
+    public func then(_ section: some CoordinatorKey, _ page: some Codable & Sendable) -> Route {
+        Route(steps: steps + [Step(section: section.description, page: Self.json(page))])
+    }
+
+    /// Encodes a page; one that can't be encoded is refused where the route is opened, like any other that the section doesn't have.
+    private static func json(_ page: some Codable & Sendable) -> JSONValue {
+        (try? page.encodedAsJSON()) ?? .null
+    }
+}

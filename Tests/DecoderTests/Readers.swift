@@ -229,7 +229,7 @@ extension Reader {
         of sample: String,
         _ use: @escaping @Sendable (Value) -> Void = { _ in }
     ) -> Reader {
-        Reader("\(type)", in: file, "Coordinators/Messaging/Coding/PayloadCoder.swift", of: sample) { bytes in
+        Reader("\(type)", in: file, "Coordinators/Messages/PayloadCoder.swift", of: sample) { bytes in
             // In its other form, too, whatever the bytes are in it.
             _ = try? PayloadCoder.decode(type, from: Bytes(bytes), codec: .compact)
             use(try PayloadCoder.decode(type, from: Bytes(bytes), codec: .json))
@@ -240,7 +240,7 @@ extension Reader {
     private static let workers = [
         decoded(
             AskDurations.self,
-            in: "Coordinators/Observation/Telemetry/AskDurations.swift",
+            in: "Coordinators/Observation/AskDurations.swift",
             of: #"[{"key":{"path":"/a","message":"m","hasFailed":false},"histogram":{"counts":[\#(counts)],"sum":5}}]"#
         ) { durations in
             var sum = durations
@@ -257,31 +257,31 @@ extension Reader {
         },
         decoded(
             RuntimeCounters.self,
-            in: "Coordinators/Observation/RuntimeCounters.swift",
+            in: "Coordinators/Messages/CoordinatorSnapshot.swift",
             of: #"{"coordinators":1,"links":2,"openAsks":3,"observers":4,"spares":5}"#
         ),
         decoded(
             CoordinatorSnapshot.self,
-            in: "Coordinators/API/CoordinatorSnapshot+Coding.swift",
+            in: "Coordinators/Messages/CoordinatorSnapshot.swift",
             of: #"""
                 {"path":"/a","type":"T","state":"active","host":"worker","processID":1,"processStartTime":2,"incarnation":3,"restarts":4,
                 "restartAttempt":5,"nextStartMilliseconds":6,"uptimeMilliseconds":7,"isUnresponsive":false,
                 "mailbox":{"waiting":8,"running":9,"handled":10,"oldestWaitingMilliseconds":11},"children":[]}
                 """#
         ) { _ = TreeNode($0) },
-        decoded(CoordinatorPath.self, in: "Coordinators/API/CoordinatorPath.swift", of: #""/a/b""#),
-        Reader("ProcessReport", in: "Coordinators/Workers/ProcessReport.swift", of: #"{"pid":5,"start_time":6,"mark":"abc"}"#) {
+        decoded(CoordinatorPath.self, in: "Coordinators/Messages/CoordinatorPath.swift", of: #""/a/b""#),
+        Reader("ProcessReport", in: "Coordinators/Transport/Uplink+Reports.swift", of: #"{"pid":5,"start_time":6,"mark":"abc"}"#) {
             ProcessReport("process-started", try ControlJSON.parse($0)) != nil
         },
         Reader(
             "LifeProposal",
-            in: "Coordinators/Workers/LifeProposal.swift",
+            in: "Coordinators/Children/Workers/SparePool.swift",
             of: #"{"type":"T","configuration":{"a":5},"complete":true}"#
         ) { LifeProposal(LifeProposal.operation, try ControlJSON.parse($0)) != nil },
         Reader(
             "journal of processes",
-            in: "Coordinators/Workers/ProcessJournal.swift",
-            "Coordinators/Adoption/AdoptableWorker.swift",
+            in: "Coordinators/Runtime/ProcessJournal.swift",
+            "Coordinators/Runtime/OrphanedWorkers.swift",
             of: """
                 coordinators 1 55 66 boot 7
                 + 56 67 mark worker

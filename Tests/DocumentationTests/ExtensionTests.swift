@@ -16,11 +16,10 @@ struct ExtensionTests {
         "WorkerHost": "faults of tests, and what an upgrade asks of it",
         "Envelope": "what a concept knows of a message under way lives with the concept",
         "CoordinatorSnapshot": "each folder fills in what it knows", "TraceContext": "the marks of traces, which messages only carry",
-        // How a value of the API looks on a link or in a record, of which the API knows nothing.
-        "CoordinatorDefinition": "the fingerprint by which a worker is adopted",
-        "ProgramSpecification": "the fingerprint by which a program is adopted",
-        "CoordinatorError": "errors that a folder makes in several places",
-        "CoordinatorPath": "forms of a path that one folder needs", "PauseReasons": "their frame", "RemoteError": "its coding",
+        // What one folder needs of a value that a folder below it declares, or of one above it.
+        "ChildDefinition": "what a parent derives from it", "ChildSlot": "the form of a message that waits for a child",
+        "LifecycleChange": "the exit reason of an end", "CoordinatorError": "errors that a folder makes in several places",
+        "CoordinatorPath": "forms of a path that one folder needs", "PauseReasons": "their frame",
     ]
 
     @Test("No other type of the library is extended from another folder, and each of these is")

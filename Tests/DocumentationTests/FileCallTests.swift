@@ -15,8 +15,8 @@ struct FileCallTests {
         // The runtime directory is `PrivateDirectory`'s.
         "CProcess/CProcess.c": "runtime directory", "Control/Server/ControlEndpoint.swift": "runtime directory",
         "Control/Server/DirectoryLock.swift": "runtime directory", "Control/Shared/UpgradeMarker.swift": "runtime directory",
-        "Coordinators/Peering/LinkHub.swift": "runtime directory", "Coordinators/Runtime/RuntimeFiles.swift": "runtime directory",
-        "Coordinators/Workers/ProcessJournal.swift": "runtime directory",
+        "Coordinators/Transport/LinkHub.swift": "runtime directory", "Coordinators/Transport/RuntimeFiles.swift": "runtime directory",
+        "Coordinators/Runtime/ProcessJournal.swift": "runtime directory",
         "Processes/FileCalls.swift": "runtime directory, or the service's directory of state",
         "Processes/ReadingEnd.swift": "runtime directory", "Processes/ProcessReplacement.swift": "runtime directory",
         "CoordinatorDaemon/Daemon/StandingFile.swift": "runtime directory",

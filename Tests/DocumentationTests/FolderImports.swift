@@ -6,13 +6,11 @@ enum FolderImports {
     private static let common: Set = ["ConcurrencySupport", "DequeModule", "Glibc", "Synchronization"]
     /// The modules of packages, by the packages' names.
     private static let packages = ["swift-log": ["Logging"], "swift-service-lifecycle": ["ServiceLifecycle", "UnixSignals"]]
-    /// The folder that connects the others, and may import all that the library may.
-    private static let connecting = "Runtime"
 
     /// The modules that each folder imports.
     static var folders: [String: Set<String>] {
         let root = "\(Files.packageRoot)/Sources/Coordinators"
-        let names = Files.names(in: root).filter { !$0.contains(".") && $0 != connecting }
+        let names = Files.names(in: root).filter { !$0.contains(".") }
         return Dictionary(uniqueKeysWithValues: names.map { ($0, imports(below: "\(root)/\($0)")) })
     }
 
@@ -23,9 +21,9 @@ enum FolderImports {
         let rows = table.dropFirst(2).map { $0.split(separator: "|").map(String.init) }
         return Dictionary(
             uniqueKeysWithValues: rows.compactMap { cells in
-                guard cells.count == 3, let folder = names(in: cells[0]).first, folder != connecting else { return nil }
-                let modules = packages.flatMap { cells[2].contains($0.key) ? $0.value : [] }
-                return (folder, common.union(names(in: cells[2])).union(modules))
+                guard cells.count == 4, let folder = names(in: cells[0]).first else { return nil }
+                let modules = packages.flatMap { cells[3].contains($0.key) ? $0.value : [] }
+                return (folder, common.union(names(in: cells[3])).union(modules))
             }
         )
     }

@@ -11,7 +11,7 @@ struct WaitingTests {
         // What is due at a time.
         "ConcurrencySupport/Timers.swift": (1, "the timers themselves: the thread sleeps until the next one is due, or until it's woken"),
         "Control/Nodes/NodeLinks.swift": (2, "pings"),
-        "Coordinators/Nodes/NodeRouter+Links.swift": (1, "pings"),
+        "Coordinators/Features/Cluster/NodeRouter+Links.swift": (1, "pings"),
         "Control/Server/ConnectionTable.swift": (
             2, "a connection without requests, until that is too long; descriptors, freed a moment after a close"
         ),
@@ -38,13 +38,13 @@ struct WaitingTests {
         "CoordinatorsCluster/Node/ClusterNode+Store.swift": (1, "the store can't be listed"),
         "CoordinatorsCluster/Transactions/RevisionedStore+Retrying.swift": (1, "the backoff of tries against the store"),
         "CoordinatorsCluster/Transfers/TransferThread.swift": (1, "libcurl's wait fails while memory is short"),
-        "Coordinators/Messaging/ResponderMessage.swift": (1, "the pause of a message's RetryPolicy"),
+        "Coordinators/Messages/ResponderMessage.swift": (1, "the pause of a message's RetryPolicy"),
         "NNG/ByteStream+Dial.swift": (1, "a listener whose queue is full doesn't tell when it has room"),
         "Processes/ProcessIdentity+Waiting.swift": (1, "descriptors for a pidfd are short"),
         "Processes/ProcessLoop.swift": (1, "epoll fails while memory is short"),
         // What the kernel finishes a moment after it has told of it, or doesn't tell at all.
         "CoordinatorDaemon/Daemon/Daemon.swift": (1, "the lock of a directory whose daemon was just killed"),
-        "Coordinators/Adoption/RuntimeCore+Adoption.swift": (1, "the lock of a life that was just killed: flock(2) would hold a thread"),
+        "Coordinators/Runtime/RuntimeCore+Adoption.swift": (1, "the lock of a life that was just killed: flock(2) would hold a thread"),
         "Coordinators/Runtime/RuntimeCore+Processes.swift": (1, "a runtime that was just killed, whose process lives for a moment"),
         "Processes/ControlGroup.swift": (1, "a control group counts a process for a moment after its end"),
         "Processes/MainThread.swift": (1, "the main thread is offered before there is anything that could wake it"),
@@ -66,15 +66,15 @@ struct WaitingTests {
         "CoordinatorDaemon/Upgrade/Succession.swift": (1, "workers that are back, of which each reports to its own parent"),
         "CoordinatorDaemon/Upgrade/Upgrade.swift": (1, "open requests of all connections, which are counted nowhere else"),
         "Coordinators/Children/ChildSupervisor+Operations.swift": (1, "a life that has begun and hasn't started its own children"),
-        "Coordinators/Nodes/NodeRouter+Delivery.swift": (
+        "Coordinators/Features/Cluster/NodeRouter+Delivery.swift": (
             1, "whether a child can be reached follows from the cluster, links and other senders"
         ),
         "Coordinators/Observation/MessageTraces.swift": (1, "the reports of a trace are complete when none has come for a while"),
-        "Coordinators/Runtime/CoordinatorRuntime+Replacement.swift": (
+        "Coordinators/API/CoordinatorRuntime+Replacement.swift": (
             2, "messages under way of all peers, which must be none three times in a row"
         ),
         // Tests of programs.
-        "Coordinators/TestKit/Fault.swift": (1, "a fault that a test has asked for"),
+        "Coordinators/Features/Testing/Fault.swift": (1, "a fault that a test has asked for"),
         "CoordinatorsTesting/eventually.swift": (1, "a condition of a test's own"),
     ]
 
@@ -84,13 +84,16 @@ struct WaitingTests {
         "ConcurrencySupport/Grace.swift": "the time for an end", "ConcurrencySupport/OneShot.swift": "a deadline",
         "Control/Nodes/PairConnection+Greeting.swift": "the time for a greeting",
         "CoordinatorConsole/HTTP/HTTPExchange.swift": "the time for an answer",
-        "CoordinatorConsole/HTTP/HTTPServer.swift": "the time for an end", "Coordinators/Children/LocalHost.swift": "the time for a start",
-        "Coordinators/Messaging/OpenAsks.swift": "the earliest deadline of a coordinator's asks",
-        "Coordinators/Messaging/Streams/ReplyStream.swift": "the time for an acceptance",
-        "Coordinators/Peering/Peer.swift": "a deadline", "Coordinators/Peering/Peer+Sending.swift": "the time for an answer to the runtime",
-        "Coordinators/TestKit/DelayLine.swift": "a link that a test delays",
-        "Coordinators/TestKit/Fault.swift": "a fault that a test has asked for",
-        "Coordinators/Workers/SparePool.swift": "the age of a spare", "CoordinatorsCluster/Local/LocalWatch.swift": "the end of a lease",
+        "CoordinatorConsole/HTTP/HTTPServer.swift": "the time for an end",
+        "Coordinators/Coordinator/LocalHost.swift": "the time for a start",
+        "Coordinators/Messages/OpenAsks.swift": "the earliest deadline of a coordinator's asks",
+        "Coordinators/API/ReplyStream.swift": "the time for an acceptance",
+        "Coordinators/Transport/Peer.swift": "a deadline",
+        "Coordinators/Transport/Peer+Sending.swift": "the time for an answer to the runtime",
+        "Coordinators/Transport/DelayLine.swift": "a link that a test delays",
+        "Coordinators/Features/Testing/Fault.swift": "a fault that a test has asked for",
+        "Coordinators/Children/Workers/SparePool.swift": "the age of a spare",
+        "CoordinatorsCluster/Local/LocalWatch.swift": "the end of a lease",
         // The next event of a machine, which says when it is.
         "ConcurrencySupport/Timers.swift": "the timers themselves", "ConcurrencySupport/TimeSource.swift": "the clock of a tree",
         "ConcurrencySupport/Trouble.swift": "a failure that hasn't come again",
@@ -101,16 +104,16 @@ struct WaitingTests {
         // What was collected leaves together. Again only while there is more.
         "CoordinatorDaemon/Events/EventLog.swift": "dead letters", "Coordinators/Observation/UpwardReports.swift": "reports to the parent",
         "CoordinatorsObservability/Export/ExportQueue.swift": "what is exported",
-        "Coordinators/Peering/Violations.swift": "violations of one sender",
+        "Coordinators/Transport/Violations.swift": "violations of one sender",
         // Again and again, while something is there that nothing tells of.
         "CoordinatorDaemon/Logs/ChildLog.swift": "a file that can't be written",
-        "Coordinators/Messaging/Mailbox/HandlerWatch.swift": "handlers whose message was cancelled",
-        "Coordinators/Messaging/Mailbox/Cycles.swift": "an ask that can't begin, twice",
-        "Coordinators/Time/IdleWatch.swift": "whether a coordinator with an idle time-out has had messages",
-        "Coordinators/Pools/PoolCoordinator.swift": "a member that can't be reached, while messages wait: no event tells when it can",
+        "Coordinators/Runtime/HandlerWatch.swift": "handlers whose message was cancelled",
+        "Coordinators/Coordinator/Cycles.swift": "an ask that can't begin, twice",
+        "Coordinators/Features/Timers/IdleWatch.swift": "whether a coordinator with an idle time-out has had messages",
+        "Coordinators/Features/Pools/PoolCoordinator.swift":
+            "a member that can't be reached, while messages wait: no event tells when it can",
         // The program's own.
-        "Coordinators/Time/OwnTimer.swift": "timers of a coordinator",
-        "Coordinators/Time/CoordinatorContext+Time.swift": "timers of a coordinator",
+        "Coordinators/Features/Timers/OwnTimer.swift": "timers of a coordinator",
     ]
 
     private static let root = "\(Files.packageRoot)/Sources"

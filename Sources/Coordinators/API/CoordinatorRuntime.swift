@@ -316,10 +316,10 @@ extension CoordinatorRuntime {
             guard let ticket = try WorkerEnvironment.takeTicket() else { return options }
             FreeMemory.limitArenas()
             try WorkerMain.arm(ticket)
-            exit(await WorkerMain.run(ticket, options))
+            Glibc.exit(await WorkerMain.run(ticket, options))
         } catch {
             Diagnostics.print(error.message)
-            exit(78)
+            Glibc.exit(78)
         }
     }
 
@@ -338,8 +338,8 @@ extension CoordinatorRuntime {
         } catch {
             guard let reason = runtime.core.endReason.outcome else { throw error }
             Diagnostics.print("\(error)")
-            if case .exited(let code) = reason, reason.isPermanentFailure { exit(code) }
-            exit(75)
+            if case .exited(let code) = reason, reason.isPermanentFailure { Glibc.exit(code) }
+            Glibc.exit(75)
         }
     }
 }

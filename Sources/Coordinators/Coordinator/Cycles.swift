@@ -16,10 +16,10 @@ import WireProtocol
 struct CycleSearch: Sendable {
     /// The request in which the other side of a link is asked to go on.
     static let operation = "cycle"
-    /// The time for which an ask waits before its coordinator looks.
+    /// The time for which an ask waits before its coordinator looks; before each further look it's twice as long.
     static let patience = Duration.milliseconds(400)
-    /// The number of looks for each ask: a message on its way between processes is seen by the next.
-    static let looks = 2
+    /// The number of looks for each ask: a message on its way between processes is seen by the next, and on a busy machine by a later one.
+    static let looks = 4
     /// The number of coordinators that a search goes through, and of asks of one handler that it follows.
     private static let limit = 64
     private static let answerLimit = Duration.seconds(1)
@@ -161,6 +161,15 @@ protocol HandingOn: Actor {
     func refuse(_ ask: Envelope, _ error: CoordinatorError) -> Bool
 }
 
+/// The outcome of a coordinator's look for cycles.
+private enum CycleFinding {
+    case none
+    /// There is one, which is left to another coordinator for now.
+    case left
+    /// There was one, whose ask has ended.
+    case ended
+}
+
 /// The searches that this process has begun.
 private final class CycleLooks: Sendable {
     static let shared = CycleLooks()
@@ -207,36 +216,42 @@ extension Node {
             defer { state.extras.cycleLooks = CycleSearch.looks }
             return state.extras.cycleLooks == 0
         }
-        if isFirst { planLook() }
+        if isFirst { planLook(rest: CycleSearch.looks) }
     }
 
-    private func planLook() {
-        _ = runtime.time.schedule(at: runtime.time.now + CycleSearch.patience) { [weak self] in
+    private func planLook(rest: Int) {
+        let pause = CycleSearch.patience * (1 << max(0, CycleSearch.looks - rest))
+        _ = runtime.time.schedule(at: runtime.time.now + pause) { [weak self] in
             guard let self else { return }
             runtime.tasks.add { await self.lookForCycle() }
         }
     }
 
     private func lookForCycle() async {
-        let isLeft = await CycleLooks.shared.turn.pass { await self.endCycle() }
+        let finding = await CycleLooks.shared.turn.pass { await self.endCycle() }
         let isBlocked = await !blockedPlaces.isEmpty
-        let goesOn = state.withLock { state in
-            let rest = isBlocked ? max(state.extras.cycleLooks - 1, isLeft ? 1 : 0) : 0
-            (state.extras.cycleLooks, state.extras.hasLeftCycle) = (rest, isLeft && rest > 0)
-            return rest > 0
+        let rest = state.withLock { state in
+            let rest =
+                switch finding {
+                case _ where !isBlocked: 0
+                case .none: state.extras.cycleLooks - 1
+                case .left: max(state.extras.cycleLooks - 1, 1)
+                // What has waited for the ask ends first, in several processes, and may make room for the others: the longest pause.
+                case .ended: 1
+                }
+            (state.extras.cycleLooks, state.extras.hasLeftCycle) = (rest, finding == .left && rest > 0)
+            return rest
         }
-        if goesOn { planLook() }
+        if rest > 0 { planLook(rest: rest) }
     }
 
     /// Ends the ask by which this coordinator waits for itself, if there is one.
     ///
     /// Several processes may find a cycle at the same moment, and one ask is enough to end: of the coordinators that look, the first by name ends
     /// its own at once, the others when they find the cycle again.
-    ///
-    /// - Returns: Whether there is a cycle that is left to another coordinator for now.
-    private func endCycle() async -> Bool {
+    private func endCycle() async -> CycleFinding {
         let places = await blockedPlaces
-        guard !places.isEmpty else { return false }
+        guard !places.isEmpty else { return .none }
         let edges = await WaitEdges.below(lineage.last ?? self)
         for place in places {
             let search = CycleSearch(at: place.name)
@@ -244,7 +259,7 @@ extension Node {
             let cycle = await search.follow(place, in: edges)
             let closing = CycleLooks.shared.end(search.number)
             guard let cycle, let message = closing.first else { continue }
-            guard cycle.blocked.min() == place.name || state.withLock({ $0.extras.hasLeftCycle }) else { return true }
+            guard cycle.blocked.min() == place.name || state.withLock({ $0.extras.hasLeftCycle }) else { return .left }
             let names = cycle.way.joined(separator: " → ")
             let text =
                 "\(message.body.name), asked by \(message.sender), can't begin at \(place.name), which waits for itself: \(names). "
@@ -252,9 +267,9 @@ extension Node {
             if await refuse(message, CoordinatorError(.deadlock, text)) {
                 logger.warning("coordinators wait for one another", metadata: ["cycle": "\(names)"])
             }
-            return false
+            return .ended
         }
-        return false
+        return .none
     }
 
     /// The places where asks wait for what waits itself: this coordinator's mailbox, or the members of a pool.

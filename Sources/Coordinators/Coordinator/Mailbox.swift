@@ -324,6 +324,9 @@ struct Mailbox {
     /// The asks that are held up.
     var heldUpMessages: [Envelope] { isHeldUp ? messages.ofOrdinaryLane.filter { !$0.isOneWay && !$0.hasEnded } : [] }
 
+    /// Whether an ask is held up: it may be for itself.
+    var holdsUpAsks: Bool { isHeldUp && !heldUpMessages.isEmpty }
+
     /// Removes an ask that is held up.
     ///
     /// - Returns: Whether it was there: it never begins then.

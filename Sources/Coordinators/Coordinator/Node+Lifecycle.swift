@@ -353,13 +353,14 @@ extension Node {
     private func resume() async {
         await runHook { await $0.resumed() }
         await existingChildren?.cascade(isPaused: false)
-        let draining = state.withLock { state -> Draining? in
+        let (draining, holdsUpAsks) = state.withLock { state -> (Draining?, Bool) in
             // The coordinator may have been paused again, or stopped; the former change waits for its turn.
-            guard state.life.phase == .active else { return nil }
+            guard state.life.phase == .active else { return (nil, false) }
             state.mailbox.resume()
-            return state.drainingToBegin()
+            return (state.drainingToBegin(), state.mailbox.holdsUpAsks)
         }
         if let draining { begin(draining) }
+        if holdsUpAsks { watchForCycles() }
         callHeldTimers()
     }
 }

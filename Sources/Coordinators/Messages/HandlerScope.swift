@@ -100,11 +100,13 @@ final class HandlerScope: Sendable {
 extension Node {
     /// Notes that a handler waits for another coordinator, and begins the messages of the subtree that have waited for that.
     fileprivate func handlerWaits() {
-        let draining = state.withLock { state in
+        let (draining, holdsUpAsks) = state.withLock { state in
             state.mailbox.handlerWaits()
-            return state.drainingToBegin()
+            return (state.drainingToBegin(), state.mailbox.holdsUpAsks)
         }
         if let draining { begin(draining) }
+        // One that has come before the handler began to wait, such as for the replies of a stream.
+        if holdsUpAsks { watchForCycles() }
     }
 
     fileprivate func handlerWaitsNoMore() { state.withLock { $0.mailbox.handlerWaitsNoMore() } }

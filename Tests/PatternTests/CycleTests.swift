@@ -93,11 +93,11 @@ struct CycleTests {
                 let asking = (0..<2).map { _ in Task.immediate { try await tree.ask("y.xy") } }
                 try await eventually("both have begun") { tree.notebook.lines.filter { $0.hasSuffix("waits") }.count == 2 }
                 tree.notebook.note(Tangle.goOn)
-                var codes: [CoordinatorError.Code] = []
+                var errors: [CoordinatorError] = []
                 for task in asking {
-                    do { #expect(try await task.value == "y x y") } catch let error as CoordinatorError { codes.append(error.code) }
+                    do { #expect(try await task.value == "y x y") } catch let error as CoordinatorError { errors.append(error) }
                 }
-                #expect(codes == (running == 2 ? [.deadlock] : []))
+                #expect(errors.map(\.code) == (running == 2 ? [.deadlock] : []), "\(errors)")
             }
         }
     }

@@ -35,7 +35,7 @@ struct CycleSearch: Sendable {
     struct Cycle: Sendable {
         /// The coordinators of the cycle, of which the last is the first.
         var way: [String]
-        /// Those among them that can't begin what waits for them: each of these looks for the cycle.
+        /// Those that can't begin what waits for them, in the cycle and in others that hang together with it: each of these looks for it.
         var blocked: [String]
     }
 
@@ -98,7 +98,7 @@ struct CycleSearch: Sendable {
             for message in handled {
                 guard let asks = edges.asks[ObjectIdentifier(message)]?.map(\.envelope) else { return nil }
                 guard let found = await follow(asks, in: edges) else { return nil }
-                cycle = cycle ?? found
+                cycle = cycle?.joined(by: found) ?? found
             }
             return cycle
         }
@@ -110,7 +110,7 @@ struct CycleSearch: Sendable {
         var cycle: Cycle?
         for ask in asks {
             guard let found = await follow(ask, in: edges) else { return nil }
-            cycle = cycle ?? found
+            cycle = cycle?.joined(by: found) ?? found
         }
         return cycle
     }
@@ -129,6 +129,11 @@ struct CycleSearch: Sendable {
 }
 
 extension CycleSearch.Cycle {
+    /// Returns the cycle with the places of another one of the same knot, so that all that look for it agree on which is the first by name.
+    fileprivate func joined(by other: Self) -> Self {
+        Self(way: way, blocked: blocked + other.blocked.filter { !blocked.contains($0) })
+    }
+
     /// The answer to the process that has asked this one to go on.
     var payload: JSONValue { ["way": .array(way.map { .string($0) }), "blocked": .array(blocked.map { .string($0) })] }
 }
@@ -235,9 +240,8 @@ extension Node {
                 switch finding {
                 case _ where !isBlocked: 0
                 case .none: state.extras.cycleLooks - 1
-                case .left: max(state.extras.cycleLooks - 1, 1)
-                // What has waited for the ask ends first, in several processes, and may make room for the others: the longest pause.
-                case .ended: 1
+                // What has waited for the ask that is ended ends first, in several processes, and may make room here: the longest pause.
+                case .left, .ended: 1
                 }
             (state.extras.cycleLooks, state.extras.hasLeftCycle) = (rest, finding == .left && rest > 0)
             return rest

@@ -7,19 +7,14 @@ enum Backlog {
     /// When there are more, each peer dials again and again: hundreds of children that start at once leave the processor to nobody, and to
     /// the process that is to accept them neither. nng doesn't give its descriptor away, so the socket is looked for by its path. Where it
     /// isn't found, peers dial again.
-    static func enlarge(ofSocketAt path: String) {
-        guard let directory = opendir("/proc/self/fd") else { return }
-        defer { closedir(directory) }
-        while let entry = readdir(directory) {
-            // Unsafe: the name ends with a zero, and stays until the next call.
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) { $0.prefix { $0 != 0 }.map { $0 } }
-            guard let descriptor = Int32(String(decoding: name, as: UTF8.self)), isListening(descriptor, at: path) else { continue }
+    static func enlarge(ofSocketAt path: Substring) {
+        for descriptor in OwnProcess.descriptors where isListening(descriptor, at: path) {
             // listen(2) of a socket that listens changes its backlog alone.
             listen(descriptor, SOMAXCONN)
         }
     }
 
-    private static func isListening(_ descriptor: Int32, at path: String) -> Bool {
+    private static func isListening(_ descriptor: Int32, at path: Substring) -> Bool {
         var (isListening, size): (Int32, socklen_t) = (0, 4)
         guard getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &isListening, &size) == 0, isListening == 1 else { return false }
         var address = sockaddr_un()

@@ -46,17 +46,18 @@ public struct NNGError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The limit on Unix socket paths, which nng reports without naming it.
+/// The paths of Unix sockets, and the limit on them, which nng reports without naming it.
 enum SocketPath {
     /// `sizeof(sun_path)` less the terminating zero byte, see unix(7).
     static let maximumLength = 107
 
+    /// Returns the path that an address has; nil when it isn't that of a Unix socket.
+    static func path(in address: String) -> Substring? {
+        ["ipc://", "unix://"].first { address.hasPrefix($0) }.map { address.dropFirst($0.count) }
+    }
+
     static func excessiveLength(in address: String) -> Int? {
-        for scheme in ["ipc://", "unix://"] where address.hasPrefix(scheme) {
-            let length = address.utf8.count - scheme.utf8.count
-            return length > maximumLength ? length : nil
-        }
-        return nil
+        path(in: address).map(\.utf8.count).flatMap { $0 > maximumLength ? $0 : nil }
     }
 
     /// Refuses addresses that nng would cut short or report less clearly.

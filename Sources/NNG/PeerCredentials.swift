@@ -29,12 +29,8 @@ extension PeerCredentials {
         var common: Set<UInt32>?
         // The most that the kernel allows (NGROUPS_MAX).
         var groups = [UInt32](repeating: 0, count: 65_536)
-        guard let directory = opendir("/proc/self/fd") else { return [groupID] }
-        defer { closedir(directory) }
-        while let entry = readdir(directory) {
-            // Unsafe: the name ends with a zero, and stays until the next call.
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) { $0.prefix { $0 != 0 }.map { $0 } }
-            guard let descriptor = Int32(String(decoding: name, as: UTF8.self)), Self.isPeer(self, of: descriptor),
+        for descriptor in OwnProcess.descriptors {
+            guard Self.isPeer(self, of: descriptor),
                 let count = Self.readGroups(of: descriptor, &groups),
                 // Another thread may have closed the socket, and opened another one under its number.
                 Self.isPeer(self, of: descriptor)

@@ -32,17 +32,7 @@ enum Poller {
         _ = sched_setscheduler(thread, policy, &parameters)
     }
 
-    private static func find() -> pid_t? {
-        guard let directory = opendir("/proc/self/task") else { return nil }
-        defer { closedir(directory) }
-        // The thread is one of the first.
-        while let entry = readdir(directory) {
-            // Unsafe: the name is a fixed array of the C structure, ended by NUL.
-            let number = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
-            if let thread = pid_t(number), self.name(of: thread) == name { return thread }
-        }
-        return nil
-    }
+    private static func find() -> pid_t? { OwnProcess.threads.first { self.name(of: $0) == name } }
 
     private static func name(of thread: pid_t) -> String? {
         let descriptor = open("/proc/self/task/\(thread)/comm", O_RDONLY | O_CLOEXEC)

@@ -30,7 +30,8 @@ public final class StreamListener: Sendable {
         address = url
         self.security = Lock(security)
         var failure: Int32 = 0
-        if url.hasPrefix("ipc://") || url.hasPrefix("unix://") {
+        let path = SocketPath.path(in: url)
+        if path != nil {
             failure = nng_stream_listener_set_int(pointer, NNG_OPT_IPC_PERMISSIONS, Int32(truncatingIfNeeded: permissions))
         }
         if let security {
@@ -49,7 +50,7 @@ public final class StreamListener: Sendable {
             handle.close()
             throw NNGError(.init(rawValue: failure), operation: "listen", address: url)
         }
-        for scheme in ["ipc://", "unix://"] where url.hasPrefix(scheme) { Backlog.enlarge(ofSocketAt: String(url.dropFirst(scheme.count))) }
+        if let path { Backlog.enlarge(ofSocketAt: path) }
     }
 
     deinit {

@@ -199,20 +199,17 @@ struct OrderTests {
     @Test("A child waits for another one whatever the depths of the two, and whichever is listed first")
     func acrossDepths() async throws {
         let depths = 1...4
-        /// Groups in one another, each with a child.
-        func tower(_ name: String, _ child: (_ depth: Int, _ group: String) -> String) -> String {
+        /// Groups in one another, each with the same children.
+        func tower(_ name: String, _ children: String) -> String {
             depths.reversed().reduce("") { inner, depth in
-                let group = depths.filter { $0 <= depth }.map { "/\(name)\($0)" }.joined()
                 let rest = inner.isEmpty ? "" : ", \(inner)"
-                return "{ name: \(name)\(depth), children: [\(child(depth, group))\(rest)] }"
+                return "{ name: \(name)\(depth), children: [\(children)\(rest)] }"
             }
         }
         let all = depths.map { depth in depths.filter { $0 <= depth }.map { "/b\($0)" }.joined() + "/setup" }
-        func waiting(_ depth: Int, _: String) -> String {
-            all.enumerated().map { "{ name: w\($0), \(Self.sleeper), after: [\($1)] }" }.joined(separator: ", ")
-        }
-        let setup = "oneshot: \(Self.shell("while [ ! -e go ]; do sleep 0.02; done"))"
-        let towers = [tower("a", waiting), tower("b") { _, _ in "{ name: setup, \(setup) }" }, tower("c", waiting)]
+        let waiting = all.enumerated().map { "{ name: w\($0), \(Self.sleeper), after: [\($1)] }" }.joined(separator: ", ")
+        let setup = "{ name: setup, oneshot: \(Self.shell("while [ ! -e go ]; do sleep 0.02; done")) }"
+        let towers = [tower("a", waiting), tower("b", setup), tower("c", waiting)]
         try await Self.run("children: [\(towers.joined(separator: ", "))]") { daemon, directory in
             func states() async throws -> [String] {
                 try await daemon.states().filter { $0.key.contains("/w") }.map(\.value)

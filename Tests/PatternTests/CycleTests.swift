@@ -140,10 +140,10 @@ private struct TangleTree: Sendable {
     func ask(_ route: String) async throws -> String {
         let rest = String(route.dropFirst())
         return switch route.first {
-        case "x": try await runtime.ask(Tangle.X(rest), at: "/room", timeout: .seconds(30))
-        case "y": try await runtime.ask(Tangle.Y(rest), at: "/room", timeout: .seconds(30))
-        case "p": try await runtime.ask(Tangle.P(rest), at: "/room", timeout: .seconds(30))
-        default: try await runtime.ask(Tangle.Z(rest), at: "/room", timeout: .seconds(30))
+        case "x": try await runtime.ask(Tangle.X(rest), at: "/room")
+        case "y": try await runtime.ask(Tangle.Y(rest), at: "/room")
+        case "p": try await runtime.ask(Tangle.P(rest), at: "/room")
+        default: try await runtime.ask(Tangle.Z(rest), at: "/room")
         }
     }
 }

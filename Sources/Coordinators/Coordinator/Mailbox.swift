@@ -322,10 +322,10 @@ struct Mailbox {
     var isAnyHandlerWaiting: Bool { waitingHandlers > 0 }
 
     /// The asks that are held up.
-    var heldUpMessages: [Envelope] { isHeldUp ? messages.ofOrdinaryLane.filter { !$0.isOneWay && !$0.hasEnded } : [] }
+    var heldUpMessages: [Envelope] { isHeldUp ? messages.ofOrdinaryLane.filter(\.isOpenAsk) : [] }
 
-    /// Whether an ask is held up: it may be for itself.
-    var holdsUpAsks: Bool { isHeldUp && !heldUpMessages.isEmpty }
+    /// Whether an ask is held up.
+    var holdsUpAsks: Bool { isHeldUp && messages.ofOrdinaryLane.contains(where: \.isOpenAsk) }
 
     /// Removes an ask that is held up.
     ///
@@ -481,4 +481,9 @@ struct Mailbox {
         bytes -= envelope.size
         if row.inline != nil { inline -= 1 }
     }
+}
+
+extension Envelope {
+    /// Whether an answer is waited for still.
+    fileprivate var isOpenAsk: Bool { !isOneWay && !hasEnded }
 }

@@ -75,7 +75,7 @@ struct WaitingMessages {
     }
 
     /// The messages that wait for a handler to end, whatever it waits for.
-    var ofOrdinaryLane: [Envelope] { ordinary.map(\.envelope) }
+    var ofOrdinaryLane: some Sequence<Envelope> { ordinary.lazy.map(\.envelope) }
 
     /// Removes and returns a message of the ordinary lane.
     mutating func removeOrdinary(_ envelope: Envelope) -> Message? {

@@ -46,7 +46,7 @@ public enum Tangle {
     }
 
     /// Is handled by the room.
-    public struct Hop: ResponderMessage {
+    public struct Hop: TangleMessage {
         public typealias Reply = String
         public var name: String
         public var route: String
@@ -59,6 +59,11 @@ public enum Tangle {
 /// A message that a coordinator handles by asking others.
 public protocol TangleMessage: ResponderMessage where Reply == String {
     var route: String { get }
+}
+
+extension TangleMessage {
+    /// On a busy machine a cycle is found by one of the later looks.
+    public static var timeout: Duration { .seconds(20) }
 }
 
 /// Asks its siblings, and handles as many messages at a time as its type says.
@@ -83,13 +88,13 @@ extension TangleCoordinator {
         }
         let reply: String =
             switch next {
-            case "x": try await context.ask(Tangle.X(rest), timeout: .seconds(20))
-            case "y": try await context.ask(Tangle.Y(rest), timeout: .seconds(20))
-            case "z": try await context.ask(Tangle.Z(rest), timeout: .seconds(20))
-            case "p": try await context.ask(Tangle.P(rest), timeout: .seconds(20))
+            case "x": try await context.ask(Tangle.X(rest))
+            case "y": try await context.ask(Tangle.Y(rest))
+            case "z": try await context.ask(Tangle.Z(rest))
+            case "p": try await context.ask(Tangle.P(rest))
             case "c": try await context.ask(Tangle.C(rest), timeout: .seconds(2))
-            case "v": try await context.stream(Tangle.V(rest), timeout: .seconds(20)).first { _ in true } ?? "nothing"
-            default: try await context.ask(Tangle.Hop(next.lowercased(), rest), timeout: .seconds(20))
+            case "v": try await context.stream(Tangle.V(rest)).first { _ in true } ?? "nothing"
+            default: try await context.ask(Tangle.Hop(next.lowercased(), rest))
             }
         return "\(context.path.key) \(reply)"
     }
@@ -166,10 +171,10 @@ public actor TangleRoom: Coordinator {
         .forward(prefix: "Tangle.C", to: "y"),
         .respond(to: Tangle.Hop.self) { me, hop in
             switch hop.name {
-            case "x": try await me.context.ask(Tangle.X(hop.route), timeout: .seconds(20))
-            case "y": try await me.context.ask(Tangle.Y(hop.route), timeout: .seconds(20))
-            case "p": try await me.context.ask(Tangle.P(hop.route), timeout: .seconds(20))
-            default: try await me.context.ask(Tangle.Z(hop.route), timeout: .seconds(20))
+            case "x": try await me.context.ask(Tangle.X(hop.route))
+            case "y": try await me.context.ask(Tangle.Y(hop.route))
+            case "p": try await me.context.ask(Tangle.P(hop.route))
+            default: try await me.context.ask(Tangle.Z(hop.route))
             }
         },
     ]

@@ -101,7 +101,7 @@ struct BetweenLivesTests {
         try await withRoot("a", in: .inProcess) { runtime in
             let children = try #require(try runtime.root.existingChildren)
             let life = ChildInstance(key: "a", incarnation: 1)
-            let older = ChildSlot.Parking.limit + 100
+            let older = MessageParking<ParkedMessage>.limit + 100
             children.handle(.becameUnreachable, of: life)
             for number in older..<(older + 10) { children.deliver(Self.add(number), to: "a", [], isDirect: false) }
             for number in 0..<older {
@@ -130,7 +130,7 @@ struct BetweenLivesTests {
             let late = Self.add(3, deadline: soon)
             children.deliver(second, to: "a", [], isDirect: false)
             for (message, isKept) in [(first, true), (late, false)] {
-                let message = ChildSlot.ParkedMessage(envelope: message, rest: [], isDirect: false)
+                let message = ParkedMessage(envelope: message, rest: [], isDirect: false)
                 #expect(children.park(returned: message, from: ChildInstance(key: "a", incarnation: 1)) == isKept)
             }
             children.withSlot("a") { $0.phase = .flushing(life) }

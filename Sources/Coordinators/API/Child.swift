@@ -152,3 +152,10 @@ public struct Child<C: Coordinator>: Sendable {
         supervisor.deliver(envelope, to: key, [], isDirect: true)
     }
 }
+
+extension AnyChild {
+    /// Returns a typed handle; `nil` when the child is of another type.
+    public func typed<K: Coordinator>(as type: K.Type = K.self) -> Child<K>? {
+        typeName == TypeNames.name(of: type) ? Child(supervisor: supervisor, key: key) : nil
+    }
+}

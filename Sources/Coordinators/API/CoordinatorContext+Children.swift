@@ -317,3 +317,28 @@ extension CoordinatorContext {
     /// Returns the child with a key as one of a type; `nil` when there is none, or it's of another type.
     public func child<K: Coordinator>(_ key: C.ChildKey, as type: K.Type) -> Child<K>? { child(key)?.typed(as: type) }
 }
+
+extension CoordinatorContext {
+    /// Waits for the end of a coordinator's present life, anywhere in the tree; returns at once if there is none.
+    ///
+    /// Each call gets exactly one answer, also when the coordinator's supervisor or its process ends first. Whether the coordinator is
+    /// restarted is for its supervisor to decide. Follows Erlang's monitors,
+    /// https://www.erlang.org/doc/system/ref_man_processes.html#monitors.
+    ///
+    /// - Throws: `CancellationError`; `stopped` when this coordinator itself stops.
+    public func watch(_ path: CoordinatorPath) async throws -> Termination {
+        guard let parent = path.parent else {
+            throw CoordinatorError(.unsupported, "the root outlives everybody who could watch it")
+        }
+        do {
+            return try await node.request(WatchChild(key: path.key)) { node.route($0, to: parent) }.decoded(as: Termination.self)
+        } catch let error as CoordinatorError where !node.isStopping {
+            switch error.code {
+            // The coordinator's supervisor is gone, and the coordinator with it.
+            case .noSuchPath, .peerLost, .stopped, .restarting, .failed, .startFailed:
+                return Termination(path: path, incarnation: 0, reason: .unknown)
+            default: throw error
+            }
+        }
+    }
+}

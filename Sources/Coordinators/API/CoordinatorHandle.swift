@@ -56,17 +56,10 @@ public struct CoordinatorHandle<C: Coordinator>: Sendable {
         try running.stream(message, at: path, timeout: timeout)
     }
 
-    /// Returns a stream of the coordinator's events, from the return of this call on.
-    ///
-    /// The stream ends when the coordinator is removed, or its process or the tree ends.
-    ///
-    /// - Throws: `noSuchPath`, `peerLost`.
-    public func events() async throws -> EventStream<C> { try await running.root.events(of: C.self, at: path) }
-
     /// Returns the coordinator's present state, with its subtree.
     public func snapshot() async throws -> CoordinatorSnapshot { try await running.snapshot(of: path) }
 
-    private var running: CoordinatorRuntime {
+    var running: CoordinatorRuntime {
         get throws {
             guard let runtime else { throw CoordinatorError(.stopped, "the runtime has ended") }
             return runtime

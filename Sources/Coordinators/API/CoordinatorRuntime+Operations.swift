@@ -249,14 +249,6 @@ extension CoordinatorRuntime {
     @discardableResult
     public func resume(_ path: CoordinatorPath) async throws -> CoordinatorSnapshot { try await operate(.resume, path) }
 
-    /// Opens a route from the root down; see `CoordinatorContext.open`.
-    public func open(_ route: Route, timeout: Duration = .seconds(30)) async throws {
-        try await root.open(route, timeout: timeout)
-    }
-
-    /// Returns the pages of the whole tree's stack, bottom first.
-    public func navigation() async throws -> [NavigationEntry] { try await root.navigationEntries() }
-
     private func operate(_ operation: Operation, _ path: CoordinatorPath) async throws -> CoordinatorSnapshot {
         guard !path.isRoot else {
             throw CoordinatorError(.unsupported, "the root has no parent to \(operation.rawValue) it: end the runtime instead")
@@ -316,5 +308,18 @@ extension CoordinatorRuntime {
         // Each clock of Dispatch has a descriptor of its own, which is made at the first wait.
         try await Task.sleep(for: .milliseconds(1), clock: .continuous)
         try await Task.sleep(for: .milliseconds(1), clock: .suspending)
+    }
+}
+
+extension CoordinatorRuntime {
+    /// The times of the asks of the tree since it was started, if they are counted.
+    package var askDurations: AskDurations? { core.telemetry.wish.measures ? core.telemetry.asks : nil }
+
+    /// Has the times of asks be counted from now on, in all processes of the tree.
+    package func countAsks() {
+        var wish = core.telemetry.wish
+        guard !wish.measures else { return }
+        wish.measures = true
+        core.telemetry.set(wish)
     }
 }

@@ -43,7 +43,7 @@ public final class CoordinatorRuntime: Service {
     /// Creates a runtime, which does nothing before `run` or `start`.
     public init<Root: Coordinator>(_ root: Root.Type, configuration: Root.Configuration, options: Options = Options()) {
         core = RuntimeCore(options)
-        type = .of(root, adding: options.forwards)
+        type = .of(root, adding: options.forwards.map(\.row))
         self.configuration = .value(configuration)
         core.registry.register(root)
     }
@@ -123,8 +123,7 @@ public final class CoordinatorRuntime: Service {
             core.instruments.changed(.root, .started)
             if let exporter = core.options.exporter {
                 core.tasks.add { [weak self, core] in
-                    guard let source = self.map({ TelemetrySource(core, $0) }) else { return }
-                    await exporter.run(source)
+                    await exporter.run(TelemetrySource(core) { [weak self] in try? await self?.snapshot() })
                 }
             }
             if core.options.endsOrphansWhenReady { await core.endOrphans() }

@@ -1,6 +1,3 @@
-/// A property of the dependencies that a row needs.
-public typealias DependencyPath<Value> = any KeyPath<Dependencies, Value?> & Sendable
-
 // MARK: - Answering
 
 extension Responder {
@@ -297,5 +294,21 @@ extension CoordinatorContext {
         var dependencies = Dependencies()
         dependencies.describe(key, by: descriptor)
         node.provide(dependencies)
+    }
+}
+
+extension Node {
+    /// Returns the value of a property; makes the services that it reads first, if this process hasn't made them.
+    func required<Value: Sendable>(
+        _ path: DependencyPath<Value>,
+        isolation: isolated (any Actor)? = #isolation
+    ) async throws -> Value {
+        while true {
+            do {
+                return try dependencies.required(path)
+            } catch let services as UnmadeServices {
+                for service in services.all { try await service.make(runtime) }
+            }
+        }
     }
 }

@@ -313,13 +313,3 @@ extension Responder {
         )
     }
 }
-
-/// The answer to a child's request to be dismissed.
-public enum DismissalDecision: Sendable, Hashable {
-    /// The child is stopped and removed.
-    case dismiss
-    /// The child stays.
-    case refuse
-    /// This coordinator asks its own parent to be dismissed, together with the child.
-    case forward
-}

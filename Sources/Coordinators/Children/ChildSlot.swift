@@ -252,7 +252,7 @@ extension ChildSlot {
         var isRun = false
         /// The requests that watch the present life, until they end.
         var watchers: [ObjectIdentifier: Envelope] = [:]
-        var parking = Parking()
+        var parking = MessageParking<ParkedMessage>()
         /// The lock under which pauses and resumes of the child come one after the other; made for the first of them.
         var pauseTurn: AsyncLock?
         /// The lock under which changes of the configuration come one after the other; made for the first of them.

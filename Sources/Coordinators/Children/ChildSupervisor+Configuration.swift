@@ -1,14 +1,6 @@
 import ConcurrencySupport
 import WireProtocol
 
-/// The way in which a coordinator follows a change of its configuration.
-public enum Reconfiguration: String, Codable, Sendable, Hashable {
-    /// The coordinator has taken the configuration and lives on.
-    case taken
-    /// The coordinator is restarted with the configuration.
-    case restart
-}
-
 extension ChildSupervisor {
     /// Changes a child's configuration, which the child takes while it lives or with a restart.
     ///

@@ -37,12 +37,12 @@ extension ChildSupervisor {
     ///
     /// While the child isn't ready, the message waits for it, until the deadline.
     func deliver(_ envelope: Envelope, to key: String, _ rest: ArraySlice<Substring>, isDirect: Bool) {
-        let message = ChildSlot.ParkedMessage(envelope: envelope, rest: rest, isDirect: isDirect)
+        let message = ParkedMessage(envelope: envelope, rest: rest, isDirect: isDirect)
         if !isElsewhere(message, key) { deliverHere(message, to: key) }
     }
 
     /// Delivers a message to a child of this node, or to a coordinator below it.
-    func deliverHere(_ message: ChildSlot.ParkedMessage, to key: String) {
+    func deliverHere(_ message: ParkedMessage, to key: String) {
         if deliverIfHere(message, to: key) { return }
         if keep(EarlyMessage(message: message, target: .key(key), isForwarded: false)) { return }
         giveUp(message, to: key, CoordinatorError(.noSuchPath, "there is no coordinator at \(node.path.appending(key))"))
@@ -51,17 +51,17 @@ extension ChildSupervisor {
     /// Delivers a message as ``deliver(_:to:_:isDirect:)`` does, if there is a child with the key that isn't being removed because it had
     /// nothing to do.
     func deliverIfPresent(_ envelope: Envelope, to key: String, _ rest: ArraySlice<Substring>, isDirect: Bool) -> Bool {
-        let message = ChildSlot.ParkedMessage(envelope: envelope, rest: rest, isDirect: isDirect)
+        let message = ParkedMessage(envelope: envelope, rest: rest, isDirect: isDirect)
         return isElsewhere(message, key) || deliverIfHere(message, to: key)
     }
 
     /// Hands a message to the node that has the child, if that is another one.
-    private func isElsewhere(_ message: ChildSlot.ParkedMessage, _ key: String) -> Bool {
+    private func isElsewhere(_ message: ParkedMessage, _ key: String) -> Bool {
         guard node.parent == nil, let nodes = node.runtime.nodes.load() else { return false }
         return nodes.take(message, for: key)
     }
 
-    private func deliverIfHere(_ message: ChildSlot.ParkedMessage, to key: String) -> Bool {
+    private func deliverIfHere(_ message: ParkedMessage, to key: String) -> Bool {
         let path = node.path.appending(key)
         switch withSlot(key, { $0.accept(message, at: path) }) {
         case .delivered(let host, let isTracked)?:
@@ -79,7 +79,7 @@ extension ChildSupervisor {
     /// accepted already.
     ///
     /// - Returns: False when the child doesn't wait for a life or a link, or the message may have been handled by a life that has ended.
-    func park(returned message: ChildSlot.ParkedMessage, from life: ChildInstance) -> Bool {
+    func park(returned message: ParkedMessage, from life: ChildInstance) -> Bool {
         withSlot(life.key) { slot in
             if message.envelope.mayBeHandled, slot.incarnation != life.incarnation || slot.phase.life == nil { return false }
             switch slot.phase {
@@ -94,7 +94,7 @@ extension ChildSupervisor {
 
     /// Ends the messages for a life that may have been handled, because the life has ended; its successor can't tell.
     func endWhatMayBeHandled(by life: ChildInstance) {
-        let messages = withSlot(life.key) { slot -> [ChildSlot.ParkedMessage] in
+        let messages = withSlot(life.key) { slot -> [ParkedMessage] in
             guard slot.incarnation == life.incarnation, slot.record.parking.isBusy else { return [] }
             return slot.record.parking.remove(where: \.mayBeHandled)
         }
@@ -103,7 +103,7 @@ extension ChildSupervisor {
     }
 
     /// Ends a message that has waited for a child which takes none any more; a pool hands it to another member.
-    func giveUp(_ message: ChildSlot.ParkedMessage, to key: String, _ error: any Error) {
+    func giveUp(_ message: ParkedMessage, to key: String, _ error: any Error) {
         let envelope = message.envelope
         if envelope.endIfOpen(.failure(envelope.canBeMoved ? PoolMove() : error)) { return }
         // One that was accepted already has come back from a life that has failed: its sender isn't informed any more.
@@ -120,7 +120,7 @@ extension ChildSupervisor {
     }
 
     /// Has a message go elsewhere that has waited for a child which is on this node no more, or which is below such a child.
-    private func isDiverted(_ message: ChildSlot.ParkedMessage, _ key: String) -> Bool {
+    private func isDiverted(_ message: ParkedMessage, _ key: String) -> Bool {
         node.runtime.nodes.load()?.diverts(message, at: node.path.appending(key)) ?? false
     }
 
@@ -137,16 +137,6 @@ extension ChildSupervisor {
 }
 
 // MARK: - Messages for children that aren't there yet
-
-/// A message of an adopted worker for a child that isn't there, and whose start may be still to come.
-struct EarlyMessage: Parked {
-    let message: ChildSlot.ParkedMessage
-    let target: ForwardTarget
-    /// Whether a row has handed the message on: when no start comes, the coordinator's `open(section:)` hook may start the child.
-    let isForwarded: Bool
-
-    var envelope: Envelope { message.envelope }
-}
 
 /// The messages of adopted workers for siblings that the new root hasn't started yet.
 ///

@@ -10,21 +10,6 @@ extension Node {
 }
 
 extension ChildSupervisor {
-    /// Returns whether a child can be given messages by the pool that it's a member of.
-    func readiness(of key: String) -> PoolReadiness {
-        state.withLock { state in
-            // What is given to a member that only waits for its turn to be stopped is lost with it.
-            guard !state.machine.isEnding, state.isRunning(key) else { return .away }
-            return state.slots.with(key) { slot in
-                if slot.pauseReasons.contains(.explicit) { return .away }
-                switch slot.phase {
-                case .active(let life), .flushing(let life): return life.host.isStuck ? .away : .ready
-                case .vacant, .starting, .exitedEarly, .held, .draining, .down: return .held
-                }
-            } ?? .away
-        }
-    }
-
     /// Ends messages that wait for a child and that no life has got, so that other children can have them.
     ///
     /// - Parameter messages: The identities of the messages' envelopes.
@@ -89,9 +74,6 @@ extension ChildSupervisor {
     }
 }
 
-/// The error with which a handler ends that has given its message back, which another life is to have.
-struct MessageHandedBack: Error {}
-
 extension Node {
     /// Whether the coordinator has failed and is ending.
     var hasFailed: Bool { state.withLock { $0.life.stop?.hasFailed == true } }
@@ -99,7 +81,7 @@ extension Node {
     /// Gives a message back to the parent, for the next life, if this one has failed.
     func handBack(_ envelope: Envelope) -> Bool {
         guard hasFailed, let host else { return false }
-        host.events.send(.messageReturned(ChildSlot.ParkedMessage(envelope: envelope, rest: [], isDirect: true)))
+        host.events.send(.messageReturned(ParkedMessage(envelope: envelope, rest: [], isDirect: true)))
         return true
     }
 }
@@ -133,4 +115,12 @@ struct PoolSuspicion {
         deaths += 1
         return deaths < Self.limit ? .again : .poisoned
     }
+}
+
+/// The error that ends a message which no life of a member has got, so that the pool hands it to another member.
+struct PoolMove: Error {}
+
+/// Restarts the members of a pool one after the other.
+struct RestartMembers: ResponderMessage {
+    static let name = "Pool.RestartMembers"
 }

@@ -22,7 +22,7 @@ struct ChildTransition {
     /// The waits for the way in which the life has ended.
     private(set) var endWaits: (waits: [OneShot<LifeEnd>], way: LifeEnd) = ([], .asWanted)
     /// The messages that wait for the child and can't be delivered.
-    private(set) var hopeless: [ChildSlot.ParkedMessage] = []
+    private(set) var hopeless: [ParkedMessage] = []
     /// The error with which the start has failed.
     private(set) var failure: (any Error)?
     /// The error with which the messages end: none of a hook, which they would take for one of their handlers.

@@ -97,15 +97,6 @@ struct ChildInheritance: Sendable {
     }
 }
 
-/// The processes that a new life may begin in.
-///
-/// They are handed over once, and are no part of what a life keeps: a host that kept itself would never be freed, nor its parent.
-struct PreparedProcesses {
-    var spares: SparePool?
-    /// The process that was prepared for this life.
-    var successor: WorkerHost?
-}
-
 /// One life of one child.
 struct ChildInstance: Sendable {
     let key: String
@@ -131,7 +122,7 @@ enum HostEvent: Sendable {
     /// The life's process has reached a limit of its recycling rules, and is to be replaced.
     case recyclingDue
     /// A message was not sent to the child, because the child could not be reached.
-    case messageReturned(ChildSlot.ParkedMessage)
+    case messageReturned(ParkedMessage)
 }
 
 /// The object that has begun a life, and decides what its events lead to.

@@ -32,7 +32,7 @@ extension Node {
     func acceptBuiltin(_ envelope: Envelope) {
         // The root's children may be on other nodes.
         if parent == nil, let nodes = runtime.nodes.load(), let key = child(of: envelope) {
-            let message = ChildSlot.ParkedMessage(envelope: envelope, rest: [], isDirect: false)
+            let message = ParkedMessage(envelope: envelope, rest: [], isDirect: false)
             if nodes.take(message, for: key) { return }
         }
         acceptBuiltinHere(envelope)

@@ -157,43 +157,7 @@ extension Node {
     }
 }
 
-/// The messages that no coordinator responded to within a moment.
-struct UnhandledReport: UpwardReport {
-    /// The number of messages that are reported at a time; further ones are only failed.
-    static let limit = 256
-    static let notification = "coordinators.unhandled"
-
-    private(set) var messages: [UnhandledMessage]
-
-    init() { messages = [] }
-
-    init(messages: [UnhandledMessage]) { self.messages = messages }
-
-    var isEmpty: Bool { messages.isEmpty }
-
-    func stranger(to path: CoordinatorPath) -> String? { nil }
-
-    /// The report as that of a worker: a message whose sender isn't below it has climbed from the worker all the same.
-    func climbed(from path: CoordinatorPath) -> UnhandledReport {
-        UnhandledReport(messages: messages.map { $0.sender.isWithin(path) ? $0 : UnhandledMessage(name: $0.name, sender: path) })
-    }
-
-    mutating func add(_ other: UnhandledReport) {
-        messages += other.messages.prefix(Self.limit - messages.count).map {
-            UnhandledMessage(name: $0.name.shortened, sender: $0.sender.shortened)
-        }
-    }
-}
-
 // MARK: - Rows that hand messages on to a child
-
-/// The child to which a row hands messages on.
-enum ForwardTarget: Sendable {
-    /// The child with a key.
-    case key(String)
-    /// The first child whose type has a name.
-    case type(name: String)
-}
 
 extension MessageRow {
     /// Creates a row that hands messages on to a child.
@@ -218,7 +182,7 @@ extension MessageRow {
 }
 
 /// The messages that wait for children which the coordinator's `open(section:)` hook is about to start, by key.
-typealias WaitingForChildren = [String: ChildSlot.Parking]
+typealias WaitingForChildren = [String: MessageParking<ParkedMessage>]
 
 extension Node {
     /// Hands a message on to a child, as it is.
@@ -239,7 +203,7 @@ extension Node {
         if keepForStart(envelope, of: .key(key)) { return }
         let mustOpen = state.withLock { state -> Bool in
             guard state.life.phase != .stopped, state.extras.waitingForChildren[key] == nil else { return false }
-            state.extras.waitingForChildren[key] = ChildSlot.Parking()
+            state.extras.waitingForChildren[key] = MessageParking<ParkedMessage>()
             return true
         }
         if !joinWaiting(envelope, for: key) { return envelope.end(.failure(CoordinatorError.hasStopped(path))) }
@@ -252,7 +216,7 @@ extension Node {
     /// - Returns: False when there is nothing to wait for.
     private func keepForStart(_ envelope: Envelope, of target: ForwardTarget) -> Bool {
         guard runtime.mayStillStart(for: envelope) else { return false }
-        let message = ChildSlot.ParkedMessage(envelope: envelope, rest: [], isDirect: true)
+        let message = ParkedMessage(envelope: envelope, rest: [], isDirect: true)
         return children.keep(EarlyMessage(message: message, target: target, isForwarded: true))
     }
 
@@ -260,7 +224,7 @@ extension Node {
     ///
     /// - Returns: False when the child isn't being opened.
     private func joinWaiting(_ envelope: Envelope, for key: String) -> Bool {
-        let message = ChildSlot.ParkedMessage(envelope: envelope, rest: [], isDirect: true)
+        let message = ParkedMessage(envelope: envelope, rest: [], isDirect: true)
         let isTaken = state.withLock { state -> Bool? in
             guard state.extras.waitingForChildren[key] != nil else { return nil }
             return state.extras.waitingForChildren[key]?.take(message)
@@ -307,11 +271,35 @@ extension Node {
 
     /// Removes and returns the messages that wait for a child that was opened; `nil` when there are none, from which time on messages go to
     /// the child itself.
-    private func takeWaiting(for key: String) -> [ChildSlot.ParkedMessage]? {
+    private func takeWaiting(for key: String) -> [ParkedMessage]? {
         state.withLock { state in
             let messages = state.extras.waitingForChildren[key]?.removeAll() ?? []
             if messages.isEmpty { state.extras.waitingForChildren[key] = nil }
             return messages.isEmpty ? nil : messages
         }
+    }
+}
+
+extension Node {
+    /// The asks that others may join, made when there is the first.
+    private var sharedAsks: SharedAsks {
+        state.withLock { state in
+            if let asks = state.extras.sharedAsks { return asks }
+            let asks = SharedAsks(runtime.time)
+            state.extras.sharedAsks = asks
+            return asks
+        }
+    }
+
+    /// Asks, or joins an equal ask that is open.
+    ///
+    /// - Parameter child: The child that is asked; `nil`: the message climbs.
+    func askTogether<M: ResponderMessage>(
+        _ message: M,
+        by deadline: MonotonicTime,
+        child: String? = nil,
+        _ ask: @escaping @Sendable () async throws -> Answer
+    ) async throws -> M.Reply {
+        try await sharedAsks.answer(SharedAsks.Key(message, child: child), by: deadline, ask).decoded(as: M.Reply.self)
     }
 }

@@ -2,33 +2,6 @@ import ConcurrencySupport
 import Logging
 import Synchronization
 
-/// A row that is carried out on the thread that delivers the message: that of the link, or the asker's own.
-final class InlineRow: Sendable {
-    typealias Body = @Sendable (any Coordinator, Envelope) throws -> Answer
-
-    fileprivate enum Work {
-        /// The body answers the message.
-        case answer(Body)
-        /// The message goes to a child.
-        case forward(ForwardTarget)
-    }
-
-    /// The time that a body may hold up a link before it's logged.
-    fileprivate static let patience = Duration.milliseconds(10)
-
-    fileprivate let work: Work
-    /// Whether a slow body has been logged.
-    fileprivate let isKnownAsSlow = Atomic(false)
-
-    init(_ body: @escaping Body) { work = .answer(body) }
-
-    init(forwardingTo target: ForwardTarget) { work = .forward(target) }
-
-    var isForwarding: Bool {
-        if case .forward = work { true } else { false }
-    }
-}
-
 extension Node {
     /// Carries out an inline row for a message, in the thread of the caller.
     ///

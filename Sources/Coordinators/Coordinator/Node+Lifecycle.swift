@@ -232,7 +232,7 @@ extension Node {
         switch item {
         case .message(let envelope, _):
             if hasFailed, type.table.isPool, let host, !envelope.isWithdrawn {
-                return host.events.send(.messageReturned(ChildSlot.ParkedMessage(envelope: envelope, rest: [], isDirect: true)))
+                return host.events.send(.messageReturned(ParkedMessage(envelope: envelope, rest: [], isDirect: true)))
             }
             // One that has ended already was accepted: its sender isn't informed any more.
             if envelope.endIfOpen(.failure(endError(hasFailed, maybeExecuted: false))) { return }
@@ -365,21 +365,11 @@ extension Node {
     }
 }
 
-/// The reasons why a coordinator is paused, which are kept apart.
-///
-/// Resuming a parent doesn't resume a child that was paused by name.
-struct PauseReasons: OptionSet, Sendable, Hashable {
-    let rawValue: UInt8
-
-    /// The coordinator was paused by name.
-    static let explicit = PauseReasons(rawValue: 1 << 0)
-    /// An ancestor was paused.
-    static let cascade = PauseReasons(rawValue: 1 << 1)
-
-    /// The byte that represents a single reason in a frame.
-    var wire: UInt8 { self == .explicit ? 0 : 1 }
-
-    init(rawValue: UInt8) { self.rawValue = rawValue }
-
-    init(wire: UInt8) { self = wire == 0 ? .explicit : .cascade }
+extension Node {
+    /// Asks the parent, wherever it is, to dismiss this coordinator.
+    func requestDismissal(timeout: Duration) async -> Bool {
+        let waiting = HandlerScope.current?.beginWait()
+        defer { waiting?.end() }
+        return await host?.events.requestDismissal(timeout: timeout) ?? false
+    }
 }

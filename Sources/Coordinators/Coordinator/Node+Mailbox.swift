@@ -385,3 +385,79 @@ extension Node {
         }
     }
 }
+
+extension Node {
+    /// Returns the message that is handled for an acknowledged message from another process; `nil` if the message was taken before, or may
+    /// have been handled.
+    ///
+    /// Every arrival of the message gets the end of the one that is handled.
+    func take(_ arrival: Envelope, _ delivery: AcknowledgedDelivery) -> Envelope? {
+        let taking = state.withLock { state -> Taking in
+            if let taking = state.extras.taking { return taking }
+            let taking = Taking(since: born, limit: CreditWindow.link.messages)
+            state.extras.taking = taking
+            return taking
+        }
+        switch taking.admit(arrival, delivery.label) {
+        case .new(let message): return message
+        case .known: return nil
+        case .uncertain:
+            let text = "\(arrival.body.name) comes to \(path) a second time, and a former life of it may have handled the first"
+            arrival.end(.failure(CoordinatorError(.peerLost, text, maybeExecuted: true)))
+            return nil
+        }
+    }
+}
+
+extension Node {
+    /// Notes that a handler waits for another coordinator, and begins the messages of the subtree that have waited for that.
+    func handlerWaits() {
+        let (draining, holdsUpAsks) = state.withLock { state in
+            state.mailbox.handlerWaits()
+            return (state.drainingToBegin(), state.mailbox.holdsUpAsks)
+        }
+        if let draining { begin(draining) }
+        // One that has come before the handler began to wait, such as for the replies of a stream.
+        if holdsUpAsks { watchForCycles() }
+    }
+
+    func handlerWaitsNoMore() { state.withLock { $0.mailbox.handlerWaitsNoMore() } }
+
+    func noteWaitForChild(of handler: UInt64, begins: Bool) {
+        state.withLock { state in
+            // A task that the handler has left running may end its wait after the handler.
+            if begins {
+                state.handlers.running[handler]?.waitsForChildren += 1
+            } else {
+                state.handlers.running[handler]?.waitsForChildren -= 1
+            }
+        }
+    }
+}
+
+extension Node.State {
+    /// Whether no handler runs, and none is about to begin.
+    var isIdle: Bool { handlers.running.isEmpty && !mailbox.isDraining }
+
+    /// Removes and returns the callers that wait until no handler runs, if none does.
+    mutating func takeIdleWaiters() -> [CheckedContinuation<Void, Never>] {
+        guard hasExtras, !extras.idleWaiters.isEmpty, isIdle else { return [] }
+        defer { extras.idleWaiters = [] }
+        return extras.idleWaiters
+    }
+
+    /// Whether a message isn't handled yet, or not handed on to a child.
+    var hasMessages: Bool { mailbox.messageCount > 0 || hasExtras && !extras.waitingForChildren.isEmpty }
+
+    /// Returns the draining of the mailbox, if the caller must begin it.
+    mutating func drainingToBegin() -> Draining? {
+        // The instance is retained only by the caller that needs it.
+        guard life.instance != nil, mailbox.beginDraining(), let instance = life.instance else { return nil }
+        return Draining(coordinator: instance, number: handlers.addDraining())
+    }
+}
+
+extension Node {
+    /// Whether a message isn't handled yet, or not handed on to a child.
+    var hasMessages: Bool { state.withLock { $0.hasMessages } }
+}

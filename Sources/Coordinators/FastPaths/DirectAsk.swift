@@ -187,30 +187,3 @@ extension Node {
         return isActive
     }
 }
-
-extension Node {
-    /// Whether a message isn't handled yet, or not handed on to a child.
-    var hasMessages: Bool { state.withLock { $0.hasMessages } }
-}
-
-extension Node.State {
-    /// Whether no handler runs, and none is about to begin.
-    var isIdle: Bool { handlers.running.isEmpty && !mailbox.isDraining }
-
-    /// Removes and returns the callers that wait until no handler runs, if none does.
-    mutating func takeIdleWaiters() -> [CheckedContinuation<Void, Never>] {
-        guard hasExtras, !extras.idleWaiters.isEmpty, isIdle else { return [] }
-        defer { extras.idleWaiters = [] }
-        return extras.idleWaiters
-    }
-
-    /// Whether a message isn't handled yet, or not handed on to a child.
-    var hasMessages: Bool { mailbox.messageCount > 0 || hasExtras && !extras.waitingForChildren.isEmpty }
-
-    /// Returns the draining of the mailbox, if the caller must begin it.
-    mutating func drainingToBegin() -> Draining? {
-        // The instance is retained only by the caller that needs it.
-        guard life.instance != nil, mailbox.beginDraining(), let instance = life.instance else { return nil }
-        return Draining(coordinator: instance, number: handlers.addDraining())
-    }
-}

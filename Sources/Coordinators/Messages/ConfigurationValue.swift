@@ -130,3 +130,9 @@ enum ConfigurationValue: Sendable {
         }
     }
 }
+
+/// A configuration whose fields all have defaults, so that a closure, a file or a peer needs to give only those that differ.
+public protocol CoordinatorConfiguration: Codable, Sendable {
+    /// Creates the configuration with its defaults.
+    init()
+}

@@ -132,3 +132,8 @@ extension Unicode.Scalar {
         }
     }
 }
+
+extension CoordinatorPath {
+    /// The path, or the root's if the path is longer than any that can exist.
+    var shortened: CoordinatorPath { description.utf8.count <= Self.limit ? self : .root }
+}

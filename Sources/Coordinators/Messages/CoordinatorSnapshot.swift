@@ -360,3 +360,50 @@ final class LiveCounts: Sendable {
         )
     }
 }
+
+/// The reasons why a coordinator is paused, which are kept apart.
+///
+/// Resuming a parent doesn't resume a child that was paused by name.
+struct PauseReasons: OptionSet, Sendable, Hashable {
+    let rawValue: UInt8
+
+    /// The coordinator was paused by name.
+    static let explicit = PauseReasons(rawValue: 1 << 0)
+    /// An ancestor was paused.
+    static let cascade = PauseReasons(rawValue: 1 << 1)
+
+    /// The byte that represents a single reason in a frame.
+    var wire: UInt8 { self == .explicit ? 0 : 1 }
+
+    init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    init(wire: UInt8) { self = wire == 0 ? .explicit : .cascade }
+}
+
+/// The answer to a child's request to be dismissed.
+public enum DismissalDecision: Sendable, Hashable {
+    /// The child is stopped and removed.
+    case dismiss
+    /// The child stays.
+    case refuse
+    /// This coordinator asks its own parent to be dismissed, together with the child.
+    case forward
+}
+
+/// The end of one life of a coordinator, or the report that there is none.
+public struct Termination: Sendable, Hashable, Codable {
+    /// The path of the coordinator.
+    public let path: CoordinatorPath
+    /// The incarnation that ended; 0 when there was none, or it isn't known.
+    public let incarnation: UInt32
+    /// The reason of the end; `unknown` when no process is left that recorded it.
+    public let reason: ExitReason
+}
+
+/// The way in which a coordinator follows a change of its configuration.
+public enum Reconfiguration: String, Codable, Sendable, Hashable {
+    /// The coordinator has taken the configuration and lives on.
+    case taken
+    /// The coordinator is restarted with the configuration.
+    case restart
+}

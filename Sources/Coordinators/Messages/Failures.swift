@@ -283,3 +283,6 @@ extension ExitReason {
         }
     }
 }
+
+/// The error with which a handler ends that has given its message back, which another life is to have.
+struct MessageHandedBack: Error {}

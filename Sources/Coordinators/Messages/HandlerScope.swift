@@ -97,32 +97,6 @@ final class HandlerScope: Sendable {
     }
 }
 
-extension Node {
-    /// Notes that a handler waits for another coordinator, and begins the messages of the subtree that have waited for that.
-    fileprivate func handlerWaits() {
-        let (draining, holdsUpAsks) = state.withLock { state in
-            state.mailbox.handlerWaits()
-            return (state.drainingToBegin(), state.mailbox.holdsUpAsks)
-        }
-        if let draining { begin(draining) }
-        // One that has come before the handler began to wait, such as for the replies of a stream.
-        if holdsUpAsks { watchForCycles() }
-    }
-
-    fileprivate func handlerWaitsNoMore() { state.withLock { $0.mailbox.handlerWaitsNoMore() } }
-
-    fileprivate func noteWaitForChild(of handler: UInt64, begins: Bool) {
-        state.withLock { state in
-            // A task that the handler has left running may end its wait after the handler.
-            if begins {
-                state.handlers.running[handler]?.waitsForChildren += 1
-            } else {
-                state.handlers.running[handler]?.waitsForChildren -= 1
-            }
-        }
-    }
-}
-
 // MARK: - Context and trace of a message
 
 /// The sender, remaining time and trace of a message.

@@ -68,16 +68,11 @@ struct MessageParking<Message: Parked> {
 
 // MARK: - What waits for a child
 
-extension ChildSlot {
-    /// The messages that wait for a child.
-    typealias Parking = MessageParking<ParkedMessage>
-
-    /// A message that waits for a child, or for a coordinator below it.
-    struct ParkedMessage: Parked {
-        let envelope: Envelope
-        let rest: ArraySlice<Substring>
-        let isDirect: Bool
-    }
+/// A message that waits for a child, or for a coordinator below it.
+struct ParkedMessage: Parked {
+    let envelope: Envelope
+    let rest: ArraySlice<Substring>
+    let isDirect: Bool
 }
 
 // MARK: - The limits of a mailbox

@@ -128,3 +128,17 @@ enum TypeNames {
         return nil
     }
 }
+
+extension String {
+    /// The beginning of the text, of a kilobyte at most.
+    var shortened: String { utf8.count <= 1_024 ? self : String(decoding: utf8.prefix(1_021), as: UTF8.self) + "…" }
+}
+
+extension String {
+    /// Whether the name of a message begins with the components of a prefix, whether a dot follows them in it or not.
+    func hasComponents(_ prefix: String) -> Bool {
+        guard hasPrefix(prefix) else { return false }
+        let rest = utf8.dropFirst(prefix.utf8.count)
+        return prefix.isEmpty || rest.isEmpty || prefix.utf8.last == UInt8(ascii: ".") || rest.first == UInt8(ascii: ".")
+    }
+}

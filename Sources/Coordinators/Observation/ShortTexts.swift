@@ -2,16 +2,6 @@ import Supervision
 
 // Texts of other processes, which may be as long as a frame, are kept for long, and many of them may wait for those who view them: they're cut.
 
-extension String {
-    /// The beginning of the text, of a kilobyte at most.
-    var shortened: String { utf8.count <= 1_024 ? self : String(decoding: utf8.prefix(1_021), as: UTF8.self) + "…" }
-}
-
-extension CoordinatorPath {
-    /// The path, or the root's if the path is longer than any that can exist.
-    var shortened: CoordinatorPath { description.utf8.count <= Self.limit ? self : .root }
-}
-
 extension ExitReason {
     private var shortened: ExitReason {
         switch self {

@@ -255,28 +255,6 @@ package struct TelemetrySource: Sendable {
     package let snapshot: @Sendable () async -> CoordinatorSnapshot?
 }
 
-extension TelemetrySource {
-    /// - Parameter runtime: The runtime that describes the tree, as long as it lives.
-    init(_ core: RuntimeCore, _ runtime: CoordinatorRuntime?) {
-        asks = { core.telemetry.asks }
-        deadLetters = { core.deadLetters.report.count }
-        snapshot = { [weak runtime] in try? await runtime?.snapshot() }
-    }
-}
-
-extension CoordinatorRuntime {
-    /// The times of the asks of the tree since it was started, if they are counted.
-    package var askDurations: AskDurations? { core.telemetry.wish.measures ? core.telemetry.asks : nil }
-
-    /// Has the times of asks be counted from now on, in all processes of the tree.
-    package func countAsks() {
-        var wish = core.telemetry.wish
-        guard !wish.measures else { return }
-        wish.measures = true
-        core.telemetry.set(wish)
-    }
-}
-
 // MARK: - Spans
 
 /// The time that a message took at one place: where it was sent, or in a row that has handled it.

@@ -116,3 +116,31 @@ final class UpwardReports<Report: UpwardReport>: Sendable {
         if isSent { schedule() } else { state.withLock { $0.isScheduled = false } }
     }
 }
+
+/// The messages that no coordinator responded to within a moment.
+struct UnhandledReport: UpwardReport {
+    /// The number of messages that are reported at a time; further ones are only failed.
+    static let limit = 256
+    static let notification = "coordinators.unhandled"
+
+    private(set) var messages: [UnhandledMessage]
+
+    init() { messages = [] }
+
+    init(messages: [UnhandledMessage]) { self.messages = messages }
+
+    var isEmpty: Bool { messages.isEmpty }
+
+    func stranger(to path: CoordinatorPath) -> String? { nil }
+
+    /// The report as that of a worker: a message whose sender isn't below it has climbed from the worker all the same.
+    func climbed(from path: CoordinatorPath) -> UnhandledReport {
+        UnhandledReport(messages: messages.map { $0.sender.isWithin(path) ? $0 : UnhandledMessage(name: $0.name, sender: path) })
+    }
+
+    mutating func add(_ other: UnhandledReport) {
+        messages += other.messages.prefix(Self.limit - messages.count).map {
+            UnhandledMessage(name: $0.name.shortened, sender: $0.sender.shortened)
+        }
+    }
+}

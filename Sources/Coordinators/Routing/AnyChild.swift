@@ -43,9 +43,22 @@ public struct AnyChild: Sendable {
     public func restart() async throws {
         try await supervisor.restart(key)
     }
+}
 
-    /// Returns a typed handle; `nil` when the child is of another type.
-    public func typed<K: Coordinator>(as type: K.Type = K.self) -> Child<K>? {
-        typeName == TypeNames.name(of: type) ? Child(supervisor: supervisor, key: key) : nil
-    }
+/// The child to which a row hands messages on.
+enum ForwardTarget: Sendable {
+    /// The child with a key.
+    case key(String)
+    /// The first child whose type has a name.
+    case type(name: String)
+}
+
+/// A message of an adopted worker for a child that isn't there, and whose start may be still to come.
+struct EarlyMessage: Parked {
+    let message: ParkedMessage
+    let target: ForwardTarget
+    /// Whether a row has handed the message on: when no start comes, the coordinator's `open(section:)` hook may start the child.
+    let isForwarded: Bool
+
+    var envelope: Envelope { message.envelope }
 }

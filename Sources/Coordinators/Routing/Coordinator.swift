@@ -121,49 +121,6 @@ public protocol Coordinator: Actor {
     func unhandled(_ message: UnhandledMessage) async
 }
 
-extension Coordinator {
-    /// An empty list: the coordinator responds to no message.
-    public static var responders: Responders { [] }
-    /// The default policy: `oneForOne`, at most five restarts in a minute.
-    public static var supervision: SupervisionPolicy { SupervisionPolicy() }
-    /// The default: five seconds.
-    public static var cancellationGrace: Duration { .seconds(5) }
-    /// The default: the coordinator doesn't end by itself when it has nothing to do.
-    public static var idleTimeout: Duration? { nil }
-    /// Does nothing.
-    public func start() async throws { context.node.type.note(absent: .start) }
-    /// Has the coordinator restarted.
-    public func reconfigured(from former: Configuration) async throws -> Reconfiguration { .restart }
-    /// Waits for the stop, without a task of its own: see `RunHook`.
-    public func run() async throws {
-        context.node.type.note(absent: .run)
-        throw RunHook.absent
-    }
-    /// The default limits: 1,024 running handlers, 1,024 waiting messages and 4 MiB, after which senders wait.
-    public static var mailbox: MailboxPolicy { MailboxPolicy() }
-    /// Does nothing.
-    public func stopped() async { context.node.type.note(absent: .stopped) }
-    /// Does nothing.
-    public func paused() async {}
-    /// Does nothing.
-    public func resumed() async {}
-    /// Does nothing.
-    public func popped(to page: Page?) async {}
-    /// Throws `noSuchChild`: by default no section can be opened.
-    public func open(section: ChildKey) async throws {
-        throw CoordinatorError(
-            .noSuchChild,
-            "\(context.path) opens no section '\(section.description)' by itself: implement `open(section:)`"
-        )
-    }
-    /// Shows the page on top, unless it's there.
-    public func display(page: Page) async throws {
-        if context.pages.last != page { context.show(page) }
-    }
-    /// Does nothing.
-    public func unhandled(_ message: UnhandledMessage) async { context.node.type.note(absent: .unhandled) }
-}
-
 /// An error by which the runtime tells a coordinator without a `run` hook from one whose hook failed.
 enum RunHook: Error { case absent }
 
@@ -192,12 +149,6 @@ public struct NoOutput: Codable, Sendable, Hashable {
     public init() {}
 }
 
-/// A configuration whose fields all have defaults, so that a closure, a file or a peer needs to give only those that differ.
-public protocol CoordinatorConfiguration: Codable, Sendable {
-    /// Creates the configuration with its defaults.
-    init()
-}
-
 /// The key by which a parent names a child: a `String`, or an enum of strings, so that a misspelt key doesn't compile.
 ///
 /// A key's description is its component in a path: not empty, without a slash, and different from that of every other key.
@@ -210,4 +161,29 @@ extension CoordinatorKey where Self: RawRepresentable, RawValue == String {
     public var description: String { rawValue }
     /// Creates the case with that raw value.
     public init?(_ description: String) { self.init(rawValue: description) }
+}
+
+/// A coordinator with a stack of pages of its own, which those below it share.
+///
+/// Without such a coordinator, all share the root's stack. When a child that shows the stack's first page requests its dismissal, the
+/// request includes this coordinator and goes on to its parent.
+public protocol NavigationCoordinator: Coordinator {}
+
+/// A resource with an end: a connection, a session, a job.
+public protocol Scene: Sendable {
+    /// Ends the resource; closing it again does nothing.
+    func close() async
+    /// Returns when the resource has ended for any reason, or when the waiting task is cancelled.
+    func waitUntilClosed() async
+}
+
+/// A coordinator that owns exactly one resource, its scene.
+///
+/// The scene is made in the initialiser and closed after the `stopped` hook. When it ends by itself, the coordinator requests its dismissal;
+/// if the parent refuses, the coordinator goes on without its scene.
+public protocol SceneCoordinator: Coordinator {
+    /// The resource's type.
+    associatedtype SceneType: Scene
+    /// The resource, the same for the coordinator's whole life.
+    nonisolated var scene: SceneType { get }
 }

@@ -41,8 +41,8 @@ final class CoordinatorType: Sendable {
     }
 
     /// Returns a type that hands messages on by rows after its own: one for a single use, unless there are no such rows.
-    static func of<C: Coordinator>(_ type: C.Type, adding rows: [CoordinatorRuntime.Forward]) -> CoordinatorType {
-        rows.isEmpty ? of(type) : CoordinatorType(type, adding: rows.map(\.row))
+    static func of<C: Coordinator>(_ type: C.Type, adding rows: [Row]) -> CoordinatorType {
+        rows.isEmpty ? of(type) : CoordinatorType(type, adding: rows)
     }
 
     /// Notes that the type leaves a hook to its default.

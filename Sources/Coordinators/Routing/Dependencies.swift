@@ -352,22 +352,6 @@ struct UnmadeServices: Error {
     let all: [UnmadeService]
 }
 
-extension Node {
-    /// Returns the value of a property; makes the services that it reads first, if this process hasn't made them.
-    func required<Value: Sendable>(
-        _ path: DependencyPath<Value>,
-        isolation: isolated (any Actor)? = #isolation
-    ) async throws -> Value {
-        while true {
-            do {
-                return try dependencies.required(path)
-            } catch let services as UnmadeServices {
-                for service in services.all { try await service.make(runtime) }
-            }
-        }
-    }
-}
-
 /// The services that a process runs, from their making until its last handler has ended.
 final class ProcessServices: Sendable {
     private struct Running {

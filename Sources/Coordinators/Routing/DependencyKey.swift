@@ -149,3 +149,6 @@ private func descriptor<Descriptor>(_ description: any Codable & Sendable, of na
     if let descriptor = description as? Descriptor { return descriptor }
     throw CoordinatorError(.coding, "\(name) is described by \(Descriptor.self), not by \(type(of: description))")
 }
+
+/// A property of the dependencies that a row needs.
+public typealias DependencyPath<Value> = any KeyPath<Dependencies, Value?> & Sendable

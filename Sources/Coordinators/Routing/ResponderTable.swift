@@ -159,15 +159,6 @@ extension [ResponderTable.DirectoryRun] {
     }
 }
 
-extension String {
-    /// Whether the name of a message begins with the components of a prefix, whether a dot follows them in it or not.
-    func hasComponents(_ prefix: String) -> Bool {
-        guard hasPrefix(prefix) else { return false }
-        let rest = utf8.dropFirst(prefix.utf8.count)
-        return prefix.isEmpty || rest.isEmpty || prefix.utf8.last == UInt8(ascii: ".") || rest.first == UInt8(ascii: ".")
-    }
-}
-
 extension MessageRow {
     /// The row as processes below are told it, once for each name.
     fileprivate var descriptions: [Directory.Row] {
@@ -439,5 +430,32 @@ struct TypeMap<Value: Sendable>: Sendable {
     /// Returns the slot at which the search begins: the upper bits of the address times the golden ratio (Knuth, TAOCP 3, 6.4).
     private static func slot(of type: ObjectIdentifier, _ shift: Int) -> Int {
         Int(truncatingIfNeeded: (UInt(bitPattern: type) &* 0x9E37_79B9_7F4A_7C15) >> UInt(shift))
+    }
+}
+
+/// A row that is carried out on the thread that delivers the message: that of the link, or the asker's own.
+final class InlineRow: Sendable {
+    typealias Body = @Sendable (any Coordinator, Envelope) throws -> Answer
+
+    enum Work {
+        /// The body answers the message.
+        case answer(Body)
+        /// The message goes to a child.
+        case forward(ForwardTarget)
+    }
+
+    /// The time that a body may hold up a link before it's logged.
+    static let patience = Duration.milliseconds(10)
+
+    let work: Work
+    /// Whether a slow body has been logged.
+    let isKnownAsSlow = Atomic(false)
+
+    init(_ body: @escaping Body) { work = .answer(body) }
+
+    init(forwardingTo target: ForwardTarget) { work = .forward(target) }
+
+    var isForwarding: Bool {
+        if case .forward = work { true } else { false }
     }
 }

@@ -122,27 +122,3 @@ final class SharedAsks: Sendable {
         abandoned?.task?.cancel()
     }
 }
-
-extension Node {
-    /// The asks that others may join, made when there is the first.
-    private var sharedAsks: SharedAsks {
-        state.withLock { state in
-            if let asks = state.extras.sharedAsks { return asks }
-            let asks = SharedAsks(runtime.time)
-            state.extras.sharedAsks = asks
-            return asks
-        }
-    }
-
-    /// Asks, or joins an equal ask that is open.
-    ///
-    /// - Parameter child: The child that is asked; `nil`: the message climbs.
-    func askTogether<M: ResponderMessage>(
-        _ message: M,
-        by deadline: MonotonicTime,
-        child: String? = nil,
-        _ ask: @escaping @Sendable () async throws -> Answer
-    ) async throws -> M.Reply {
-        try await sharedAsks.answer(SharedAsks.Key(message, child: child), by: deadline, ask).decoded(as: M.Reply.self)
-    }
-}

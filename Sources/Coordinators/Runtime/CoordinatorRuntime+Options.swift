@@ -184,14 +184,6 @@ extension CoordinatorRuntime {
 }
 
 extension CoordinatorRuntime.Options {
-    /// What a process takes of another one.
-    struct MessageSizes {
-        /// The size of the largest frame.
-        var frame = FrameLimits.default.maximumFrameSize
-        /// The size of the largest frame that comes in parts; 0: none does.
-        var message = 64 << 20
-    }
-
     var messageSizes: MessageSizes {
         var sizes = MessageSizes()
         sizes.message = maximumMessageSize > sizes.frame ? min(maximumMessageSize, FrameLimits.largestFrameInParts) : 0

@@ -71,7 +71,7 @@ extension RuntimeCore {
     }
 
     private func refusal(of link: Link, from orphan: OrphanedWorkers.Orphan) -> String? {
-        WorkerHost.reasonToRefuse(of: link, in: orphan.family.leader, of: orphan.user) ?? refusal(ofEpochSeenBy: link)
+        link.reasonToRefuse(in: orphan.family.leader, of: orphan.user) ?? refusal(ofEpochSeenBy: link)
     }
 
     /// Logs that a link wasn't taken that has shown a worker's secret.
@@ -135,9 +135,9 @@ extension RuntimeCore {
 
     /// Calls a function once when all starts were requested, or never when they were already.
     ///
-    /// - Parameter supervisor: The supervisor that the call is for; it gets one, however often it wants it.
-    func whenStartsAreComplete(_ supervisor: ChildSupervisor, _ body: @escaping @Sendable () -> Void) {
-        orphans.withLock { $0 }?.whenStartsAreComplete(ObjectIdentifier(supervisor), body)
+    /// - Parameter caller: The object that the call is for; it gets one, however often it wants it.
+    func whenStartsAreComplete(_ caller: AnyObject, _ body: @escaping @Sendable () -> Void) {
+        orphans.withLock { $0 }?.whenStartsAreComplete(ObjectIdentifier(caller), body)
     }
 
     // MARK: Ends

@@ -317,3 +317,23 @@ enum Secret {
         return words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) } }
     }
 }
+
+/// The ways by which a program can say something, and the variables that name them to it.
+struct ProgramChannels: Sendable {
+    var list: [ProcessChannel] = []
+    /// The function that sees the output, and whether it's standard error, beside the runtime's receiver.
+    var sees: (@Sendable ([UInt8], Bool) -> Void)?
+    /// The function that takes all output instead of the runtime's receiver; no bytes mean that no more comes.
+    var takesWholeOutput: (@Sendable ([UInt8]) -> Void)?
+    var variables: [String: String] = [:]
+}
+
+/// The files of a program that may outlive this process: the program holds each FIFO open for reading and writing.
+struct ProgramFiles: Sendable {
+    /// The FIFO for its output; `nil`: the output isn't captured.
+    var output: String?
+    /// The FIFO for its standard error, if that's apart.
+    var errors: String?
+    /// The FIFO by which it shows that it's ready.
+    var channel: String?
+}

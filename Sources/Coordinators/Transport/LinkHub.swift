@@ -2,6 +2,7 @@ import ConcurrencySupport
 import Glibc
 import Links
 import Logging
+import Processes
 import WireProtocol
 
 /// The listeners for the links of this process's workers: one for each user as whom some run, made when the first of them is.
@@ -142,5 +143,19 @@ final class LinkHub: Sendable {
         listener.close()
         unlink(path)
         throw LinkError(.connection, "\(path) can't be given to user \(user): \(reason)")
+    }
+}
+
+extension Link {
+    /// Returns the reason to refuse the peer; `nil` when it runs as the user and is of the session of the process, which was spawned.
+    func reasonToRefuse(in process: ProcessIdentity, of user: UInt32) -> String? {
+        guard let peer else { return "the peer's identity is unknown" }
+        guard peer.userID == user else { return "the peer runs as user \(peer.userID), not \(user)" }
+        let session = getsid(peer.processID)
+        guard session >= 0 else { return "the peer \(peer.processID) has ended" }
+        guard session == process.processID else {
+            return "the peer \(peer.processID) isn't of the session of \(process.processID), which was spawned"
+        }
+        return nil
     }
 }

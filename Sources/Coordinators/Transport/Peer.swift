@@ -318,3 +318,11 @@ extension Peer.State {
         return allAnswered
     }
 }
+
+/// What a process takes of another one.
+struct MessageSizes {
+    /// The size of the largest frame.
+    var frame = FrameLimits.default.maximumFrameSize
+    /// The size of the largest frame that comes in parts; 0: none does.
+    var message = 64 << 20
+}

@@ -22,7 +22,7 @@ final class ResponderDirectory: Sendable {
     static let rowsLimit = 65_536
 
     /// The rows as the parent has told them.
-    private let levels: [Directory]
+    let levels: [Directory]
     private let entries: [String: Entry]
     /// What is known of the types of messages that were sent.
     private let simpleEntries = Lock<[ObjectIdentifier: SimpleEntry?]>([:])
@@ -125,32 +125,6 @@ final class ResponderDirectory: Sendable {
 // MARK: - Handing down
 
 extension ResponderDirectory {
-    /// Returns the directory of a child process: the rows from a coordinator of this process up to the root.
-    ///
-    /// - Parameter size: The size of the largest frame that the child takes, in bytes.
-    /// - Returns: The contents of the frames; empty when this process doesn't know of all rows above itself, or there are too many.
-    static func handedDown(by parent: Node, frameSize size: Int) -> [Directory] {
-        let ancestors = parent.lineage
-        var levels = ancestors.enumerated().flatMap { index, node in
-            node.type.table.directory.map { run in
-                // The build of a child to which messages are forwarded isn't known here: they are sent in the encoding of all builds.
-                Directory(distance: UInt32(index + 1), buildID: run.isForwarding ? "" : BuildID.current, isLast: false, rows: run.rows)
-            }
-        }
-        if let uplink = parent.runtime.uplink {
-            guard let above = uplink.directory else { return [] }
-            let distance = UInt32(ancestors.count)
-            levels += above.levels.map { level in
-                var level = level
-                level.distance = level.distance.addingSaturating(distance)
-                return level
-            }
-        }
-        levels = reachable(levels)
-        guard levels.reduce(0, { $0 + $1.rows.count }) <= rowsLimit else { return [] }
-        return frames(levels, ofSize: min(size, 32 << 10))
-    }
-
     /// Leaves out the rows whose messages are answered by a row before them.
     static func reachable(_ levels: [Directory]) -> [Directory] {
         var answered: Set<String> = []

@@ -103,7 +103,7 @@ final class Uplink: Sendable {
     let ticket: Ticket
     private let counts: LiveCounts
     private let busyWait: Duration
-    private let sizes: CoordinatorRuntime.Options.MessageSizes
+    private let sizes: MessageSizes
     /// The dials, each of which ends within the time that it's given.
     let tasks = OwnedTasks()
     let state: MachineShell<State>
@@ -114,7 +114,7 @@ final class Uplink: Sendable {
         _ ticket: Ticket,
         counts: LiveCounts,
         busyWait: Duration = .zero,
-        sizes: CoordinatorRuntime.Options.MessageSizes = .init()
+        sizes: MessageSizes = .init()
     ) {
         self.sizes = sizes
         self.ticket = ticket

@@ -3,16 +3,6 @@ import Links
 import Logging
 import Processes
 
-/// The files of a program that may outlive this process: the program holds each FIFO open for reading and writing.
-struct ProgramFiles: Sendable {
-    /// The FIFO for its output; `nil`: the output isn't captured.
-    var output: String?
-    /// The FIFO for its standard error, if that's apart.
-    var errors: String?
-    /// The FIFO by which it shows that it's ready.
-    var channel: String?
-}
-
 /// A program that lives on while another program takes the daemon's place, in the same process or, when that is killed, in the next one.
 extension ProgramHost {
     /// What has become of the program that a former daemon has left.

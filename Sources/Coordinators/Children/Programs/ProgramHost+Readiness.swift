@@ -154,16 +154,6 @@ extension ProgramHost {
     }
 }
 
-/// The ways by which a program can say something, and the variables that name them to it.
-struct ProgramChannels: Sendable {
-    var list: [ProcessChannel] = []
-    /// The function that sees the output, and whether it's standard error, beside the runtime's receiver.
-    var sees: (@Sendable ([UInt8], Bool) -> Void)?
-    /// The function that takes all output instead of the runtime's receiver; no bytes mean that no more comes.
-    var takesWholeOutput: (@Sendable ([UInt8]) -> Void)?
-    var variables: [String: String] = [:]
-}
-
 // MARK: - While the program runs
 
 /// What is looked at while a program runs: its health, its signs of life, its age and its memory.

@@ -167,3 +167,12 @@ struct LifeProposal: Sendable {
         try type.check(.encoded(.json, try PayloadCoder.encode(configuration, as: .json), isComplete: isComplete))
     }
 }
+
+/// The processes that a new life may begin in.
+///
+/// They are handed over once, and are no part of what a life keeps: a host that kept itself would never be freed, nor its parent.
+struct PreparedProcesses {
+    var spares: SparePool?
+    /// The process that was prepared for this life.
+    var successor: WorkerHost?
+}

@@ -77,18 +77,7 @@ extension WorkerHost {
     /// The session is compared, not the process, because launchers fork.
     private func reasonToRefuse(of link: Link) -> String? {
         guard let process = state.withLock({ $0.process?.process }) else { return "the peer's identity is unknown" }
-        return Self.reasonToRefuse(of: link, in: process.identity, of: process.userID)
-    }
-
-    static func reasonToRefuse(of link: Link, in process: ProcessIdentity, of user: UInt32) -> String? {
-        guard let credentials = link.peer else { return "the peer's identity is unknown" }
-        guard credentials.userID == user else { return "the peer runs as user \(credentials.userID), not \(user)" }
-        let session = getsid(credentials.processID)
-        guard session >= 0 else { return "the peer \(credentials.processID) has ended" }
-        guard session == process.processID else {
-            return "the peer \(credentials.processID) isn't of the session of \(process.processID), which was spawned"
-        }
-        return nil
+        return link.reasonToRefuse(in: process.identity, of: process.userID)
     }
 
     private func refusal(of hello: Hello) -> String? {
@@ -250,5 +239,33 @@ extension WorkerHost {
         // Nothing may come before the welcome, and a worker that hasn't been welcomed owes no answer.
         guard let peer else { return handle(kind == .executor ? .executorAnswered : .heard, talksElsewhere: true) }
         peer.send(Frame(.ping(Probe(timestampNanoseconds: UInt64(MonotonicTime.now.nanoseconds), kind: kind))))
+    }
+}
+
+extension ResponderDirectory {
+    /// Returns the directory of a child process: the rows from a coordinator of this process up to the root.
+    ///
+    /// - Parameter size: The size of the largest frame that the child takes, in bytes.
+    /// - Returns: The contents of the frames; empty when this process doesn't know of all rows above itself, or there are too many.
+    static func handedDown(by parent: Node, frameSize size: Int) -> [Directory] {
+        let ancestors = parent.lineage
+        var levels = ancestors.enumerated().flatMap { index, node in
+            node.type.table.directory.map { run in
+                // The build of a child to which messages are forwarded isn't known here: they are sent in the encoding of all builds.
+                Directory(distance: UInt32(index + 1), buildID: run.isForwarding ? "" : BuildID.current, isLast: false, rows: run.rows)
+            }
+        }
+        if let uplink = parent.runtime.uplink {
+            guard let above = uplink.directory else { return [] }
+            let distance = UInt32(ancestors.count)
+            levels += above.levels.map { level in
+                var level = level
+                level.distance = level.distance.addingSaturating(distance)
+                return level
+            }
+        }
+        levels = reachable(levels)
+        guard levels.reduce(0, { $0 + $1.rows.count }) <= rowsLimit else { return [] }
+        return frames(levels, ofSize: min(size, 32 << 10))
     }
 }

@@ -17,7 +17,7 @@ extension WorkerHost {
         let peer = state.withLock { $0.linkedPeer }
         // A message that was not sent waits for the link, or for the next life.
         let undelivered: @Sendable () -> Void = { [self] in
-            events.send(.messageReturned(ChildSlot.ParkedMessage(envelope: envelope, rest: rest, isDirect: isDirect)))
+            events.send(.messageReturned(ParkedMessage(envelope: envelope, rest: rest, isDirect: isDirect)))
             lookAgain(after: peer)
         }
         let target = path.appending(rest).description

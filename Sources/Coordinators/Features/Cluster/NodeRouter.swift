@@ -15,7 +15,7 @@ final class NodeRouter: Sendable {
     /// A message that waits, with its target below the child.
     ///
     /// A message of the runtime that isn't direct is for the root, about the child.
-    typealias Waiting = ChildSlot.ParkedMessage
+    typealias Waiting = ParkedMessage
     typealias Dial = OneShot<Result<Peer, any Error>>
 
     /// The way on which messages for a child were sent last.
@@ -29,7 +29,7 @@ final class NodeRouter: Sendable {
 
     struct State {
         /// What waits, by the keys of the children; a child is in it only while something does.
-        var routes: [String: ChildSlot.Parking] = [:]
+        var routes: [String: MessageParking<ParkedMessage>] = [:]
         /// The number of threads that are about to hand a message for a child to a link.
         var sending: [String: Int] = [:]
         /// The ways of messages that may still come back, by the keys of the children.
@@ -126,7 +126,7 @@ final class NodeRouter: Sendable {
             guard !state.isEnded else { return nil }
             change(&state)
             let isFirst = state.routes[key] == nil
-            state.routes[key, default: ChildSlot.Parking()].takeBack(message)
+            state.routes[key, default: MessageParking<ParkedMessage>()].takeBack(message)
             return isFirst
         }
         guard let isFirst else { return end(message, key) }
@@ -180,7 +180,7 @@ extension NodeRouter.State {
     fileprivate mutating func wait(_ message: NodeRouter.Waiting, _ key: String) -> NodeRouter.Decision {
         guard !isEnded else { return .here }
         let isFirst = routes[key] == nil
-        guard routes[key, default: ChildSlot.Parking()].take(message) else { return .full }
+        guard routes[key, default: MessageParking<ParkedMessage>()].take(message) else { return .full }
         return .waits(isFirst: isFirst)
     }
 

@@ -241,3 +241,29 @@ extension Node {
         envelope.work(.task(task))
     }
 }
+
+extension CoordinatorHandle {
+    /// Returns a stream of the coordinator's events, from the return of this call on.
+    ///
+    /// The stream ends when the coordinator is removed, or its process or the tree ends.
+    ///
+    /// - Throws: `noSuchPath`, `peerLost`.
+    public func events() async throws -> EventStream<C> { try await running.root.events(of: C.self, at: path) }
+}
+
+extension ChildSupervisor {
+    func add<D: CoordinatorDelegate>(_ delegate: D, to child: Child<D.Subject>) {
+        let queue = NoticeQueue(of: child.path, deadLetters: node.runtime.deadLetters)
+        guard observe(child.key, with: queue, delegate: delegate) != nil else { return }
+        tasks.add { [weak delegate] in
+            for await notice in queue {
+                guard let delegate else { break }
+                switch notice {
+                case .change(let change): await delegate.child(child, didChange: change)
+                case .event(let event):
+                    if let event = queue.decoded(event, as: D.Subject.Event.self) { await delegate.child(child, didSend: event) }
+                }
+            }
+        }
+    }
+}

@@ -155,12 +155,6 @@ public struct NavigationEntry: Sendable, Hashable, Codable {
     public func decoded<Page: Codable>(as type: Page.Type = Page.self) throws -> Page { try Page(decoding: page) }
 }
 
-/// A coordinator with a stack of pages of its own, which those below it share.
-///
-/// Without such a coordinator, all share the root's stack. When a child that shows the stack's first page requests its dismissal, the
-/// request includes this coordinator and goes on to its parent.
-public protocol NavigationCoordinator: Coordinator {}
-
 // MARK: - Pages, as a coordinator shows them
 
 extension CoordinatorContext {

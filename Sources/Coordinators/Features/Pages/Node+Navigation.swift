@@ -87,34 +87,11 @@ extension Node {
 
     // MARK: Dismissal
 
-    /// Asks the parent, wherever it is, to dismiss this coordinator.
-    func requestDismissal(timeout: Duration) async -> Bool {
-        let waiting = HandlerScope.current?.beginWait()
-        defer { waiting?.end() }
-        return await host?.events.requestDismissal(timeout: timeout) ?? false
-    }
-
     /// Returns whether the first page of this coordinator's own stack is a child's.
     func isFirstOnOwnStack(_ path: CoordinatorPath) -> Bool {
         guard type.ownsNavigation else { return false }
         return ownNavigation?.entries.first?.path.isWithin(path) ?? false
     }
-}
-
-/// A worker's request, on behalf of its coordinator, to be dismissed.
-struct DismissalRequest {
-    static let operation = "requestDismissal"
-
-    let timeout: Duration
-
-    init(timeout: Duration) { self.timeout = timeout }
-
-    init?(_ operation: String, _ payload: JSONValue) {
-        guard operation == Self.operation, case .integer(let milliseconds) = payload["timeoutMilliseconds"] else { return nil }
-        timeout = .milliseconds(min(max(milliseconds, 0), Int64(UInt32.max)))
-    }
-
-    var payload: JSONValue { ["timeoutMilliseconds": .integer(Int64(timeout.millisecondsClamped))] }
 }
 
 // MARK: - Opening a deep link
@@ -140,4 +117,14 @@ extension Node {
     func open(_ route: Route, timeout: Duration) async throws {
         _ = try await request(OpenRoute(page: nil, rest: route.steps), by: runtime.time.now + timeout) { acceptBuiltin($0) }
     }
+}
+
+extension CoordinatorRuntime {
+    /// Opens a route from the root down; see `CoordinatorContext.open`.
+    public func open(_ route: Route, timeout: Duration = .seconds(30)) async throws {
+        try await root.open(route, timeout: timeout)
+    }
+
+    /// Returns the pages of the whole tree's stack, bottom first.
+    public func navigation() async throws -> [NavigationEntry] { try await root.navigationEntries() }
 }

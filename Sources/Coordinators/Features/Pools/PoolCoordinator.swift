@@ -91,15 +91,7 @@ enum PoolTurn: Sendable {
     case refused(CoordinatorError)
 }
 
-/// The error that ends a message which no life of a member has got, so that the pool hands it to another member.
-struct PoolMove: Error {}
-
 typealias PoolReadiness = PoolRouter<OneShot<PoolTurn>>.Readiness
-
-/// Restarts the members of a pool one after the other.
-struct RestartMembers: ResponderMessage {
-    static let name = "Pool.RestartMembers"
-}
 
 // MARK: - Handing on
 
@@ -408,6 +400,23 @@ extension PoolCoordinator {
             try await changes.pass { if await number < self.size { try await self.startMember(number) } }
         } catch {
             context.fail(error)
+        }
+    }
+}
+
+extension ChildSupervisor {
+    /// Returns whether a child can be given messages by the pool that it's a member of.
+    func readiness(of key: String) -> PoolReadiness {
+        state.withLock { state in
+            // What is given to a member that only waits for its turn to be stopped is lost with it.
+            guard !state.machine.isEnding, state.isRunning(key) else { return .away }
+            return state.slots.with(key) { slot in
+                if slot.pauseReasons.contains(.explicit) { return .away }
+                switch slot.phase {
+                case .active(let life), .flushing(let life): return life.host.isStuck ? .away : .ready
+                case .vacant, .starting, .exitedEarly, .held, .draining, .down: return .held
+                }
+            } ?? .away
         }
     }
 }

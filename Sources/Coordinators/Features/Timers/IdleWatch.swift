@@ -89,11 +89,6 @@ extension Node.State {
     }
 }
 
-/// A worker's notice, on behalf of its coordinator, that it has had nothing to do for its idle time-out.
-enum IdleNotice {
-    static let operation = "becameIdle"
-}
-
 /// A request to a coordinator to take no message any more, if it has nothing to do.
 struct Retire: BuiltinMessage {
     static var builtin: Builtin { .retire }

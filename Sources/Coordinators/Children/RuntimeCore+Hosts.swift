@@ -1,0 +1,108 @@
+import ConcurrencySupport
+import Logging
+import Supervision
+
+extension RuntimeCore {
+    func makeHost(
+        _ definition: ChildDefinition,
+        parent: Node,
+        inheritance: ChildInheritance,
+        processes: PreparedProcesses,
+        events: consuming HostEvents
+    ) -> any ChildHost {
+        let path = parent.path.appending(definition.key)
+        switch definition.kind {
+        case .program(let program):
+            return ProgramHost(
+                program,
+                definition.specification.shutdown,
+                path: path,
+                parent: parent,
+                inheritance: inheritance,
+                events: events
+            )
+        case .coordinator(let coordinator):
+            switch coordinator.place {
+            case .inProcess(let type), .insteadOfWorker(let type):
+                var inheritance = inheritance
+                if case .insteadOfWorker = coordinator.place { inheritance.isBehindBorder = true }
+                let standIn = options.standIns.isEmpty ? nil : options.standIns[type.name].map { CoordinatorType.of($0) }
+                let parameters = NodeParameters(
+                    type: standIn ?? type,
+                    configuration: standIn == nil ? coordinator.configuration : .value(NoConfiguration()),
+                    path: path,
+                    incarnation: events.life.incarnation,
+                    parent: parent,
+                    runtime: self,
+                    startTimeout: options.startTimeout,
+                    inheritance: inheritance
+                )
+                return LocalHost(parameters, events: events)
+            case .worker(_, let program, let plan):
+                let assignment = WorkerHost.Assignment(
+                    definition: coordinator,
+                    startTimeout: options.startTimeout,
+                    events: events,
+                    inheritance: inheritance
+                )
+                if let successor = processes.successor, successor.assign(assignment) { return successor }
+                let host =
+                    processes.spares?.take()
+                    ?? WorkerHost(program, plan, path: path, parent: parent, orphan: takePromised(at: path))
+                host.assign(assignment)
+                return host
+            }
+        }
+    }
+
+    /// Reports a change of a child to the root's process, before any caller learns of it.
+    func reportLife(_ transition: ChildTransition) {
+        guard lives.areWanted, let kind = transition.reported(at: time.now) else { return }
+        lives.add(LifeChange(kind, of: transition.path, transition.incarnation, transition.processID))
+    }
+
+    /// Responds to a child of the root that was given up.
+    func givenUp(_ path: CoordinatorPath, _ reason: ExitReason, by root: Node) {
+        guard options.whenGivenUp == .endProcess else { return }
+        logger.critical(
+            "the tree ends, because a child of its root was given up",
+            metadata: ["coordinator.path": "\(path)", "reason": "\(reason)"]
+        )
+        endReason.settle(reason)
+        root.end(.failed(.escalated("gave up on \(path): \(reason)")))
+    }
+
+    /// Logs a change of a child and reports it to the instruments.
+    func childChanged(_ path: @autoclosure () -> CoordinatorPath, _ change: Supervisor.Change, _ processID: Int32?) {
+        let level: Logger.Level =
+            switch change {
+            // The notice is for a process that has ended by itself without a failure, which no other entry reports.
+            case .stopped(.exited): .notice
+            case .started, .stopped, .restarting: .debug
+            case .restarted: .info
+            case .crashed, .startFailed: .warning
+            case .gaveUp: .error
+            }
+        announce(path(), ChangeWords(change, at: time.now), processID, change.event, level)
+    }
+
+    /// Logs and reports a change that supervision has no part in.
+    func announce(_ path: CoordinatorPath, _ incarnation: UInt32, _ change: LifecycleChange) {
+        if lives.areWanted { lives.add(LifeChange(.lifecycle(change), of: path, incarnation, nil)) }
+        announce(path, ChangeWords(change), nil, change, .debug)
+    }
+
+    private func announce(
+        _ path: @autoclosure () -> CoordinatorPath,
+        _ words: @autoclosure () -> ChangeWords,
+        _ processID: Int32?,
+        _ event: LifecycleChange?,
+        _ level: Logger.Level
+    ) {
+        if logger.logLevel <= level {
+            let (path, words) = (path(), words())
+            logger.log(level: level, "\(path) \(words.predicate)", metadata: words.metadata(path, processID))
+        }
+        if let event, instruments.areActive { instruments.changed(path(), event) }
+    }
+}

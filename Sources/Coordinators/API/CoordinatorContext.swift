@@ -6,6 +6,10 @@ package import Supervision
 public struct CoordinatorContext<C: Coordinator>: Sendable {
     let node: Node
 
+    init(node: Node) { self.node = node }
+
+    init(of receiver: any MessageReceiver) { node = .of(receiver) }
+
     /// The coordinator's place in the tree.
     public var path: CoordinatorPath { node.path }
 

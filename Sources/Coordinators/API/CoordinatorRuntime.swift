@@ -342,3 +342,7 @@ extension CoordinatorRuntime {
         }
     }
 }
+
+extension CoordinatorRuntime.Forward {
+    var row: Row { .message(MessageRow(.prefix(prefix), forwardingTo: .key(child))) }
+}

@@ -205,7 +205,8 @@ extension Responder {
         interleaves: Bool = false,
         _ body: @escaping @Sendable (isolated C, AnyMessage, AnyChain) async throws -> AnyReply
     ) -> Responder {
-        let row = MessageRow(.prefix(prefix), isInterceptor: true, interleaves: interleaves) { coordinator, envelope, node, index in
+        let row = MessageRow(.prefix(prefix), isInterceptor: true, interleaves: interleaves) { coordinator, envelope, receiver, index in
+            let node = Node.of(receiver)
             let me: C = try MessageRow.cast(coordinator)
             let chain = AnyChain(onward: ChainContinuation(node: node, envelope: envelope, index: index))
             let reply = try await body(me, AnyMessage(envelope: envelope, time: node.runtime.time), chain)

@@ -105,11 +105,8 @@ struct CarriedConfiguration: Codable, Sendable {
 
 extension Node {
     /// The row of every coordinator that takes a changed configuration.
-    static let reconfigureRow = MessageRow(.type(Reconfigure.self)) {
-        coordinator,
-        envelope,
-        node,
-        _ in
+    static let reconfigureRow = MessageRow(.type(Reconfigure.self)) { coordinator, envelope, receiver, _ in
+        let node = Node.of(receiver)
         let request = try envelope.message(as: Reconfigure.self)
         return .value(try await node.type.reconfigure(node, coordinator, request.configuration.value))
     }

@@ -57,7 +57,7 @@ extension ChildSupervisor {
 
     /// Hands a message to the node that has the child, if that is another one.
     private func isElsewhere(_ message: ParkedMessage, _ key: String) -> Bool {
-        guard node.parent == nil, let nodes = node.runtime.nodes.load() else { return false }
+        guard node.parent == nil, let nodes = node.runtime.placed else { return false }
         return nodes.take(message, for: key)
     }
 
@@ -121,7 +121,7 @@ extension ChildSupervisor {
 
     /// Has a message go elsewhere that has waited for a child which is on this node no more, or which is below such a child.
     private func isDiverted(_ message: ParkedMessage, _ key: String) -> Bool {
-        node.runtime.nodes.load()?.diverts(message, at: node.path.appending(key)) ?? false
+        node.runtime.placed?.diverts(message, at: node.path.appending(key)) ?? false
     }
 
     /// Delivers the messages that have waited for the child, before any that is sent now.

@@ -14,8 +14,6 @@ import WireProtocol
 /// A message is blocked only if no handler that could make room for it will end: each of them waits for asks and streams alone, and all of
 /// these are blocked as well. What waits for something else, such as a timer or a restart, isn't blocked.
 struct CycleSearch: Sendable {
-    /// The request in which the other side of a link is asked to go on.
-    static let operation = "cycle"
     /// The time for which an ask waits before its coordinator looks; before each further look it's twice as long.
     static let patience = Duration.milliseconds(400)
     /// The number of looks for each ask: a message on its way between processes is seen by the next, and on a busy machine by a later one.
@@ -121,10 +119,19 @@ struct CycleSearch: Sendable {
             "search": .string("\(number)"), "ask": .string("\(correlation)"),
             "way": .array(way.map { .string($0) }), "blocked": .array(blocked.map { .string($0) }),
         ]
-        guard let answer = try? await peer.inspect(Self.operation, "", payload, timeout: Self.answerLimit),
+        guard let answer = try? await peer.inspect(Peer.cycleOperation, "", payload, timeout: Self.answerLimit),
             let way = Self.texts(answer["way"]), let blocked = Self.texts(answer["blocked"])
         else { return nil }
         return Cycle(way: way, blocked: blocked)
+    }
+}
+
+extension Node {
+    func follow(cycleSearch: JSONValue, _ ask: (UInt64) -> Envelope?) async -> JSONValue {
+        guard let (search, correlation) = CycleSearch.read(cycleSearch), let ask = ask(correlation),
+            let cycle = await search.follow(ask, below: self)
+        else { return .null }
+        return cycle.payload
     }
 }
 

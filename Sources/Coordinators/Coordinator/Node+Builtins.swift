@@ -31,7 +31,7 @@ extension Node {
     /// Handles a message of the runtime for this coordinator, or has the node handle it that has the child which it's about.
     func acceptBuiltin(_ envelope: Envelope) {
         // The root's children may be on other nodes.
-        if parent == nil, let nodes = runtime.nodes.load(), let key = child(of: envelope) {
+        if parent == nil, let nodes = runtime.placed, let key = child(of: envelope) {
             let message = ParkedMessage(envelope: envelope, rest: [], isDirect: false)
             if nodes.take(message, for: key) { return }
         }

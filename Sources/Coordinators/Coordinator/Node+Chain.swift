@@ -77,7 +77,7 @@ extension Node {
     }
 
     /// The supervisor of the children that are here or, below the root of a node of a cluster, on other nodes.
-    var knownChildren: ChildSupervisor? { existingChildren ?? (parent == nil && runtime.nodes.load() != nil ? children : nil) }
+    var knownChildren: ChildSupervisor? { existingChildren ?? (parent == nil && runtime.placed != nil ? children : nil) }
 
     private func acceptDirectly(_ envelope: Envelope) {
         if envelope.isBuiltin { return acceptBuiltin(envelope) }
@@ -160,6 +160,22 @@ extension Node {
 // MARK: - Rows that hand messages on to a child
 
 extension MessageRow {
+    /// Creates a row whose body takes its coordinator and its message typed.
+    convenience init<C: Coordinator, M: ResponderMessage>(
+        _ message: M.Type,
+        of coordinator: C.Type,
+        isInterceptor: Bool = false,
+        needs: Needs = Needs(),
+        interleaves: Bool = false,
+        body: @escaping @Sendable (isolated C, M, Envelope, Node, Int) async throws -> Answer
+    ) {
+        let match = Match.type(M.self)
+        self.init(match, isInterceptor: isInterceptor, needs: needs, interleaves: interleaves) { coordinator, envelope, receiver, index in
+            let message = try envelope.message(as: M.self, isLast: !isInterceptor)
+            return try await body(Self.cast(coordinator), message, envelope, .of(receiver), index)
+        }
+    }
+
     /// Creates a row that hands messages on to a child.
     convenience init(_ match: Match, forwardingTo target: ForwardTarget) {
         self.init(
@@ -170,7 +186,8 @@ extension MessageRow {
             interleaves: true,
             inline: InlineRow(forwardingTo: target),
             // For a message that had to wait in the mailbox, because the coordinator was paused.
-            body: { _, envelope, node, index in
+            body: { _, envelope, receiver, index in
+                let node = Node.of(receiver)
                 let onward = ChainContinuation(node: node, envelope: envelope, index: index)
                 let answer = try await onward.next(envelope.body, isOneWay: envelope.isOneWay, delivery: envelope.delivery) {
                     node.forward($0, to: target)

@@ -9,20 +9,16 @@ struct StuckHandler: Sendable {
     let culprit: Node?
 }
 
-extension Node {
-    /// Cancels a handler, whose message was cancelled, and watches whether it ends.
+extension Node: WatchedReceiver {
     func cancel(_ handler: UInt64, of envelope: Envelope) {
         let task = state.withLock { $0.handlers.cancel(handler) }
         task?.cancel()
-        watch(HandlerWatch.Subject(node: self, envelope: envelope, handler: handler))
+        watch(HandlerWatch.Subject(of: self, envelope: envelope, handler: handler))
     }
 
-    /// Watches whether the row ends that is handling a cancelled message, if it's one that doesn't await.
-    ///
-    /// - Returns: Whether such a row is handling the message: otherwise no handler of it has begun.
     func noteCancellation(of envelope: Envelope) -> Bool {
         guard state.withLock({ $0.handlesAtOnce(envelope) }) else { return false }
-        watch(HandlerWatch.Subject(node: self, envelope: envelope, handler: nil))
+        watch(HandlerWatch.Subject(of: self, envelope: envelope, handler: nil))
         return true
     }
 
@@ -32,10 +28,7 @@ extension Node {
         if !subject.envelope.isWatched.exchange(true, ordering: .relaxed) { runtime.handlerWatch.add(subject) }
     }
 
-    /// The progress of a handler whose message was cancelled.
-    enum Overrun { case ended, running, waitingForChild }
-
-    func overrun(of subject: HandlerWatch.Subject) -> Overrun {
+    func overrun(of subject: HandlerWatch.Subject) -> HandlerWatch.Overrun {
         state.withLock { state in
             // A stop has a grace of its own, after which it reports what it has abandoned.
             if case .stopped = state.life.phase { return .ended }
@@ -45,14 +38,16 @@ extension Node {
         }
     }
 
-    /// This coordinator and those of this process above it: a handler may be in a row of each of them, as part of its own task.
+    var cancellationGrace: Duration { type.cancellationGrace }
+
+    var placesOfHandlers: [any WatchedReceiver] { lineage }
+
+    /// This coordinator and those of this process above it.
     var lineage: [Node] { Array(sequence(first: self) { $0.parent }) }
 
-    /// Whether a row that doesn't await is handling a message from the mailbox, or is about to.
     var handlesAnyAtOnce: Bool { state.withLock { !$0.handlers.batch.isEmpty && $0.messagesAtOnce > 0 } }
 
-    /// Has the executor of the coordinator run a job.
-    func passExecutor(_ job: @Sendable () -> Void = {}) async {
+    func passExecutor(_ job: @Sendable () -> Void) async {
         guard let instance = state.withLock({ $0.life.instance }) else { return job() }
         await Self.run(job, on: instance)
     }
@@ -66,11 +61,9 @@ extension Node {
     /// Whether a handler of the coordinator runs on though its message was cancelled long ago.
     var isStuck: Bool { state.withLock { $0.hasExtras && $0.extras.stuck.contains { $0.culprit == nil } } }
 
-    /// Notes that a handler is stuck.
-    ///
-    /// - Returns: False if it has ended meanwhile.
-    func noteStuck(_ subject: HandlerWatch.Subject, culprit: Node?) -> Bool {
+    func noteStuck(_ subject: HandlerWatch.Subject, culprit: (any WatchedReceiver)?) -> Bool {
         let envelope = subject.envelope
+        let culprit = culprit.map { Node.of($0) }
         culprit?.state.withLock { $0.extras.stuck.append(StuckHandler(envelope: envelope, culprit: nil)) }
         state.withLock { $0.extras.stuck.append(StuckHandler(envelope: envelope, culprit: culprit)) }
         envelope.isStuck.store(true, ordering: .relaxed)

@@ -6,7 +6,7 @@ import Synchronization
 import WireProtocol
 
 /// One incarnation of a coordinator in this process: its place in the tree, its mailbox and its children.
-final class Node: Sendable {
+final class Node: ConfiguredReceiver {
     /// The reason why a coordinator ends by itself.
     enum End: Sendable {
         case finished(Answer)
@@ -274,6 +274,12 @@ final class Node: Sendable {
             if state.mailbox.messageCount > 0 { state.mailbox.waitingMessages.forEach { $0.forgetTaker() } }
         }
     }
+
+    var typeName: String { type.name }
+
+    /// Returns a receiver of messages as what each of them is.
+    @inline(__always)
+    static func of(_ receiver: any MessageReceiver) -> Node { unsafeDowncast(receiver, to: Node.self) }
 
     /// Whether the coordinator is the root of the whole tree, which has no parent in another process either.
     var isRoot: Bool { Self.isRoot(under: parent, runtime) }

@@ -315,10 +315,10 @@ final class Envelope: Sendable {
     /// Cancels the handler of a message that lingers; false if the message doesn't, or has no handler yet.
     private var isLeftToItsHandler: Bool {
         guard lingers else { return false }
-        let (work, node) = state.withLock { $0.phase == .open ? ($0.work, openTaker) : (nil, nil) }
+        let (work, taker) = state.withLock { $0.phase == .open ? ($0.work, openTaker) : (nil, nil) }
         switch work {
         case .handler(let number)?:
-            node?.cancel(number, of: self)
+            taker?.cancel(number, of: self)
             return true
         case .forwarded(let peer, let correlation)?: return peer.cancelToItsEnd(correlation)
         case .function(let cancel)?:
@@ -326,18 +326,21 @@ final class Envelope: Sendable {
             return true
         case .task?: return false
         // A row that doesn't await runs to its end.
-        case nil: return node?.noteCancellation(of: self) == true
+        case nil: return taker?.noteCancellation(of: self) == true
         }
     }
 
     /// Notes the coordinator that takes the message into its mailbox: the coordinator must end it before the coordinator itself goes.
-    func noteTaker(_ node: Node) { taker.store(UInt(bitPattern: Unmanaged.passUnretained(node).toOpaque()), ordering: .relaxed) }
+    func noteTaker(_ taker: some MessageReceiver) {
+        self.taker.store(UInt(bitPattern: Unmanaged.passUnretained(taker).toOpaque()), ordering: .relaxed)
+    }
 
     func forgetTaker() { taker.store(0, ordering: .relaxed) }
 
     /// The coordinator that has taken the message; to be read under the lock while the message is open, since the coordinator lives then.
-    private var openTaker: Node? {
-        UnsafeRawPointer(bitPattern: taker.load(ordering: .relaxed)).map { Unmanaged<Node>.fromOpaque($0).takeUnretainedValue() }
+    private var openTaker: (any MessageReceiver)? {
+        guard let taker = UnsafeRawPointer(bitPattern: taker.load(ordering: .relaxed)) else { return nil }
+        return Unmanaged<AnyObject>.fromOpaque(taker).takeUnretainedValue() as? any MessageReceiver
     }
 
     /// Marks the message as not under way any more, so that the process that has sent it gets its credit back.
@@ -418,7 +421,7 @@ final class Envelope: Sendable {
         let work: Work?
         let owner: (asks: OpenAsks, number: UInt64)?
         /// The coordinator that has taken the message, where its handler is to be cancelled.
-        let taker: Node?
+        let taker: (any MessageReceiver)?
         /// The error instead of one that would prove that nothing was executed.
         let doubt: (any Error)?
         let executions: Int32

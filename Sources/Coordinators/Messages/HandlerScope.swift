@@ -12,7 +12,7 @@ final class HandlerScope: Sendable {
     /// deadline, and that needn't say when they wait.
     @TaskLocal static var current: HandlerScope?
 
-    private let node: Node
+    private let receiver: any MessageReceiver
     /// The message that is handled, which lives as long as its handler.
     let handled: ObjectIdentifier?
     /// The deadline of the message; `nil`: none, or the asker doesn't wait for the handler.
@@ -24,8 +24,8 @@ final class HandlerScope: Sendable {
     /// The number of waits of the handler's tasks; far below zero once the handler has ended.
     private let waits = Atomic(0)
 
-    private init(of node: Node, _ number: UInt64, handling handled: ObjectIdentifier?, deadline: MonotonicTime?, isObserved: Bool) {
-        self.node = node
+    private init(of receiver: any MessageReceiver, _ number: UInt64, handling handled: ObjectIdentifier?, deadline: MonotonicTime?, isObserved: Bool) {
+        self.receiver = receiver
         self.number = number
         self.handled = handled
         self.deadline = deadline
@@ -33,14 +33,14 @@ final class HandlerScope: Sendable {
     }
 
     /// Returns the scope of a handler; `nil` if it needs none.
-    static func of(_ node: Node, handling envelope: Envelope?, as number: UInt64, isObserved: Bool) -> HandlerScope? {
+    static func of(_ receiver: any MessageReceiver, handling envelope: Envelope?, as number: UInt64, isObserved: Bool) -> HandlerScope? {
         let deadline = envelope.flatMap { $0.isOneWay ? nil : $0.deadline }
         guard isObserved || deadline != nil else { return nil }
         let handled = envelope.map { ObjectIdentifier($0) }
-        return HandlerScope(of: node, number, handling: handled, deadline: deadline, isObserved: isObserved)
+        return HandlerScope(of: receiver, number, handling: handled, deadline: deadline, isObserved: isObserved)
     }
 
-    func belongs(to node: Node) -> Bool { isObserved && self.node === node }
+    func belongs(to receiver: any MessageReceiver) -> Bool { isObserved && self.receiver === receiver }
 
     /// Returns the deadline of an ask: that of the message that is handled, if it's earlier.
     ///
@@ -61,13 +61,13 @@ final class HandlerScope: Sendable {
     /// - Returns: The wait, which the caller must end; `nil` if the handler needn't say when it waits.
     func beginWait() -> Wait? {
         guard isObserved else { return nil }
-        if waits.add(1, ordering: .acquiringAndReleasing).oldValue == 0 { node.handlerWaits() }
+        if waits.add(1, ordering: .acquiringAndReleasing).oldValue == 0 { receiver.handlerWaits() }
         return Wait(scope: self)
     }
 
     /// Notes that a task of the handler begins to wait for the start or the end of a child, which takes the time that it takes.
     func beginWaitForChild() -> ChildWait {
-        node.noteWaitForChild(of: number, begins: true)
+        receiver.noteWaitForChild(of: number, begins: true)
         return ChildWait(scope: self, wait: beginWait())
     }
 
@@ -81,7 +81,7 @@ final class HandlerScope: Sendable {
         fileprivate let scope: HandlerScope
 
         func end() {
-            if scope.waits.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { scope.node.handlerWaitsNoMore() }
+            if scope.waits.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { scope.receiver.handlerWaitsNoMore() }
         }
     }
 
@@ -91,7 +91,7 @@ final class HandlerScope: Sendable {
         fileprivate let wait: Wait?
 
         func end() {
-            scope.node.noteWaitForChild(of: scope.number, begins: false)
+            scope.receiver.noteWaitForChild(of: scope.number, begins: false)
             wait?.end()
         }
     }

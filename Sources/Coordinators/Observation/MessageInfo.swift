@@ -81,10 +81,10 @@ public struct MessageInfo: Sendable {
 
 extension MessageInfo {
     /// Creates the description of a message that a coordinator handles now.
-    init(_ envelope: Envelope, handledBy node: Node) {
+    init(_ envelope: Envelope, handledBy receiver: some MessageReceiver) {
         direction = .incoming
         kind = envelope.flow != nil ? .stream : envelope.isOneWay || envelope.isAcknowledged ? .send : .ask
-        (sender, target, coordinatorType) = (envelope.sender, node.path, node.type.name)
+        (sender, target, coordinatorType) = (envelope.sender, receiver.path, receiver.typeName)
         switch envelope.asker {
         case .peer, .taken: isRemote = true
         case .task, .relay, .function: isRemote = false
@@ -99,15 +99,15 @@ extension MessageInfo {
     }
 
     /// Creates the description of an ask that runs in its asker's task, and is handled now.
-    init<M: ResponderMessage>(_ message: M.Type, from sender: CoordinatorPath, since asked: MonotonicTime, handledBy node: Node) {
-        (direction, kind, self.sender, target, coordinatorType) = (.incoming, .ask, sender, node.path, node.type.name)
+    init<M: ResponderMessage>(_ message: M.Type, from sender: CoordinatorPath, since asked: MonotonicTime, handledBy receiver: some MessageReceiver) {
+        (direction, kind, self.sender, target, coordinatorType) = (.incoming, .ask, sender, receiver.path, receiver.typeName)
         (isRemote, waited, named) = (false, .now - asked, .type(message))
         traced = TraceContext.current?.bytes ?? []
     }
 
     /// Creates the description of a message that a coordinator sends now.
-    init<M: ResponderMessage>(_ message: M.Type, _ kind: Kind, sentBy node: Node, to target: CoordinatorPath? = nil) {
-        self.init(.type(message), kind, from: node.path, to: target, coordinatorType: node.type.name)
+    init<M: ResponderMessage>(_ message: M.Type, _ kind: Kind, sentBy sender: some MessageReceiver, to target: CoordinatorPath? = nil) {
+        self.init(.type(message), kind, from: sender.path, to: target, coordinatorType: sender.typeName)
     }
 
     /// Creates the description of a message that code outside of the tree sends now, in the name of a coordinator.

@@ -2,6 +2,12 @@ import ConcurrencySupport
 import Synchronization
 import WireProtocol
 
+/// The receiver of messages that keeps a coordinator's configuration.
+protocol ConfiguredReceiver: MessageReceiver {
+    func configure<Configuration: Codable & Sendable>(with configuration: Configuration)
+    func configuration<Configuration: Codable & Sendable>(as type: Configuration.Type) -> Configuration
+}
+
 /// A type-erased coordinator type: the functions and properties that the runtime needs to make and run an instance.
 ///
 /// There is one for each type, made when it's first needed, and one for a root that hands messages on by rows that its type doesn't have.
@@ -14,10 +20,10 @@ final class CoordinatorType: Sendable {
     let idleTimeout: Duration?
     /// Whether it has a stack of pages of its own.
     let ownsNavigation: Bool
-    let make: @Sendable (Node, ConfigurationValue) throws -> any Coordinator
+    let make: @Sendable (any ConfiguredReceiver, ConfigurationValue) throws -> any Coordinator
     /// Checks that a configuration can be read as that of the type.
     let check: @Sendable (ConfigurationValue) throws -> Void
-    let reconfigure: @Sendable (Node, any Coordinator, ConfigurationValue) async throws -> Reconfiguration
+    let reconfigure: @Sendable (any ConfiguredReceiver, any Coordinator, ConfigurationValue) async throws -> Reconfiguration
     let popped: @Sendable (any Coordinator, JSONValue?) async throws -> Void
     let open: @Sendable (any Coordinator, _ section: String) async throws -> Void
     let display: @Sendable (any Coordinator, JSONValue) async throws -> Void
@@ -72,19 +78,19 @@ final class CoordinatorType: Sendable {
         idleTimeout = C.idleTimeout
         ownsNavigation = type is any NavigationCoordinator.Type
         ownsScene = type is any SceneCoordinator.Type
-        make = { node, configuration in
-            node.configure(with: try configuration.decoded(as: C.Configuration.self))
-            return C(CoordinatorContext(node: node))
+        make = { receiver, configuration in
+            receiver.configure(with: try configuration.decoded(as: C.Configuration.self))
+            return C(CoordinatorContext(of: receiver))
         }
         check = { configuration in _ = try configuration.decoded(as: C.Configuration.self) }
-        reconfigure = { node, coordinator, configuration in
+        reconfigure = { receiver, coordinator, configuration in
             let me: C = try MessageRow.cast(coordinator)
-            let former = node.configuration(as: C.Configuration.self)
-            node.configure(with: try configuration.decoded(as: C.Configuration.self))
+            let former = receiver.configuration(as: C.Configuration.self)
+            receiver.configure(with: try configuration.decoded(as: C.Configuration.self))
             do {
                 return try await me.reconfigured(from: former)
             } catch {
-                node.configure(with: former)
+                receiver.configure(with: former)
                 throw error
             }
         }

@@ -292,14 +292,14 @@ final class DependencyEntry: Sendable {
     // MARK: Services
 
     private func unmade<Value: Sendable>(_ name: String, _ make: @escaping @Sendable () async throws -> Value) -> UnmadeService {
-        UnmadeService { [self] runtime in try await prepare(name, make, in: runtime) }
+        UnmadeService { [self] owner in try await prepare(name, make, in: owner) }
     }
 
     /// Makes the service, unless it's made or being made, and returns when it is.
     private func prepare<Value: Sendable>(
         _ name: String,
         _ make: @escaping @Sendable () async throws -> Value,
-        in runtime: RuntimeCore
+        in owner: any ServiceOwner
     ) async throws {
         let (end, isFirst) = making.withLock { making -> (OneShot<Result<Void, any Error>>, Bool) in
             if let making { return (making, false) }
@@ -310,9 +310,9 @@ final class DependencyEntry: Sendable {
         if isFirst {
             // No part of a handler: others wait for the service too.
             HandlerScope.perform(in: nil) {
-                runtime.tasks.add { [self] in
+                owner.tasks.add { [self] in
                     let outcome: Result<Void, any Error>
-                    do { outcome = .success(try await makeService(name, make, in: runtime)) } catch { outcome = .failure(error) }
+                    do { outcome = .success(try await makeService(name, make, in: owner)) } catch { outcome = .failure(error) }
                     making.withLock { $0 = nil }
                     end.settle(outcome)
                 }
@@ -324,12 +324,12 @@ final class DependencyEntry: Sendable {
     private func makeService<Value: Sendable>(
         _ name: String,
         _ make: @Sendable () async throws -> Value,
-        in runtime: RuntimeCore
+        in owner: any ServiceOwner
     ) async throws {
         // A call that has come late finds the service made.
         if made.withLock({ $0 }) != nil { return }
         let value = try await make()
-        if let service = value as? any Service { try runtime.services.run(service, named: name) }
+        if let service = value as? any Service { try owner.services.run(service, named: name) }
         _ = keep(value)
     }
 
@@ -341,10 +341,16 @@ final class DependencyEntry: Sendable {
 
 // MARK: - Services of a process
 
+/// The process that makes services, and runs them.
+protocol ServiceOwner: Sendable {
+    var tasks: OwnedTasks { get }
+    var services: ProcessServices { get }
+}
+
 /// A service that its process hasn't made yet.
 struct UnmadeService: Error {
     /// Makes the service, or waits until another caller has made it.
-    let make: @Sendable (RuntimeCore) async throws -> Void
+    let make: @Sendable (any ServiceOwner) async throws -> Void
 }
 
 /// The services that a property of the dependencies reads, and that its process hasn't made yet.

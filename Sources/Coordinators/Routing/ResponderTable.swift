@@ -190,7 +190,7 @@ enum Row: Sendable {
 ///
 /// A class, because each message in a mailbox refers to its row.
 final class MessageRow: Sendable {
-    typealias Body = @Sendable (any Coordinator, Envelope, Node, _ index: Int) async throws -> Answer
+    typealias Body = @Sendable (any Coordinator, Envelope, any MessageReceiver, _ index: Int) async throws -> Answer
     typealias ImmediateBody = @Sendable (isolated any Coordinator, Envelope) throws -> Answer
 
     /// The messages that a row matches.
@@ -308,21 +308,6 @@ final class MessageRow: Sendable {
     /// The only type of messages that the row matches; nil if it matches by prefix.
     var typeOfMessage: (any ResponderMessage.Type)? {
         if case .type(let type) = match { type } else { nil }
-    }
-
-    /// Creates a row whose body takes its coordinator and its message typed.
-    convenience init<C: Coordinator, M: ResponderMessage>(
-        _ message: M.Type,
-        of coordinator: C.Type,
-        isInterceptor: Bool = false,
-        needs: Needs = Needs(),
-        interleaves: Bool = false,
-        body: @escaping @Sendable (isolated C, M, Envelope, Node, Int) async throws -> Answer
-    ) {
-        let match = Match.type(M.self)
-        self.init(match, isInterceptor: isInterceptor, needs: needs, interleaves: interleaves) { coordinator, envelope, node, index in
-            try await body(Self.cast(coordinator), envelope.message(as: M.self, isLast: !isInterceptor), envelope, node, index)
-        }
     }
 
     /// Creates a row whose body doesn't suspend.

@@ -178,8 +178,6 @@ extension CoordinatorRuntime {
             self.prefix = prefix
             self.child = child
         }
-
-        var row: Row { .message(MessageRow(.prefix(prefix), forwardingTo: .key(child))) }
     }
 }
 

@@ -1,6 +1,28 @@
 import ConcurrencySupport
 import Logging
+import Supervision
 import Synchronization
+import WireProtocol
+
+/// A receiver of messages whose handlers are watched when their messages were cancelled.
+protocol WatchedReceiver: MessageReceiver {
+    var incarnation: Incarnation { get }
+    var logger: Logger { get }
+    /// See ``Coordinator/cancellationGrace``.
+    var cancellationGrace: Duration { get }
+    /// The coordinators of this process in a row of which a handler may be, as part of its own task: this one, and those above it.
+    var placesOfHandlers: [any WatchedReceiver] { get }
+    /// Whether a row that doesn't await is handling a message from the mailbox, or is about to.
+    var handlesAnyAtOnce: Bool { get }
+
+    func overrun(of subject: HandlerWatch.Subject) -> HandlerWatch.Overrun
+
+    /// Notes that a handler is stuck.
+    ///
+    /// - Parameter culprit: The coordinator that is to blame, if it's another one.
+    /// - Returns: False if it has ended meanwhile.
+    func noteStuck(_ subject: HandlerWatch.Subject, culprit: (any WatchedReceiver)?) -> Bool
+}
 
 /// The watch over the handlers of a process whose messages were cancelled: one that runs on for its type's ``Coordinator/cancellationGrace`` is
 /// stuck.
@@ -10,13 +32,18 @@ import Synchronization
 final class HandlerWatch: Sendable {
     /// A handler whose message was cancelled.
     struct Subject: Sendable {
-        weak let node: Node?
+        weak let receiver: (any WatchedReceiver)?
         let envelope: Envelope
         /// The number of the handler; `nil`: a row that doesn't await, which runs in a task with others.
         let handler: UInt64?
 
-        init(node: Node, envelope: Envelope, handler: UInt64?) { (self.node, self.envelope, self.handler) = (node, envelope, handler) }
+        init(of receiver: any WatchedReceiver, envelope: Envelope, handler: UInt64?) {
+            (self.receiver, self.envelope, self.handler) = (receiver, envelope, handler)
+        }
     }
+
+    /// The progress of a handler whose message was cancelled.
+    enum Overrun { case ended, running, waitingForChild }
 
     private struct Entry: Sendable {
         let subject: Subject
@@ -29,10 +56,10 @@ final class HandlerWatch: Sendable {
 
     /// A coordinator, and whether its executor has run a job.
     private final class Probe: Sendable {
-        let node: Node
+        let receiver: any WatchedReceiver
         let isAnswered = Atomic(false)
 
-        init(_ node: Node) { self.node = node }
+        init(_ receiver: any WatchedReceiver) { self.receiver = receiver }
     }
 
     /// Jobs on the executors of the coordinators in one of whose rows a handler may be.
@@ -47,9 +74,9 @@ final class HandlerWatch: Sendable {
             func pass() { isAnswered.store(true, ordering: .relaxed) }
         }
 
-        init(_ nodes: [Node]) {
-            all = nodes.map { Probe($0) }
-            for probe in all { Task.detached { await probe.node.passExecutor { probe.isAnswered.store(true, ordering: .relaxed) } } }
+        init(_ receivers: [any WatchedReceiver]) {
+            all = receivers.map { Probe($0) }
+            for probe in all { Task.detached { await probe.receiver.passExecutor { probe.isAnswered.store(true, ordering: .relaxed) } } }
             Task.detached { [control] in await control.pass() }
         }
     }
@@ -66,7 +93,7 @@ final class HandlerWatch: Sendable {
     /// A handler that is stuck.
     struct Verdict: Sendable {
         /// The coordinator that is to blame.
-        let node: Node
+        let receiver: any WatchedReceiver
         let message: MessageInfo
         let grace: Duration
 
@@ -87,7 +114,7 @@ final class HandlerWatch: Sendable {
 
     /// Watches a handler from now on.
     func add(_ subject: Subject) {
-        guard let grace = subject.node?.type.cancellationGrace else { return }
+        guard let grace = subject.receiver?.cancellationGrace else { return }
         let begins = state.withLock { state in
             state.awake.pass(until: time.now)
             state.entries.append(Entry(subject: subject, grace: grace, since: state.awake.elapsed))
@@ -117,9 +144,9 @@ final class HandlerWatch: Sendable {
 
     /// - Returns: The handler as it's to be watched on; `nil` when it has ended, or is stuck.
     private func judge(_ entry: Entry, _ now: Duration) -> Entry? {
-        guard let node = entry.subject.node else { return nil }
+        guard let receiver = entry.subject.receiver else { return nil }
         var entry = entry
-        switch node.overrun(of: entry.subject) {
+        switch receiver.overrun(of: entry.subject) {
         case .ended: return nil
         case .waitingForChild: (entry.since, entry.probes) = (now, nil)
         case .running: break
@@ -127,25 +154,25 @@ final class HandlerWatch: Sendable {
         let overrun = now - entry.since
         // Nothing blocks the only thread of a virtual time.
         if time.virtual == nil {
-            if entry.probes == nil, overrun >= entry.grace - AwakeTime.step * 3 { entry.probes = Probes(node.lineage) }
+            if entry.probes == nil, overrun >= entry.grace - AwakeTime.step * 3 { entry.probes = Probes(receiver.placesOfHandlers) }
             guard let probes = entry.probes else { return entry }
             let hasThread = probes.control.isAnswered.load(ordering: .relaxed)
             if !hasThread, overrun < entry.grace + Self.longestWait { return entry }
         }
         guard overrun >= entry.grace else { return entry }
-        decide(entry, node, entry.probes?.all ?? [])
+        decide(entry, receiver, entry.probes?.all ?? [])
         return nil
     }
 
-    private func decide(_ entry: Entry, _ node: Node, _ probes: [Probe]) {
+    private func decide(_ entry: Entry, _ receiver: any WatchedReceiver, _ probes: [Probe]) {
         // A handler that blocks its own coordinator, or all threads, waits for no other. One that waits in a row above leaves its own free, and
         // that row isn't one of a message from the mailbox.
         let isOwnFree = probes.first?.isAnswered.load(ordering: .relaxed) == true
-        let culprit = probes.dropFirst().first { !$0.isAnswered.load(ordering: .relaxed) && !$0.node.handlesAnyAtOnce }
-        let other = isOwnFree ? culprit?.node : nil
-        guard node.noteStuck(entry.subject, culprit: other) else { return }
-        let message = MessageInfo(entry.subject.envelope, handledBy: node)
-        decided.withLock { $0 }?(Verdict(node: other ?? node, message: message, grace: entry.grace))
+        let culprit = probes.dropFirst().first { !$0.isAnswered.load(ordering: .relaxed) && !$0.receiver.handlesAnyAtOnce }
+        let other = isOwnFree ? culprit?.receiver : nil
+        guard receiver.noteStuck(entry.subject, culprit: other) else { return }
+        let message = MessageInfo(entry.subject.envelope, handledBy: receiver)
+        decided.withLock { $0 }?(Verdict(receiver: other ?? receiver, message: message, grace: entry.grace))
     }
 }
 

@@ -6,7 +6,7 @@ import Supervision
 import Synchronization
 
 /// The state and services that all coordinators of one process share.
-final class RuntimeCore: Sendable {
+final class RuntimeCore: ServiceOwner {
     let options: CoordinatorRuntime.Options
     /// The time that the coordinators of this process live by.
     let time: TimeSource
@@ -65,7 +65,8 @@ final class RuntimeCore: Sendable {
     /// The reason for which a child of the root was given up, if that ends the tree.
     let endReason = OneShot<ExitReason>()
     /// The way to children of the root that other nodes have; `nil` unless a cluster places some.
-    let nodes = LazyReference<NodeRouter>()
+    let nodes = LazyReference<Box<any PlacedDelivery>>()
+    var placed: (any PlacedDelivery)? { nodes.load()?.value }
     let spawner: WorkerSpawner
     /// The link to the process above, in a worker.
     let uplink: Uplink?
@@ -119,14 +120,14 @@ final class RuntimeCore: Sendable {
         instruments.stuck(verdict.message)
         // The parent logs it, and kills this process.
         if let uplink { return uplink.tellHung(verdict.description) }
-        verdict.node.logger.error(
+        verdict.receiver.logger.error(
             "a handler runs on past its cancellation, and can't be ended",
             metadata: [
                 "message.name": "\(verdict.message.name)", "message.sender": "\(verdict.message.sender)",
                 "handler.path": "\(verdict.message.path)", "grace": "\(verdict.grace)",
             ]
         )
-        if lives.areWanted { lives.add(LifeChange(.stuck(verdict.description), of: verdict.node.path, verdict.node.incarnation, nil)) }
+        if lives.areWanted { lives.add(LifeChange(.stuck(verdict.description), of: verdict.receiver.path, verdict.receiver.incarnation, nil)) }
         guard options.whenStuck == .endProcess else { return }
         Diagnostics.print("\(verdict.description): the process ends")
         let hasThread = DetachedThread.run { [logQueue] in
@@ -185,7 +186,7 @@ final class RuntimeCore: Sendable {
     ///
     /// The pools of spares have ended with their parents, and no incarnation is left that was a spare before.
     func close() async {
-        await nodes.load()?.end()
+        await placed?.end()
         await hooksOnGivingUp.end()
         await services.end()
         await spares.waitForAll()
@@ -234,4 +235,24 @@ extension RuntimeCore {
             return false
         }
     }
+}
+
+/// The delivery of messages to children of the root that a cluster places.
+protocol PlacedDelivery: AnyObject, Sendable {
+    /// Takes a message for a child of the root, if the child is on another node, or isn't known to be on this one.
+    ///
+    /// - Returns: False when the message is to be delivered here.
+    func take(_ message: ParkedMessage, for key: String) -> Bool
+
+    /// Returns whether a message that has waited may still go to the child at a path, or below it; another one is sent elsewhere, or refused.
+    func diverts(_ message: ParkedMessage, at path: CoordinatorPath) -> Bool
+
+    /// Returns whether a message that has waited for room on the way to a worker may still go there.
+    func stillTakes(_ message: Peer.Outgoing) -> Bool
+
+    /// Sends a message elsewhere, or refuses it, that has waited for room on the way to a worker.
+    func divert(_ message: Peer.Outgoing)
+
+    /// Ends all links, and the messages that wait.
+    func end() async
 }

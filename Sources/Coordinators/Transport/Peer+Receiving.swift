@@ -293,7 +293,7 @@ extension Peer {
             do {
                 let payload = inspect.payload.isEmpty ? .null : try PayloadCoder.decode(JSONValue.self, from: inspect.payload, codec: .json)
                 let answer =
-                    inspect.operation == CycleSearch.operation
+                    inspect.operation == Self.cycleOperation
                     ? await goOn(with: payload) : try await owner.inspected(inspect.operation, target, payload)
                 result = .success(.value(answer))
             } catch {
@@ -305,10 +305,7 @@ extension Peer {
 
     /// Follows an ask of the other side, which looks for a cycle.
     private func goOn(with payload: JSONValue) async -> JSONValue {
-        guard let (search, correlation) = CycleSearch.read(payload), let top = owner.top(),
-            let ask = state.withLock({ $0.incoming[correlation] }), let cycle = await search.follow(ask, below: top)
-        else { return .null }
-        return cycle.payload
+        await owner.top()?.follow(cycleSearch: payload) { correlation in state.withLock { $0.incoming[correlation] } } ?? .null
     }
 
     // MARK: Answers

@@ -32,11 +32,13 @@ final class Peer: Sendable {
         /// Has the executor run a job on which the coordinators run that the other side probes.
         var executorProbed: @Sendable () async -> Void = {}
         /// Returns the topmost coordinator of this process.
-        var top: @Sendable () -> Node? = { nil }
+        var top: @Sendable () -> (any MessageReceiver)? = { nil }
         /// Takes note that the link has closed, after the open asks have ended.
         let closed: @Sendable (LinkError) -> Void
     }
 
+    /// The request to go on with a search for a cycle.
+    static let cycleOperation = "cycle"
     /// The number of asks that one side may have open.
     static let openAsksLimit = 65_536
     /// The number of requests of the other side's runtime that may be under way.

@@ -25,13 +25,13 @@ protocol UplinkOwner: AnyObject, Sendable {
     /// Takes note that what was announced to the parent can never be sent.
     func announcementRefused(_ error: LinkError)
     /// The topmost coordinator of the process.
-    var top: Node? { get }
+    var top: (any MessageReceiver)? { get }
 }
 
 extension UplinkOwner {
     func announcementRefused(_ error: LinkError) {}
 
-    var top: Node? { nil }
+    var top: (any MessageReceiver)? { nil }
 }
 
 /// A worker's end of the link to its parent.
@@ -300,7 +300,7 @@ extension Uplink {
                     keep(returned: KeptMessage(envelope: message.envelope, target: message.target, isDirect: message.isDirect))
                     return true
                 },
-                executorProbed: { [self] in await owner?.top?.passExecutor() },
+                executorProbed: { [self] in await owner?.top?.passExecutor {} },
                 top: { [self] in owner?.top },
                 closed: { [self] error in
                     if error.isOfBrokenRule { Diagnostics.print("the link was closed: \(error.message)") }

@@ -193,7 +193,7 @@ extension Worker {
 // MARK: - What the parent tells
 
 extension Worker: UplinkOwner {
-    var top: Node? { state.withLock { $0.host }?.coordinator }
+    var top: (any MessageReceiver)? { state.withLock { $0.host }?.coordinator }
 
     func frameReceived(_ frame: Frame, on link: Link) {
         switch frame.content {

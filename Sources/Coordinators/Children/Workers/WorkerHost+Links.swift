@@ -60,8 +60,8 @@ extension WorkerHost {
                 },
                 frameReceived: { [weak self] frame in self?.receive(frame, on: id) },
                 messageLost: { [parent] envelope, error in parent.recordLoss(of: envelope, because: error) },
-                mayStillLeave: { [runtime] in runtime.nodes.load()?.stillTakes($0) ?? true },
-                messageDiverted: { [runtime] in runtime.nodes.load()?.divert($0) },
+                mayStillLeave: { [runtime] in runtime.placed?.stillTakes($0) ?? true },
+                messageDiverted: { [runtime] in runtime.placed?.divert($0) },
                 top: { [parent] in
                     var top = parent
                     while let above = top.parent { top = above }

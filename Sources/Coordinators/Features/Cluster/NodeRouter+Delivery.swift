@@ -128,7 +128,6 @@ extension NodeRouter {
 // The child may have another owner by now. This node needn't have heard of that, if it was stopped itself: so each message is compared with the
 // clock again, as when it was taken.
 extension NodeRouter {
-    /// Returns whether a message that has waited may still go to the child at a path, or below it; another one is sent elsewhere, or refused.
     func diverts(_ message: Waiting, at path: CoordinatorPath) -> Bool {
         let keys = path.components
         guard let key = keys.first.map(String.init), !stillTakes(message.envelope, for: key) else { return false }
@@ -136,13 +135,11 @@ extension NodeRouter {
         return true
     }
 
-    /// Returns whether a message that has waited for room on the way to a worker may still go there.
     func stillTakes(_ message: Peer.Outgoing) -> Bool {
         guard let key = CoordinatorPath(message.target)?.components.first else { return true }
         return stillTakes(message.envelope, for: String(key))
     }
 
-    /// Sends a message elsewhere, or refuses it, that has waited for room on the way to a worker.
     func divert(_ message: Peer.Outgoing) {
         guard let keys = CoordinatorPath(message.target)?.components, let key = keys.first else { return }
         divert(Waiting(envelope: message.envelope, rest: keys.dropFirst(), isDirect: message.isDirect), for: String(key))

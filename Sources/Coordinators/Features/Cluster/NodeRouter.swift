@@ -11,7 +11,7 @@ import WireProtocol
 /// A node that has refused a message refuses all later ones of the same sender's for that child, until it's asked whether it takes them: so no
 /// later message begins before an earlier one, even if the node gets the child in between. The answer comes after all refusals, as they come
 /// back on one link; messages take another way only after it.
-final class NodeRouter: Sendable {
+final class NodeRouter: PlacedDelivery {
     /// A message that waits, with its target below the child.
     ///
     /// A message of the runtime that isn't direct is for the root, about the child.
@@ -51,7 +51,6 @@ final class NodeRouter: Sendable {
         (self.children, self.runtime, self.root) = (children, runtime, root)
     }
 
-    /// Ends all links, and the messages that wait.
     func end() async {
         let (routes, peers) = state.withLock { state in
             defer { (state.routes, state.ways, state.peers, state.isEnded) = ([:], [:], [:], true) }
@@ -75,9 +74,6 @@ final class NodeRouter: Sendable {
         case full
     }
 
-    /// Takes a message for a child of the root, if the child is on another node, or isn't known to be on this one.
-    ///
-    /// - Returns: False when the message is to be delivered here.
     func take(_ message: Waiting, for key: String) -> Bool {
         guard let place = children.place(of: key) else { return false }
         let decision = state.withLock { state -> Decision in
@@ -232,17 +228,17 @@ package enum ChildPlace: Hashable, Sendable {
 extension CoordinatorRuntime {
     /// Has messages for children of the root that a cluster places go to the nodes that have them; called once, before the start.
     package func route(by children: any PlacedChildren) {
-        _ = core.nodes.storeIfNil(NodeRouter(children, core) { [weak self] in try? self?.root })
+        _ = core.nodes.storeIfNil(Box(NodeRouter(children, core) { [weak self] in try? self?.root }))
     }
 
     /// Exchanges messages with another node on a link that it has made, until the link has closed.
     package func exchangeMessages(on link: Link, with node: String) async {
-        guard let router = core.nodes.load() else { return link.close() }
+        guard let router = core.placed as? NodeRouter else { return link.close() }
         await router.use(link, to: node)
     }
 
     /// Ends the links to other nodes, and the messages that wait for them.
-    package func endNodes() async { await core.nodes.load()?.end() }
+    package func endNodes() async { await core.placed?.end() }
 }
 
 // MARK: - Refused messages

@@ -98,7 +98,8 @@ extension Node {
 
 extension Node {
     /// The row of every coordinator that shows a page of its own, and opens the rest of the route below.
-    static let openRow = MessageRow(.type(OpenRoute.self)) { coordinator, envelope, node, _ in
+    static let openRow = MessageRow(.type(OpenRoute.self)) { coordinator, envelope, receiver, _ in
+        let node = Node.of(receiver)
         let route = try envelope.message(as: OpenRoute.self)
         if let page = route.page { try await node.type.display(coordinator, page) }
         try await node.open(route.rest, by: coordinator, deadline: envelope.deadline)

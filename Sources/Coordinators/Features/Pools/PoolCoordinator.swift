@@ -34,9 +34,9 @@ actor PoolCoordinator<Member: Coordinator>: Coordinator {
     }
 
     static var responders: Responders {
-        let row = MessageRow(.prefix(""), isRelay: true) { coordinator, envelope, node, index in
+        let row = MessageRow(.prefix(""), isRelay: true) { coordinator, envelope, receiver, index in
             let me: PoolCoordinator = try MessageRow.cast(coordinator)
-            return try await me.handOn(envelope, ChainContinuation(node: node, envelope: envelope, index: index))
+            return try await me.handOn(envelope, ChainContinuation(node: .of(receiver), envelope: envelope, index: index))
         }
         return [
             Responder(row: .pool(row, CoordinatorType.of(Member.self).table)),

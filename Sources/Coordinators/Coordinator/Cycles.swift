@@ -79,7 +79,7 @@ struct CycleSearch: Sendable {
             search.blocked.append(place.name)
             return await search.follow(place, in: edges)
         }
-        if let (peer, correlation) = envelope.way { return await go(on: peer, correlation) }
+        if let (process, correlation) = envelope.way, let peer = process as? Peer { return await go(on: peer, correlation) }
         guard let asks = edges.asks[ObjectIdentifier(envelope)], let node = asks.first?.node else { return nil }
         var search = self
         search.way.append(node.path.description)

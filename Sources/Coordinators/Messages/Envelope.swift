@@ -18,7 +18,7 @@ final class Envelope: Sendable {
         /// A task of this process that handles another message, in whose place this one goes on.
         case relay(of: Envelope)
         /// The process at the other end of a link.
-        case peer(Peer, Peer.Arrival)
+        case peer(any RemoteProcess, Arrival)
         /// A function, which is called once.
         case function(Completion)
         /// The arrivals of an acknowledged message, of which this is the one that is handled.
@@ -32,7 +32,7 @@ final class Envelope: Sendable {
         /// The message is handled by a task of this process.
         case task(Task<Void, Never>)
         /// The message has been handed to another process, under this number.
-        case forwarded(Peer, UInt64)
+        case forwarded(any RemoteProcess, UInt64)
         /// The message is handled by something that this function ends.
         case function(@Sendable () -> Void)
 
@@ -110,6 +110,11 @@ final class Envelope: Sendable {
 
     /// Returns the size of a message that isn't encoded, which counts against limits.
     static func size<M: ResponderMessage>(of message: M.Type) -> Int { MemoryLayout<M>.size + overhead }
+
+    /// Returns the number of bytes that a message takes of a window, on both sides alike.
+    ///
+    /// - Parameter payload: The number of bytes of the payload.
+    static func size(ofPayload payload: Int) -> Int { payload + 64 }
 
     let body: Body
     let asker: Asker
@@ -218,10 +223,10 @@ final class Envelope: Sendable {
     var hasEnded: Bool { isEnded.load(ordering: .acquiring) }
 
     /// The process that is to answer, if the message is open and has been handed to another one.
-    private var processAsked: Peer? { way?.peer }
+    private var processAsked: (any RemoteProcess)? { way?.peer }
 
     /// The process that is to answer, and the message's number on the link to it, if it's open and has been handed to another process.
-    var way: (peer: Peer, correlation: UInt64)? {
+    var way: (peer: any RemoteProcess, correlation: UInt64)? {
         state.withLock { state in if case .forwarded(let peer, let correlation)? = state.work { (peer, correlation) } else { nil } }
     }
 
@@ -522,7 +527,7 @@ extension Envelope {
         return (0..<count).map { _ in
             // A message that waits must not keep the others' bytes.
             let payload = Payload(Bytes(Array(payload.take())))
-            let arrival = Peer.Arrival(correlation: 0, codec: codec, route: arrival.route, size: Peer.size(payload.count))
+            let arrival = Arrival(correlation: 0, codec: codec, route: arrival.route, size: Self.size(ofPayload: payload.count))
             return Envelope(
                 .encoded(name: name, codec, payload),
                 asker: .peer(peer, arrival),

@@ -32,3 +32,37 @@ protocol MessageReceiver: AnyObject, Sendable {
     /// - Returns: The cycle; `null` when there is none.
     func follow(cycleSearch: JSONValue, _ ask: (UInt64) -> Envelope?) async -> JSONValue
 }
+
+/// The process at the other end of a link, as a message knows it that has come from there, or has gone there.
+protocol RemoteProcess: AnyObject, Sendable {
+    /// Gives back the credit of a message that isn't under way any more.
+    func giveBack(_ arrival: Arrival)
+
+    /// Sends the end of a message to the other side, which has asked it.
+    func answer(_ arrival: Arrival, of envelope: Envelope, _ result: Result<Answer, any Error>)
+
+    /// Cancels a message: on the other side when it has left, else here, so that it never leaves.
+    func giveUp(_ correlation: UInt64)
+
+    /// Cancels a message on the other side, which answers it when its handler has ended.
+    ///
+    /// - Returns: False when the message hasn't left, or the other side may never answer it; nothing has happened then.
+    func cancelToItsEnd(_ correlation: UInt64) -> Bool
+
+    /// Waits for the answer to an ask without giving up the thread, if no other ask is open and the answer comes soon.
+    ///
+    /// - Returns: Whether the task is to give up the thread for a moment.
+    func awaitBusily(_ envelope: Envelope) -> Bool
+}
+
+/// A message of the other side, until it's answered.
+struct Arrival: Sendable {
+    /// The number by which the other side knows the message; 0: it wants no answer.
+    let correlation: UInt64
+    let codec: PayloadCodec
+    /// The route that the message has taken credit from, and how much; `nil` for messages between runtimes, which take none.
+    let route: String?
+    let size: Int
+    /// The number of messages: more than one where several share an envelope.
+    var count = 1
+}

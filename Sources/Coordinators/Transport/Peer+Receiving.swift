@@ -56,7 +56,7 @@ extension Peer {
             correlation: 0,
             codec: messages.codec,
             route: Self.route(target, name),
-            size: messages.lengths.reduce(0) { $0 + Self.size($1) },
+            size: messages.lengths.reduce(0) { $0 + Envelope.size(ofPayload: $1) },
             count: messages.lengths.count
         )
         let envelope = Envelope(
@@ -68,7 +68,7 @@ extension Peer {
             isOneWay: true,
             isBuiltin: false
         )
-        let last = Self.size(messages.lengths.last ?? 0)
+        let last = Envelope.size(ofPayload: messages.lengths.last ?? 0)
         switch state.withLock({ $0.admit(envelope, arrival, last: last) }) {
         case .violation(let violation):
             link.close(because: violation)
@@ -136,7 +136,7 @@ extension Peer {
             correlation: frame.correlation,
             codec: frame.codec,
             route: isBuiltin ? nil : Self.route(target, message),
-            size: Self.size(payload.count)
+            size: Envelope.size(ofPayload: payload.count)
         )
         let envelope = Envelope(
             .encoded(name: message, frame.codec, Payload(payload)),
@@ -170,7 +170,6 @@ extension Peer {
         if label != nil { handOn(&run) }
     }
 
-    /// Gives back the credit of a message that isn't under way any more.
     func giveBack(_ arrival: Arrival) {
         guard let route = arrival.route else { return state.withLock { $0.admission.builtinBytes -= arrival.size } }
         for credit in state.withLock({ $0.admission.credits.release(route, arrival.size, count: arrival.count) }) {
@@ -182,7 +181,6 @@ extension Peer {
 
     // MARK: Answering
 
-    /// Sends the end of a message to the other side, which has asked it.
     func answer(_ arrival: Arrival, of envelope: Envelope, _ result: Result<Answer, any Error>) {
         guard arrival.correlation != 0 else {
             if case .failure(let error) = result { owner.messageLost(envelope, error) }
@@ -395,7 +393,7 @@ extension Peer.State {
     /// Charges the other side for a message that has arrived, and opens the message.
     ///
     /// - Parameter last: The size of the last message if there are several.
-    fileprivate mutating func admit(_ envelope: Envelope, _ arrival: Peer.Arrival, last: Int? = nil) -> Admittance {
+    fileprivate mutating func admit(_ envelope: Envelope, _ arrival: Arrival, last: Int? = nil) -> Admittance {
         if arrival.correlation != 0, incoming[arrival.correlation] != nil {
             return .violation("\(envelope.body.name) has the number of an ask that is open")
         }

@@ -80,7 +80,7 @@ extension Peer {
     ) throws(CoordinatorError) -> Bool {
         let payload = Bytes(try PayloadCoder.encode(message, as: codec))
         let trace = Self.acceptable(TraceContext.current?.bytes ?? [])
-        let size = Self.size(payload.count)
+        let size = Envelope.size(ofPayload: payload.count)
         let hasLeft = state.withLock { state -> Bool in
             guard !state.phase.isClosed, !state.phase.isDraining, state.windows.takeOpen(route: name, size: size) else { return false }
             do throws(LinkError) {
@@ -268,9 +268,6 @@ extension Peer {
         if !departures.isEmpty { state.withLock { $0.takeAllAnswered() }?.settle(()) }
     }
 
-    /// Waits for the answer to an ask without giving up the thread, if no other ask is open and the answer comes soon.
-    ///
-    /// - Returns: Whether the task is to give up the thread for a moment.
     func awaitBusily(_ envelope: Envelope) -> Bool {
         guard busyWait > .zero, counts.openAsks.load(ordering: .relaxed) == 1 else { return false }
         return BusyWait.shared.wait(upTo: busyWait) { envelope.hasEnded }
@@ -333,7 +330,6 @@ extension Peer {
         }
     }
 
-    /// Cancels a message: on the other side when it has left, else here, so that it never leaves.
     func giveUp(_ correlation: UInt64) {
         let (isOpen, allAnswered, departures) = state.withLock { state -> (Bool, OneShot<Void>?, [(Envelope, Departure)]) in
             guard case .message(let message)? = state.outgoing.remove(correlation) else { return (false, nil, []) }
@@ -342,7 +338,7 @@ extension Peer {
                 // The other side doesn't get the message, and never gives back its credit.
                 let isDraining = state.phase.isDraining
                 departures = transmitFree(&state) { windows, isOpen in
-                    windows.takeBack(Self.size(payload), route: message.route)
+                    windows.takeBack(Envelope.size(ofPayload: payload), route: message.route)
                     return isDraining ? [] : windows.release(where: isOpen)
                 }
             } else if message.hasLeft {
@@ -366,9 +362,6 @@ extension Peer {
         complete(departures)
     }
 
-    /// Cancels a message on the other side, which answers it when its handler has ended.
-    ///
-    /// - Returns: False when the message hasn't left, or the other side may never answer it; nothing has happened then.
     func cancelToItsEnd(_ correlation: UInt64) -> Bool {
         guard answersCancelled else { return false }
         let isTold = state.withLock { state in
@@ -413,7 +406,7 @@ extension Peer.Outgoing {
     /// The route whose window the message takes from: the path that it's for, or, while it climbs, its name.
     var route: String { Peer.route(target, name) }
 
-    var size: Int { Peer.size(payload.count) }
+    var size: Int { Envelope.size(ofPayload: payload.count) }
 
     fileprivate var flags: Flags {
         var flags: Flags = isDirect ? .direct : []
@@ -430,11 +423,6 @@ extension Peer {
     /// Returns a trace context if the other side takes it: for a longer one it would close the link, and a message is worth more than its
     /// trace.
     fileprivate static func acceptable(_ trace: Bytes) -> Bytes { trace.count <= traceLimit ? trace : [] }
-
-    /// Returns the number of bytes that a message takes of a window, on both sides alike.
-    ///
-    /// - Parameter payload: The number of bytes of the payload.
-    static func size(_ payload: Int) -> Int { payload + 64 }
 }
 
 extension Envelope {

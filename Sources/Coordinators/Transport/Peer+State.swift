@@ -23,18 +23,6 @@ extension Peer {
         var hasLeft = false
     }
 
-    /// A message of the other side, until it's answered.
-    struct Arrival: Sendable {
-        /// The number by which the other side knows the message; 0: it wants no answer.
-        let correlation: UInt64
-        let codec: PayloadCodec
-        /// The route that the message has taken credit from, and how much; `nil` for messages between runtimes, which take none.
-        let route: String?
-        let size: Int
-        /// The number of messages: more than one where several share an envelope.
-        var count = 1
-    }
-
     /// An ask of this side that waits for its answer.
     enum Open {
         /// A message of a coordinator.

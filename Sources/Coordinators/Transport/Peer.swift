@@ -6,7 +6,7 @@ import WireProtocol
 /// The process at the other end of a link.
 ///
 /// Asks travel in both directions, and each is answered once.
-final class Peer: Sendable {
+final class Peer: RemoteProcess {
     /// The functions by which a peer hands frames to its owner.
     struct Owner: Sendable {
         /// Takes messages of one name that have arrived one after the other.

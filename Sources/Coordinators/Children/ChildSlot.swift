@@ -66,7 +66,7 @@ struct ChildSlot {
     /// The reasons why the child is paused, which are kept through restarts.
     var pauseReasons: PauseReasons = []
     /// The side that has asked for the start; `nil`: supervision itself has decided.
-    var startInitiator: ChildSupervisor.Initiator?
+    var startInitiator: Initiator?
     /// The number of the latest life.
     var incarnation: Incarnation = 0
     /// The calls that wait for the child to be ready.
@@ -150,7 +150,7 @@ extension ChildSlot {
     var host: (any ChildHost)? { phase.life?.host }
 
     /// Begins a new tenancy: nothing of the former one counts, although its life may still be stopping.
-    mutating func renew(pausedFor reasons: PauseReasons, by initiator: ChildSupervisor.Initiator) {
+    mutating func renew(pausedFor reasons: PauseReasons, by initiator: Initiator) {
         pauseReasons = reasons
         startInitiator = initiator
         if !storedRecord.isEmpty {
@@ -243,7 +243,7 @@ extension ChildSlot {
         var output: Answer?
         /// The calls that wait for the end of the life that was told to stop, whatever comes after it.
         var stops: [Stop] = []
-        var stopInitiator: ChildSupervisor.Initiator?
+        var stopInitiator: Initiator?
         /// The time at which the life was told to stop first; `nil` unless it is stopping.
         var stoppingSince: MonotonicTime?
         /// The calls that wait for the child's end for good.

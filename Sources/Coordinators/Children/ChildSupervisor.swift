@@ -3,15 +3,7 @@ import DequeModule
 import Supervision
 
 /// Carries out what the supervision machine decides for one coordinator's children.
-final class ChildSupervisor: Sendable {
-    /// The side that has asked for a change of a child.
-    enum Initiator {
-        /// The coordinator itself: its call returns the outcome, and there is no event.
-        case parent
-        /// An operator, or another coordinator by way of the runtime: the parent's rows get the change as an event.
-        case `operator`
-    }
-
+final class ChildSupervisor: ChildSupervision {
     enum Phase {
         /// Can transition to: refusing, ended.
         case open
@@ -42,6 +34,7 @@ final class ChildSupervisor: Sendable {
     }
 
     let node: Node
+    var path: CoordinatorPath { node.path }
     let tasks: OwnedTasks
     let state: MachineShell<State>
     /// Settled when nothing is left of the children.
@@ -76,9 +69,6 @@ final class ChildSupervisor: Sendable {
         try state.withLock { try $0.slots.with(key, body) }
     }
 
-    /// Ends all children in the order of the policy, and returns when nothing is left of them.
-    ///
-    /// - Parameter stop: The end of the coordinator itself.
     func shutDown(within stop: Node.Stop) async {
         let others = mutateAndPerform { state -> Others in
             let others = state.others
@@ -95,7 +85,6 @@ final class ChildSupervisor: Sendable {
         for host in others.leaving { await host.gone.value }
     }
 
-    /// Refuses to start children from now on.
     func refuse() {
         state.withLock { if $0.phase == .open { $0.phase = .refusing } }
     }
@@ -111,14 +100,12 @@ final class ChildSupervisor: Sendable {
         for host in hosts { host.stop(shutdown) }
     }
 
-    /// The hosts of the children that are run to their ends.
     var hostsOfRuns: [any ChildHost] {
         state.withLock { state in
             state.machine.ids.compactMap { id in state.slots.with(id) { $0.isRun ? $0.host : nil } ?? nil }
         }
     }
 
-    /// The hosts of the children's lives, in start order.
     var hosts: [any ChildHost] { state.withLock { state in state.machine.ids.compactMap { state.host(of: $0) } } }
 }
 
@@ -270,4 +257,22 @@ extension ChildSupervisor: HostOwner {
             if isPresent == true { state.feed(.restartRequested(life.key)) }
         }
     }
+}
+
+extension ChildSupervisor {
+    /// Returns the supervisor of children as what each of them is.
+    static func of(_ owner: any ChildOwner) -> ChildSupervisor { unsafeDowncast(owner, to: ChildSupervisor.self) }
+}
+
+extension Node {
+    /// The supervisor of the children, made when the first child is.
+    var children: ChildSupervisor { .of(supervision) }
+
+    var existingChildren: ChildSupervisor? { existingSupervision.map { .of($0) } }
+}
+
+extension AnyChild {
+    var supervisor: ChildSupervisor { .of(owner) }
+
+    init(supervisor: ChildSupervisor, key: String, typeName: String) { self.init(owner: supervisor, key: key, typeName: typeName) }
 }

@@ -3,6 +3,10 @@ import Logging
 import Supervision
 
 extension RuntimeCore {
+    convenience init(_ options: CoordinatorRuntime.Options, counts: LiveCounts = LiveCounts(), uplink: Uplink? = nil) {
+        self.init(options, counts: counts, uplink: uplink) { ChildSupervisor(node: .of($0)) }
+    }
+
     func makeHost(
         _ definition: ChildDefinition,
         parent: Node,

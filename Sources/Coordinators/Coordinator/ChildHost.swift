@@ -3,6 +3,68 @@ import Processes
 import Supervision
 import WireProtocol
 
+/// The supervisor of a coordinator's children, as the coordinator knows it.
+protocol ChildSupervision: ChildOwner {
+    /// The present lives, in start order.
+    var hosts: [any ChildHost] { get }
+    /// The lives of the children that are run to their ends.
+    var hostsOfRuns: [any ChildHost] { get }
+    /// The handles on the children, in start order.
+    var handles: [AnyChild] { get }
+
+    // MARK: Messages
+
+    /// Delivers a message to a child, or to a coordinator below it, now or when the child is ready.
+    func deliver(_ envelope: Envelope, to key: String, _ rest: ArraySlice<Substring>, isDirect: Bool)
+
+    /// Delivers a message, unless there is no such child, or it doesn't live.
+    func deliverIfPresent(_ envelope: Envelope, to key: String, _ rest: ArraySlice<Substring>, isDirect: Bool) -> Bool
+
+    /// Keeps a message for a child that isn't there, if its sender is an adopted worker and the start may be still to come.
+    ///
+    /// - Returns: False when there is nothing to wait for.
+    func keep(_ early: EarlyMessage) -> Bool
+
+    /// Ends the messages that wait for any of a pool's members and that no life has got, so that the pool can have them back.
+    func withdrawAll()
+
+    func waitUntilNoneIsParked() async
+
+    // MARK: Lives
+
+    func cascade(isPaused: Bool) async
+
+    /// Stops and removes a child that its parent dismisses, or whose pages were popped; a later incarnation isn't affected.
+    ///
+    /// - Returns: Whether the child is being stopped.
+    @discardableResult
+    func dismiss(_ key: String, _ incarnation: Incarnation, _ cause: String) -> Bool
+
+    /// Answers the request when the child's present life ends, or at once when there is none.
+    func watch(_ key: String, _ envelope: Envelope)
+
+    // MARK: The end
+
+    /// Ends all children, in the order of the policy.
+    ///
+    /// - Parameter stop: The end of the coordinator itself.
+    func shutDown(within stop: Node.Stop) async
+
+    /// Shortens the time of the children's ends.
+    func hasten(_ shutdown: Shutdown)
+
+    /// Refuses all starts from now on.
+    func refuse()
+
+    // MARK: Operators
+
+    /// Carries out an operator's request about a child, or a coordinator below it.
+    func operate(_ operation: Operation, on key: String, _ rest: ArraySlice<Substring>, budget: TimeoutBudget) async throws -> JSONValue
+
+    /// Returns the present snapshots of the children, with their subtrees; all processes below are asked at the same time.
+    func snapshots(_ budget: TimeoutBudget) async -> [CoordinatorSnapshot]
+}
+
 /// One life of a child, in this process or in another.
 ///
 /// A host is used once. Either `start` throws, and nothing is left of the child, or it returns and the host sends `exited` once, later,

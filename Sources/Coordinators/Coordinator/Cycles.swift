@@ -215,7 +215,7 @@ private struct WaitEdges {
             for envelope in node.existingOpenAsks?.all ?? [] {
                 if let cause = envelope.cause { edges.asks[cause, default: []].append((node, envelope)) }
             }
-            nodes += (node.existingChildren?.hosts ?? []).compactMap { ($0 as? LocalHost)?.coordinator }
+            nodes += (node.existingSupervision?.hosts ?? []).compactMap { ($0 as? LocalHost)?.coordinator }
         }
         return edges
     }

@@ -68,7 +68,7 @@ extension Node {
         case .finishPopped:
             carryOut(envelope) {
                 let popped = try envelope.message(as: FinishPopped.self)
-                existingChildren?.dismiss(popped.key, popped.incarnation, "was popped")
+                existingSupervision?.dismiss(popped.key, popped.incarnation, "was popped")
                 return .none
             }
         case .navigate, .readNavigation, nil:
@@ -77,7 +77,7 @@ extension Node {
     }
 
     private func watchChild(_ envelope: Envelope) {
-        guard let key = try? envelope.message(as: WatchChild.self).key, let children = existingChildren else {
+        guard let key = try? envelope.message(as: WatchChild.self).key, let children = existingSupervision else {
             return envelope.end(.failure(CoordinatorError(.noSuchPath, "\(path) has no children")))
         }
         children.watch(key, envelope)

@@ -70,14 +70,14 @@ extension Node {
     ///   - isDirect: Whether only the coordinator's own table is searched; otherwise the message climbs from there.
     func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
         guard let key = rest.first else { return isDirect ? acceptDirectly(envelope) : climbFromHere(envelope) }
-        guard let children = knownChildren ?? (runtime.mayStillStart(for: envelope) ? children : nil) else {
+        guard let supervision = knownSupervision ?? (runtime.mayStillStart(for: envelope) ? supervision : nil) else {
             return envelope.end(.failure(noSuchPath(key)))
         }
-        children.deliver(envelope, to: String(key), rest.dropFirst(), isDirect: isDirect)
+        supervision.deliver(envelope, to: String(key), rest.dropFirst(), isDirect: isDirect)
     }
 
     /// The supervisor of the children that are here or, below the root of a node of a cluster, on other nodes.
-    var knownChildren: ChildSupervisor? { existingChildren ?? (parent == nil && runtime.placed != nil ? children : nil) }
+    var knownSupervision: (any ChildSupervision)? { existingSupervision ?? (parent == nil && runtime.placed != nil ? supervision : nil) }
 
     private func acceptDirectly(_ envelope: Envelope) {
         if envelope.isBuiltin { return acceptBuiltin(envelope) }
@@ -207,7 +207,7 @@ extension Node {
         switch target {
         case .key(let key): forward(envelope, toChild: key)
         case .type(let name):
-            if let child = existingChildren?.handles.first(where: { $0.typeName == name }) { return forward(envelope, toChild: child.key) }
+            if let child = existingSupervision?.handles.first(where: { $0.typeName == name }) { return forward(envelope, toChild: child.key) }
             if keepForStart(envelope, of: target) { return }
             envelope.end(.failure(CoordinatorError(.noSuchChild, "\(path) has no child of the type \(name)")))
         }
@@ -216,7 +216,7 @@ extension Node {
     private func forward(_ envelope: Envelope, toChild key: String) {
         // A message that arrives while the child is opened comes after those that wait for that.
         if joinWaiting(envelope, for: key) { return }
-        if knownChildren?.deliverIfPresent(envelope, to: key, [], isDirect: true) == true { return }
+        if knownSupervision?.deliverIfPresent(envelope, to: key, [], isDirect: true) == true { return }
         if keepForStart(envelope, of: .key(key)) { return }
         let mustOpen = state.withLock { state -> Bool in
             guard state.life.phase != .stopped, state.extras.waitingForChildren[key] == nil else { return false }
@@ -234,7 +234,7 @@ extension Node {
     private func keepForStart(_ envelope: Envelope, of target: ForwardTarget) -> Bool {
         guard runtime.mayStillStart(for: envelope) else { return false }
         let message = ParkedMessage(envelope: envelope, rest: [], isDirect: true)
-        return children.keep(EarlyMessage(message: message, target: target, isForwarded: true))
+        return supervision.keep(EarlyMessage(message: message, target: target, isForwarded: true))
     }
 
     /// Adds a message to those that wait for a child to be opened.
@@ -260,7 +260,7 @@ extension Node {
             guard let instance = state.withLock({ $0.life.instance }) else { throw CoordinatorError.hasStopped(path) }
             try await type.open(instance, key)
             while let messages = takeWaiting(for: key) {
-                for message in messages where !message.envelope.hasEnded { children.deliver(message.envelope, to: key, [], isDirect: true) }
+                for message in messages where !message.envelope.hasEnded { supervision.deliver(message.envelope, to: key, [], isDirect: true) }
             }
         } catch {
             // The hook's own error; the messages have not begun, whatever the hook has asked others.

@@ -93,3 +93,31 @@ extension CoordinatorSnapshot.Mailbox {
         )
     }
 }
+
+// MARK: - Operations for a path
+
+extension Node {
+    /// Carries out an operator's request about a coordinator below this one; about the coordinator itself the only possible request is its
+    /// description.
+    func operate(_ operation: Operation, on rest: ArraySlice<Substring>, budget: TimeoutBudget = .initial) async throws -> JSONValue {
+        guard let key = rest.first.map(String.init) else {
+            if operation == .counters { return try runtime.counts.counters.encodedAsJSON() }
+            guard operation == .inspect else {
+                throw CoordinatorError(
+                    .unsupported,
+                    "\(path) is this process's own coordinator: its parent has to \(operation.rawValue) it"
+                )
+            }
+            let children = await childSnapshots(budget)
+            guard budget.asksForMailbox else { return try children.encodedAsJSON() }
+            return try SelfDescription(mailbox: mailboxSnapshot, children: children).encodedAsJSON()
+        }
+        guard let supervision = existingSupervision else { throw noSuchPath(key) }
+        return try await supervision.operate(operation, on: key, rest.dropFirst(), budget: budget)
+    }
+
+    /// Returns the present snapshots of the children, with their subtrees.
+    func childSnapshots(_ budget: TimeoutBudget = .initial) async -> [CoordinatorSnapshot] {
+        await existingSupervision?.snapshots(budget) ?? []
+    }
+}

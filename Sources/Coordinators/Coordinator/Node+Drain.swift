@@ -16,7 +16,7 @@ extension Node {
         endPause(stop.hasFailed)
         if let run = awaitedRun { _ = await time.within { await run.value } }
         _ = await time.within { await self.waitForMessages(.fromOutside) }
-        if let children = existingChildren {
+        if let children = existingSupervision {
             _ = await time.within { await children.waitUntilNoneIsParked() }
             if time.remaining != .zero { await children.shutDown(within: stop) }
         }
@@ -71,7 +71,7 @@ extension Node {
         let (beginning, children) = state.withLock { state in
             let notice = state.extras.drainNotice ?? DrainNotice()
             state.extras.drainNotice = notice
-            return (notice.beginning, state.children)
+            return (notice.beginning, state.supervision)
         }
         guard beginning.settle(true) else { return }
         for host in children?.hostsOfRuns ?? [] { host.noteDrain() }

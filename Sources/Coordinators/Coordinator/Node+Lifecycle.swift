@@ -138,7 +138,7 @@ extension Node {
     private struct BegunStop {
         let instance: (any Coordinator)?
         let hasStarted: Bool
-        let children: ChildSupervisor?
+        let children: (any ChildSupervision)?
     }
 
     /// Begins the stop.
@@ -155,7 +155,7 @@ extension Node {
             (state.life.phase, state.life.stop) = (.stopping, stop)
             // The stop waits for the coordinators below, which may ask this one while they end.
             state.mailbox.handlerWaits()
-            return BegunStop(instance: state.life.instance, hasStarted: hasStarted, children: state.children)
+            return BegunStop(instance: state.life.instance, hasStarted: hasStarted, children: state.supervision)
         }
     }
 
@@ -202,12 +202,12 @@ extension Node {
         let (waiting, abandoned, former) = state.withLock { state in
             // The objects that are dropped here are released outside the lock.
             let former = (
-                life: state.life, run: state.runTask, handlers: state.handlers, children: state.children,
+                life: state.life, run: state.runTask, handlers: state.handlers, children: state.supervision,
                 drainWaits: state.extras.drainWaits, drainNotice: state.extras.drainNotice
             )
             (state.extras.drainWaits, state.handlers.batch) = ([], [])
             (state.life.phase, state.life.instance, state.life.host) = (.stopped, nil, nil)
-            (state.runTask, state.children) = (nil, nil)
+            (state.runTask, state.supervision) = (nil, nil)
             return (state.mailbox.removeAll(), Array(former.handlers.running.values), former)
         }
         endWaitingForChildren()
@@ -263,7 +263,7 @@ extension Node {
         guard let limit = shutdown.grace else { return }
         let (stop, children) = state.withLock { state in
             switch state.life.phase {
-            case .draining, .stopping: (state.life.stop, state.children)
+            case .draining, .stopping: (state.life.stop, state.supervision)
             case .starting, .active, .stopped: (nil, nil)
             }
         }
@@ -346,13 +346,13 @@ extension Node {
     }
 
     private func takeUpPause() async {
-        await existingChildren?.cascade(isPaused: true)
+        await existingSupervision?.cascade(isPaused: true)
         await runHook { await $0.paused() }
     }
 
     private func resume() async {
         await runHook { await $0.resumed() }
-        await existingChildren?.cascade(isPaused: false)
+        await existingSupervision?.cascade(isPaused: false)
         let (draining, holdsUpAsks) = state.withLock { state -> (Draining?, Bool) in
             // The coordinator may have been paused again, or stopped; the former change waits for its turn.
             guard state.life.phase == .active else { return (nil, false) }

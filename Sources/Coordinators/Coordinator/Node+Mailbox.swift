@@ -353,7 +353,7 @@ extension Node {
     private func spread(_ change: (inout NodeDependencies) -> Void) {
         let (effective, children) = state.withLock { state in
             change(&state.dependencies)
-            return (state.dependencies.effective, state.children)
+            return (state.dependencies.effective, state.supervision)
         }
         for host in children?.hosts ?? [] { host.inherit(effective) }
         if !releaseWhatIsProvided().isEmpty { learnWhatIsNeeded() }

@@ -192,7 +192,7 @@ final class Node: ConfiguredReceiver {
         var pauseReasons: PauseReasons
         var mailbox: Mailbox
         var dependencies: NodeDependencies
-        var children: ChildSupervisor?
+        var supervision: (any ChildSupervision)?
         var handlers = Handlers()
         /// The task of the `run` hook while it runs; the reference to an ended task would keep all its memory.
         var runTask: Task<Void, Never>?
@@ -291,16 +291,16 @@ final class Node: ConfiguredReceiver {
     var existingOpenAsks: OpenAsks? { ownOpenAsks.load() }
 
     /// The supervisor of the children, made when the first child is.
-    var children: ChildSupervisor {
+    var supervision: any ChildSupervision {
         state.withLock { state in
-            if let children = state.children { return children }
-            let children = ChildSupervisor(node: self)
+            if let supervision = state.supervision { return supervision }
+            guard let supervision = runtime.supervise(self) as? any ChildSupervision else { preconditionFailure("a supervisor supervises") }
             switch state.life.phase {
-            case .starting, .active, .draining: state.children = children
+            case .starting, .active, .draining: state.supervision = supervision
             // Children that are started now would never be ended.
-            case .stopping, .stopped: children.refuse()
+            case .stopping, .stopped: supervision.refuse()
             }
-            return children
+            return supervision
         }
     }
 
@@ -325,7 +325,7 @@ final class Node: ConfiguredReceiver {
         return ownLogger.storeIfNil(Box(logger)).value
     }
 
-    var existingChildren: ChildSupervisor? { state.withLock { $0.children } }
+    var existingSupervision: (any ChildSupervision)? { state.withLock { $0.supervision } }
 
     /// Whether the coordinator's own stop has begun.
     var isStopping: Bool {

@@ -2,46 +2,46 @@
 ///
 /// The handle follows the path, not the incarnation.
 public struct AnyChild: Sendable {
-    let supervisor: ChildSupervisor
+    let owner: any ChildOwner
     let key: String
 
     /// The name of the child's type, or the program's.
     public let typeName: String
 
     /// The child's place in the tree.
-    public var path: CoordinatorPath { supervisor.node.path.appending(key) }
+    public var path: CoordinatorPath { owner.path.appending(key) }
 
     /// Returns the child's key as a key of the parent's type; `nil` if it isn't one.
     public func key<Key: CoordinatorKey>(as type: Key.Type = Key.self) -> Key? { Key(key) }
 
     /// The state of the child; `inactive` when it's gone.
-    public var state: CoordinatorState { supervisor.snapshotState(of: key) }
+    public var state: CoordinatorState { owner.snapshotState(of: key) }
 
     /// The number of the child's current incarnation, counted from 1; 0 when the child is gone.
-    public var incarnation: UInt32 { supervisor.incarnation(of: key) }
+    public var incarnation: UInt32 { owner.incarnation(of: key) }
 
     /// Ends the child and its subtree, and frees its key; returns when nothing is left of it.
     ///
     /// Removing a child that is gone does nothing.
     public func remove() async {
-        try? await supervisor.stop(key, initiator: .parent, forgets: true)
+        try? await owner.stop(key, initiator: .parent, forgets: true, tenancy: nil)
     }
 
     /// Pauses the child and those below it; see `Child.pause`.
     public func pause() async {
-        try? await supervisor.setPaused(true, for: key, initiator: .parent)
+        try? await owner.setPaused(true, for: key, initiator: .parent)
     }
 
     /// Resumes the child, unless an ancestor is paused.
     public func resume() async {
-        try? await supervisor.setPaused(false, for: key, initiator: .parent)
+        try? await owner.setPaused(false, for: key, initiator: .parent)
     }
 
     /// Ends the child and its subtree, whatever its state, and starts it again with its configuration.
     ///
     /// - Throws: `noSuchChild`; the error that its `start` threw.
     public func restart() async throws {
-        try await supervisor.restart(key)
+        try await owner.restart(key)
     }
 }
 
@@ -61,4 +61,24 @@ struct EarlyMessage: Parked {
     let isForwarded: Bool
 
     var envelope: Envelope { message.envelope }
+}
+
+/// The supervisor of children, as the handles on these know it.
+protocol ChildOwner: AnyObject, Sendable {
+    /// The path of the parent.
+    var path: CoordinatorPath { get }
+
+    func snapshotState(of key: String) -> CoordinatorState
+    func incarnation(of key: String) -> UInt32
+    func stop(_ key: String, initiator: Initiator, forgets: Bool, tenancy: UInt64?) async throws
+    func restart(_ key: String) async throws
+    func setPaused(_ isPaused: Bool, for key: String, initiator: Initiator) async throws
+}
+
+/// The side that has asked for a change of a child.
+enum Initiator {
+    /// The coordinator itself: its call returns the outcome, and there is no event.
+    case parent
+    /// An operator, or another coordinator by way of the runtime: the parent's rows get the change as an event.
+    case `operator`
 }

@@ -8,6 +8,7 @@ import Synchronization
 /// The state and services that all coordinators of one process share.
 final class RuntimeCore: ServiceOwner {
     let options: CoordinatorRuntime.Options
+    let supervise: @Sendable (any MessageReceiver) -> any ChildOwner
     /// The time that the coordinators of this process live by.
     let time: TimeSource
     /// The logger, which never waits for its entries to be written.
@@ -72,8 +73,15 @@ final class RuntimeCore: ServiceOwner {
     let uplink: Uplink?
     private static let numbers = Atomic<Int>(0)
 
-    init(_ options: CoordinatorRuntime.Options, counts: LiveCounts = LiveCounts(), uplink: Uplink? = nil) {
+    /// - Parameter supervise: Makes the supervisor of a coordinator's children.
+    init(
+        _ options: CoordinatorRuntime.Options,
+        counts: LiveCounts,
+        uplink: Uplink?,
+        supervise: @escaping @Sendable (any MessageReceiver) -> any ChildOwner
+    ) {
         self.options = options
+        self.supervise = supervise
         time = options.time
         (openAsks, tasks, spares) = (OpenAsks(options.time), OwnedTasks(options.time), OwnedTasks(options.time))
         self.counts = counts

@@ -35,10 +35,6 @@ extension Coordinator {
             "\(context.path) opens no section '\(section.description)' by itself: implement `open(section:)`"
         )
     }
-    /// Shows the page on top, unless it's there.
-    public func display(page: Page) async throws {
-        if context.pages.last != page { context.show(page) }
-    }
     /// Does nothing.
     public func unhandled(_ message: UnhandledMessage) async { context.node.type.note(absent: .unhandled) }
 }

@@ -291,7 +291,7 @@ extension ChildSupervisor {
 
     private func tellEndOfLife(_ transition: ChildTransition) {
         let path = transition.path
-        node.rewind(path)
+        node.runtime.features.childHasEnded(path, of: node)
         transition.spares?.end()
         let termination = Termination(path: path, incarnation: transition.incarnation, reason: transition.change.exitReason ?? .unknown)
         for watcher in transition.watchers { watcher.complete(.success(.value(termination))) }

@@ -223,7 +223,7 @@ extension ChildSupervisor {
         if node.type.table.dismissal != nil {
             node.post(.dismissal(child, answer))
         } else {
-            answer.settle(node.isFirstOnOwnStack(child.path) ? .forward : .dismiss)
+            answer.settle(node.runtime.features.passesDismissalOn(of: child.path, to: node) ? .forward : .dismiss)
         }
         switch await answer.value(before: deadline, of: time) {
         case .refuse, nil: return false

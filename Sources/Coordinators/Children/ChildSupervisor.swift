@@ -182,7 +182,7 @@ extension ChildSupervisor: HostOwner {
         case .becameUnreachable: holdMessages(for: life)
         case .becameReachable: releaseMessages(to: life)
         case .recyclingDue: recycle(life)
-        case .becameIdle: becameIdle(life)
+        case .becameIdle: node.runtime.features.childIsIdle(life.key, life.incarnation, of: self)
         case .messageReturned(let message):
             holdMessages(for: life)
             if park(returned: message, from: life) { return }

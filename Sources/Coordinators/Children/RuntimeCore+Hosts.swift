@@ -4,7 +4,7 @@ import Supervision
 
 extension RuntimeCore {
     convenience init(_ options: CoordinatorRuntime.Options, counts: LiveCounts = LiveCounts(), uplink: Uplink? = nil) {
-        self.init(options, counts: counts, uplink: uplink) { ChildSupervisor(node: .of($0)) }
+        self.init(options, counts: counts, uplink: uplink, features: AllFeatures()) { ChildSupervisor(node: .of($0)) }
     }
 
     func makeHost(

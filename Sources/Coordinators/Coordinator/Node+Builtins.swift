@@ -14,18 +14,8 @@ extension Node {
 
     /// Handles a message of the runtime on its way up.
     func climbBuiltin(_ envelope: Envelope) {
-        // Pages that are shown below must be rewound from here.
-        runtime.hasNavigated.store(true, ordering: .relaxed)
-        guard let node = navigationOwner else { return leaveProcess(envelope) }
-        node.carryOut(envelope) {
-            switch Builtin(named: envelope.body.name) {
-            case .navigate:
-                node.apply(try envelope.message(as: Navigate.self))
-                return .none
-            case .readNavigation: return .value(node.ownNavigation?.entries ?? [])
-            default: throw CoordinatorError(.unhandled, "\(node.path) doesn't know \(envelope.body.name)")
-            }
-        }
+        guard let builtin = Builtin(named: envelope.body.name) else { return carryOut(envelope) { throw unknown(envelope) } }
+        runtime.features.handleOnItsWayUp(builtin, envelope, at: self)
     }
 
     /// Handles a message of the runtime for this coordinator, or has the node handle it that has the child which it's about.
@@ -49,41 +39,22 @@ extension Node {
 
     /// Handles a message of the runtime for this coordinator, on this node.
     func acceptBuiltinHere(_ envelope: Envelope) {
-        switch Builtin(named: envelope.body.name) {
-        case .openRoute: accept(envelope, Self.openRow)
-        case .reconfigure: accept(envelope, Self.reconfigureRow)
-        case .readEvents: streamEvents(envelope)
-        case .watchChild: watchChild(envelope)
-        case .setPages:
-            carryOut(envelope) {
-                setPages(try envelope.message(as: SetPages.self).pages)
-                return .none
-            }
-        case .retire: carryOut(envelope) { .value(retire()) }
-        case .uncovered:
-            carryOut(envelope) {
-                post(.popped(try envelope.message(as: Uncovered.self).page))
-                return .none
-            }
-        case .finishPopped:
-            carryOut(envelope) {
-                let popped = try envelope.message(as: FinishPopped.self)
-                existingSupervision?.dismiss(popped.key, popped.incarnation, "was popped")
-                return .none
-            }
-        case .navigate, .readNavigation, nil:
-            carryOut(envelope) { throw CoordinatorError(.unhandled, "\(path) doesn't know \(envelope.body.name)") }
-        }
+        guard let builtin = Builtin(named: envelope.body.name) else { return carryOut(envelope) { throw unknown(envelope) } }
+        runtime.features.handle(builtin, envelope, at: self)
     }
 
-    private func watchChild(_ envelope: Envelope) {
+    func unknown(_ envelope: Envelope) -> CoordinatorError {
+        CoordinatorError(.unhandled, "\(path) doesn't know \(envelope.body.name)")
+    }
+
+    func watchChild(_ envelope: Envelope) {
         guard let key = try? envelope.message(as: WatchChild.self).key, let children = existingSupervision else {
             return envelope.end(.failure(CoordinatorError(.noSuchPath, "\(path) has no children")))
         }
         children.watch(key, envelope)
     }
 
-    private func carryOut(_ envelope: Envelope, _ body: () throws -> Answer) {
+    func carryOut(_ envelope: Envelope, _ body: () throws -> Answer) {
         do {
             envelope.complete(.success(try body()))
         } catch {

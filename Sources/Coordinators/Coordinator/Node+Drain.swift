@@ -8,7 +8,7 @@ extension Node {
     /// have sent.
     func drain(for stop: Stop) async {
         guard let time = stop.drain, beginDrain(stop) else { return }
-        finishBroadcasts()
+        runtime.features.beginsToEnd(self)
         stop.grace.begin()
         time.begin()
         noteDrain()

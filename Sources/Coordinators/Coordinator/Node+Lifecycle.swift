@@ -6,7 +6,7 @@ extension Node {
     func start(_ configuration: ConfigurationValue) async throws {
         let instance = try make(configuration)
         guard store(instance, isReady: false) == .starting else {
-            await scene(of: instance)?.close()
+            await runtime.features.close(instance, of: self)
             throw CoordinatorError.hasStopped(path)
         }
         try await proceed(instance)
@@ -49,7 +49,7 @@ extension Node {
         }
         // Messages may have arrived before there was an instance to drain them.
         if let draining { begin(draining) }
-        if phase == .starting || phase == .active { callHeldTimers() }
+        if phase == .starting || phase == .active { runtime.features.isMade(self) }
         return phase
     }
 
@@ -64,11 +64,11 @@ extension Node {
         guard isActive else { throw CoordinatorError.hasStopped(path) }
         await beginPaused()
         beginRunHook(instance)
-        if let scene = scene(of: instance) { attend(scene) }
+        runtime.features.hasStarted(instance, of: self)
     }
 
     private func beginRunHook(_ instance: any Coordinator) {
-        if let timeout = type.idleTimeout { watchIdleness(timeout) }
+        runtime.features.isReady(self)
         if type.lacks(.run) { return }
         let task = Task.immediate(executorPreference: runtime.time.executor) {
             do {
@@ -108,7 +108,7 @@ extension Node {
             return await state.withLock { $0.life.stop }?.end.value ?? true
         }
         // The readers of a coordinator that has failed get the error that ends their handlers.
-        if !stop.hasFailed { finishBroadcasts() }
+        if !stop.hasFailed { runtime.features.beginsToEnd(self) }
         let limit = stop.grace
         if stop.hasFailed, type.table.isPool { begun.children?.withdrawAll() }
         existingOpenAsks?.end(with: .hasStopped(path), forGood: false)
@@ -123,7 +123,7 @@ extension Node {
         if let instance = begun.instance, !type.stopsAtOnce {
             hasStopped = await limit.within {
                 if begun.hasStarted { await instance.stopped() }
-                await self.scene(of: instance)?.close()
+                await self.runtime.features.close(instance, of: self)
             }
         }
         close()
@@ -211,8 +211,7 @@ extension Node {
             return (state.mailbox.removeAll(), Array(former.handlers.running.values), former)
         }
         endWaitingForChildren()
-        cancelTimers()
-        endIdleWatch()
+        runtime.features.hasEnded(self)
         let hasFailed = former.life.stop?.hasFailed == true
         openAsks.end(with: .hasStopped(path), forGood: true)
         former.children?.refuse()
@@ -361,7 +360,7 @@ extension Node {
         }
         if let draining { begin(draining) }
         if holdsUpAsks { watchForCycles() }
-        callHeldTimers()
+        runtime.features.isResumed(self)
     }
 }
 

@@ -137,18 +137,9 @@ final class Node: ConfiguredReceiver {
         }
     }
 
-    struct Navigation {
-        /// The coordinator's own pages, bottom first.
-        var pages: [NavigationEntry] = []
-        /// The active child of a tab coordinator.
-        var selected: String?
-
-        var isEmpty: Bool { pages.isEmpty && selected == nil }
-    }
-
     /// The data that most coordinators don't have.
     struct Extras: Emptiable {
-        var navigation = Navigation()
+        var features = FeatureStates()
         /// The configuration, in a box of its type, set before the coordinator is made; `nil` if the type has none.
         var configuration: (any AnyObject & Sendable)?
         /// The open asks that equal ones may join, once there was one.
@@ -165,25 +156,20 @@ final class Node: ConfiguredReceiver {
         var drainWaits: [DrainWait] = []
         /// What the coordinator's code learns of a drain, once it has asked or there is one.
         var drainNotice: DrainNotice?
-        var timers: [OwnTimer] = []
         /// The acknowledged messages from other processes that the coordinator has taken, once there was one.
         var taking: Taking?
-        /// The watch that ends the coordinator when it has nothing to do, if its type has an idle time-out.
-        var idleWatch: IdleWatch?
         /// The handlers that run on though their messages were cancelled long ago.
         var stuck: [StuckHandler] = []
         /// The number of searches for a cycle that are still to come.
         var cycleLooks = 0
         /// Whether the latest search has found a cycle that another coordinator of it is to end.
         var hasLeftCycle = false
-        /// The coordinator's broadcasts, which end with it.
-        var broadcasts: [ObjectIdentifier: BroadcastReference] = [:]
 
         var isEmpty: Bool {
-            navigation.isEmpty && configuration == nil && waitingForChildren.isEmpty && timers.isEmpty && idleWatch == nil
+            features.isEmpty && configuration == nil && waitingForChildren.isEmpty
                 && sharedAsks == nil && taking == nil && transitions == nil
                 && selections == nil && idleWaiters.isEmpty && drainWaits.isEmpty && stuck.isEmpty && drainNotice == nil
-                && broadcasts.isEmpty && cycleLooks == 0
+                && cycleLooks == 0
         }
     }
 
@@ -212,11 +198,6 @@ final class Node: ConfiguredReceiver {
 
         /// Whether the coordinator has any of the data that most don't have: to look is quicker than to read what is empty.
         var hasExtras: Bool { !occasional.isEmpty }
-
-        var navigation: Navigation {
-            get { extras.navigation }
-            _modify { yield &extras.navigation }
-        }
     }
 
     let path: CoordinatorPath
@@ -233,8 +214,6 @@ final class Node: ConfiguredReceiver {
     private let ownOpenAsks = LazyReference<OpenAsks>()
     /// The coordinator's logger, made when it's first needed.
     private let ownLogger = LazyReference<Box<Logger>>()
-    /// The stack of pages that this coordinator and those below it share, if it owns one.
-    let ownNavigation: NavigationStack?
     /// The turn of the direct ask that is on the coordinator's executor.
     ///
     /// Far from the reference counts and the lock: a task that looks for it would slow down the one that has it.
@@ -248,7 +227,6 @@ final class Node: ConfiguredReceiver {
         type = parameters.type
         parent = parameters.parent
         runtime = parameters.runtime
-        ownNavigation = type.ownsNavigation || Self.isRoot(under: parent, runtime) ? NavigationStack() : nil
         let inheritance = parameters.inheritance
         border = inheritance.isBehindBorder && runtime.options.encodesBorders ? Border(of: path, runtime.time) : nil
         state = Lock(
@@ -282,9 +260,7 @@ final class Node: ConfiguredReceiver {
     static func of(_ receiver: any MessageReceiver) -> Node { unsafeDowncast(receiver, to: Node.self) }
 
     /// Whether the coordinator is the root of the whole tree, which has no parent in another process either.
-    var isRoot: Bool { Self.isRoot(under: parent, runtime) }
-
-    private static func isRoot(under parent: Node?, _ runtime: RuntimeCore) -> Bool { parent == nil && runtime.uplink == nil }
+    var isRoot: Bool { parent == nil && runtime.uplink == nil }
 
     var openAsks: OpenAsks { ownOpenAsks.load() ?? ownOpenAsks.storeIfNil(OpenAsks(runtime.time)) }
 
@@ -417,5 +393,22 @@ final class NodeParameters: @unchecked Sendable {
     func crossedConfiguration() throws(CoordinatorError) -> ConfigurationValue {
         guard inheritance.isBehindBorder, runtime.options.encodesBorders else { return configuration }
         return try Border.crossed(configuration, to: path)
+    }
+}
+
+/// What features keep for a coordinator, by the types of what they keep.
+struct FeatureStates: Sendable {
+    private var all: [ObjectIdentifier: any Emptiable & Sendable] = [:]
+
+    var isEmpty: Bool { all.isEmpty }
+
+    /// What one feature keeps; it's lent without a copy.
+    subscript<State: Emptiable & Sendable>(_ type: State.Type) -> State {
+        get { all[ObjectIdentifier(type)] as? State ?? State() }
+        _modify {
+            var state = all.removeValue(forKey: ObjectIdentifier(type)) as? State ?? State()
+            defer { if !state.isEmpty { all[ObjectIdentifier(type)] = state } }
+            yield &state
+        }
     }
 }

@@ -10,12 +10,26 @@ protocol BuiltinMessage: ResponderMessage {
 }
 
 extension BuiltinMessage {
-    static var name: String { ReservedName.prefix + TypeNames.name(of: Self.self) }
+    static var name: String { builtin.name }
 }
 
-/// The messages between runtimes, and who may send each of them on a link.
-enum Builtin: CaseIterable, Sendable {
-    case navigate, readNavigation, setPages, uncovered, finishPopped, readEvents, watchChild, openRoute, reconfigure, retire
+/// The messages between runtimes by their names, and who may send each of them on a link.
+///
+/// The types are those of the features that send them; see `Builtin.type`.
+enum Builtin: String, CaseIterable, Sendable {
+    case navigate = "Navigate"
+    case readNavigation = "ReadNavigation"
+    case setPages = "SetPages"
+    case uncovered = "Uncovered"
+    case finishPopped = "FinishPopped"
+    case readEvents = "ReadEvents"
+    case watchChild = "WatchChild"
+    case openRoute = "OpenRoute"
+    case reconfigure = "Reconfigure"
+    case retire = "Retire"
+
+    /// The name on a link.
+    var name: String { ReservedName.prefix + rawValue }
 
     /// The senders of a message from which a process takes it.
     enum Authority: CaseIterable, Sendable {
@@ -47,66 +61,15 @@ enum Builtin: CaseIterable, Sendable {
         }
     }
 
-    var type: any BuiltinMessage.Type {
-        switch self {
-        case .navigate: Navigate.self
-        case .readNavigation: ReadNavigation.self
-        case .setPages: SetPages.self
-        case .uncovered: Uncovered.self
-        case .finishPopped: FinishPopped.self
-        case .readEvents: ReadEvents.self
-        case .watchChild: WatchChild.self
-        case .openRoute: OpenRoute.self
-        case .reconfigure: Reconfigure.self
-        case .retire: Retire.self
-        }
-    }
-
-    private static let byName = Dictionary(uniqueKeysWithValues: allCases.map { ($0.type.name, $0) })
-
     /// Finds a message by its name; `nil` when this build has none of that name.
     init?(named name: String) {
-        guard let builtin = Self.byName[name] else { return nil }
-        self = builtin
+        guard Builtins.isName(name) else { return nil }
+        self.init(rawValue: String(name.dropFirst(ReservedName.prefix.count)))
     }
 }
 
 enum Builtins {
     static func isName(_ name: String) -> Bool { name.utf8.starts(with: ReservedName.prefix.utf8) }
-}
-
-/// A request that climbs to the owner of the stack.
-struct Navigate: BuiltinMessage {
-    static var builtin: Builtin { .navigate }
-    var move: NavigationMove
-    var path: CoordinatorPath
-    var incarnation: Incarnation
-}
-
-/// A request that climbs to the owner of the stack.
-struct ReadNavigation: BuiltinMessage {
-    static var builtin: Builtin { .readNavigation }
-    typealias Reply = [NavigationEntry]
-}
-
-/// A notice that another coordinator has changed the receiver's slice of the stack.
-struct SetPages: BuiltinMessage {
-    static var builtin: Builtin { .setPages }
-    var pages: [NavigationEntry]
-}
-
-/// A notice that the coordinator is on top again.
-struct Uncovered: BuiltinMessage {
-    static var builtin: Builtin { .uncovered }
-    var page: JSONValue?
-}
-
-/// A notice to the parent that a child's first page was popped.
-struct FinishPopped: BuiltinMessage {
-    static var builtin: Builtin { .finishPopped }
-    var key: String
-    /// The incarnation that has shown the page; a later one isn't meant.
-    var incarnation: Incarnation
 }
 
 /// A request to the parent for the events of a child.
@@ -124,11 +87,4 @@ struct WatchChild: BuiltinMessage {
     static var builtin: Builtin { .watchChild }
     typealias Reply = Termination
     var key: String
-}
-
-/// A request to show a page of the coordinator's own, and to open the rest of the route below it.
-struct OpenRoute: BuiltinMessage {
-    static var builtin: Builtin { .openRoute }
-    var page: JSONValue?
-    var rest: [Route.Step]
 }

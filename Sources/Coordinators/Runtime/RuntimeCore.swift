@@ -8,6 +8,7 @@ import Synchronization
 /// The state and services that all coordinators of one process share.
 final class RuntimeCore: ServiceOwner {
     let options: CoordinatorRuntime.Options
+    let features: any TreeFeatures
     let supervise: @Sendable (any MessageReceiver) -> any ChildOwner
     /// The time that the coordinators of this process live by.
     let time: TimeSource
@@ -73,15 +74,18 @@ final class RuntimeCore: ServiceOwner {
     let uplink: Uplink?
     private static let numbers = Atomic<Int>(0)
 
-    /// - Parameter supervise: Makes the supervisor of a coordinator's children.
+    /// - Parameters:
+    ///   - features: What a tree can do without.
+    ///   - supervise: Makes the supervisor of a coordinator's children.
     init(
         _ options: CoordinatorRuntime.Options,
         counts: LiveCounts,
         uplink: Uplink?,
+        features: any TreeFeatures,
         supervise: @escaping @Sendable (any MessageReceiver) -> any ChildOwner
     ) {
         self.options = options
-        self.supervise = supervise
+        (self.features, self.supervise) = (features, supervise)
         time = options.time
         (openAsks, tasks, spares) = (OpenAsks(options.time), OwnedTasks(options.time), OwnedTasks(options.time))
         self.counts = counts

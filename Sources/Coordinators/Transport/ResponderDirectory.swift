@@ -78,7 +78,7 @@ final class ResponderDirectory: Sendable {
         let type = ObjectIdentifier(message)
         if let known = simpleEntries.withLock({ $0[type] }) { return known }
         let name = M.wireName
-        let isOrdinary = !Builtins.isName(name) && name != Navigate.name
+        let isOrdinary = !Builtins.isName(name)
         let simple =
             isOrdinary
             ? entry(for: name).flatMap { entry in

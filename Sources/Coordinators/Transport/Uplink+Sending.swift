@@ -49,7 +49,7 @@ extension Uplink {
     /// - Parameter target: The path of a coordinator elsewhere in the tree; empty: from the parent of this process's own coordinator
     ///   upwards.
     func forward(_ envelope: Envelope, to target: String, isDirect: Bool) {
-        if envelope.isOneWay, envelope.body.name == Navigate.name { return forwardMove(envelope) }
+        if envelope.isOneWay, envelope.body.name == Builtin.navigate.name { return forwardMove(envelope) }
         let peer = state.withLock { $0.peerForMessages }
         if peer?.forward(envelope, to: target, isDirect: isDirect) != true {
             keep(KeptMessage(envelope: envelope, target: target, isDirect: isDirect), after: peer)
@@ -87,7 +87,7 @@ extension Uplink {
     }
 
     /// Returns the reason why a move can't be sent to the stack's owner; `nil` when it can.
-    func refusal(of move: Navigate) -> CoordinatorError? {
+    func refusal(of move: some BuiltinMessage) -> CoordinatorError? {
         let limit = (state.withLock { $0.peer }?.link.maximumFrameSize ?? FrameLimits.default.maximumFrameSize) - Self.headroom
         do throws(CoordinatorError) {
             // The processes further up may speak either codec.

@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import Logging
+import Supervision
 import Synchronization
 import WireProtocol
 
@@ -15,7 +16,7 @@ extension Node {
             return runtime.deadLetters.record(DeadLetter(name: Navigate.name, sender: path, target: path, reason: reason))
         }
         state.withLock { state in
-            state.navigation.pages.apply(move, by: path, incarnation)
+            state.pages.shown.apply(move, by: path, incarnation)
         }
         runtime.hasNavigated.store(true, ordering: .relaxed)
         send(request)
@@ -26,7 +27,36 @@ extension Node {
     }
 
     /// The coordinator in this process whose stack this one shares; `nil` when it's further up.
-    var navigationOwner: Node? { ownNavigation == nil ? parent?.navigationOwner : self }
+    var navigationOwner: Node? { ownsNavigation ? self : parent?.navigationOwner }
+
+    private var ownsNavigation: Bool { type.ownsNavigation || isRoot }
+
+    /// The stack of pages that this coordinator and those below it share, if it owns one.
+    var ownNavigation: NavigationStack? {
+        guard ownsNavigation else { return nil }
+        return state.withLock { state in
+            if let stack = state.pages.stack { return stack }
+            let new = NavigationStack()
+            state.pages.stack = new
+            return new
+        }
+    }
+
+    /// Handles a message about the stack at its owner, if that is in this process.
+    func climbToPages(_ envelope: Envelope, _ builtin: Builtin) {
+        // Pages that are shown below must be rewound from here.
+        runtime.hasNavigated.store(true, ordering: .relaxed)
+        guard let owner = navigationOwner else { return leaveProcess(envelope) }
+        owner.carryOut(envelope) {
+            switch builtin {
+            case .navigate:
+                owner.apply(try envelope.message(as: Navigate.self))
+                return .none
+            case .readNavigation: return .value(owner.ownNavigation?.entries ?? [])
+            default: throw owner.unknown(envelope)
+            }
+        }
+    }
 
     /// Removes the pages of a subtree that has ended.
     func rewind(_ path: CoordinatorPath) {
@@ -58,11 +88,11 @@ extension Node {
 
     /// Takes over the coordinator's pages after a move of another.
     func setPages(_ pages: [NavigationEntry]) {
-        state.withLock { $0.navigation.pages = pages }
+        state.withLock { $0.pages.shown = pages }
     }
 
     /// The coordinator's own pages, bottom first.
-    var pages: [NavigationEntry] { state.withLock { $0.navigation.pages } }
+    var pages: [NavigationEntry] { state.withLock { $0.pages.shown } }
 
     /// Returns the whole stack, wherever its owner is.
     func navigationEntries() async throws -> [NavigationEntry] {
@@ -128,4 +158,71 @@ extension CoordinatorRuntime {
 
     /// Returns the pages of the whole tree's stack, bottom first.
     public func navigation() async throws -> [NavigationEntry] { try await root.navigationEntries() }
+}
+
+/// What pages and tabs keep for a coordinator.
+struct PagesState: Emptiable, Sendable {
+    /// The coordinator's own pages, bottom first.
+    var shown: [NavigationEntry] = []
+    /// The active child of a tab coordinator.
+    var selected: String?
+    /// The stack that the coordinator and those below it share, once it's needed, if the coordinator owns one.
+    var stack: NavigationStack?
+
+    var isEmpty: Bool { shown.isEmpty && selected == nil && stack == nil }
+}
+
+extension Node.State {
+    var pages: PagesState {
+        get { extras.features[PagesState.self] }
+        _modify { yield &extras.features[PagesState.self] }
+    }
+}
+
+/// A request that climbs to the owner of the stack.
+struct Navigate: BuiltinMessage {
+    static var builtin: Builtin { .navigate }
+    var move: NavigationMove
+    var path: CoordinatorPath
+    var incarnation: Incarnation
+}
+
+/// A request that climbs to the owner of the stack.
+struct ReadNavigation: BuiltinMessage {
+    static var builtin: Builtin { .readNavigation }
+    typealias Reply = [NavigationEntry]
+}
+
+/// A notice that another coordinator has changed the receiver's slice of the stack.
+struct SetPages: BuiltinMessage {
+    static var builtin: Builtin { .setPages }
+    var pages: [NavigationEntry]
+}
+
+/// A notice that the coordinator is on top again.
+struct Uncovered: BuiltinMessage {
+    static var builtin: Builtin { .uncovered }
+    var page: JSONValue?
+}
+
+/// A notice to the parent that a child's first page was popped.
+struct FinishPopped: BuiltinMessage {
+    static var builtin: Builtin { .finishPopped }
+    var key: String
+    /// The incarnation that has shown the page; a later one isn't meant.
+    var incarnation: Incarnation
+}
+
+/// A request to show a page of the coordinator's own, and to open the rest of the route below it.
+struct OpenRoute: BuiltinMessage {
+    static var builtin: Builtin { .openRoute }
+    var page: JSONValue?
+    var rest: [Route.Step]
+}
+
+extension Coordinator {
+    /// Shows the page on top, unless it's there.
+    public func display(page: Page) async throws {
+        if context.pages.last != page { context.show(page) }
+    }
 }

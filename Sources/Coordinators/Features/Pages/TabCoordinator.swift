@@ -28,13 +28,13 @@ extension CoordinatorContext where C: TabCoordinator {
 
     /// The active child's key.
     public var selected: C.ChildKey? {
-        node.state.withLock { $0.navigation.selected }.flatMap { C.ChildKey($0) }
+        node.state.withLock { $0.pages.selected }.flatMap { C.ChildKey($0) }
     }
 }
 
 extension Node {
     fileprivate func select(_ key: String, start: @Sendable (any Coordinator) async throws -> Void) async throws {
-        let (former, instance) = state.withLock { ($0.navigation.selected, $0.life.instance) }
+        let (former, instance) = state.withLock { ($0.pages.selected, $0.life.instance) }
         guard let instance else { throw CoordinatorError.hasStopped(path) }
         let lives = children.lives(key)
         if former == key, lives { return }
@@ -46,7 +46,7 @@ extension Node {
             if let former { try? await children.setPaused(false, for: former, initiator: .parent) }
             throw error
         }
-        state.withLock { $0.navigation.selected = key }
+        state.withLock { $0.pages.selected = key }
     }
 }
 

@@ -243,13 +243,27 @@ struct BroadcastReference: Sendable {
     weak let broadcast: (any OwnedBroadcast)?
 }
 
+/// The broadcasts of a coordinator, which end with it.
+struct BroadcastsState: Emptiable, Sendable {
+    var all: [ObjectIdentifier: BroadcastReference] = [:]
+
+    var isEmpty: Bool { all.isEmpty }
+}
+
+extension Node.State {
+    fileprivate var broadcasts: BroadcastsState {
+        get { extras.features[BroadcastsState.self] }
+        _modify { yield &extras.features[BroadcastsState.self] }
+    }
+}
+
 extension Node {
     /// Has a broadcast end with the coordinator.
     fileprivate func own<Value>(_ broadcast: Broadcast<Value>) -> Broadcast<Value> {
         let isOver = state.withLock { state -> Bool in
             switch state.life.phase {
             case .starting, .active:
-                state.extras.broadcasts[ObjectIdentifier(broadcast)] = BroadcastReference(broadcast: broadcast)
+                state.broadcasts.all[ObjectIdentifier(broadcast)] = BroadcastReference(broadcast: broadcast)
                 return false
             case .draining, .stopping, .stopped: return true
             }
@@ -260,15 +274,15 @@ extension Node {
 
     /// Forgets a broadcast that nothing refers to any more.
     fileprivate func forget(_ broadcast: ObjectIdentifier) {
-        state.withLock { state in if state.hasExtras { state.extras.broadcasts[broadcast] = nil } }
+        state.withLock { state in if state.hasExtras { state.broadcasts.all[broadcast] = nil } }
     }
 
     /// Ends the broadcasts of a coordinator that begins to drain or to stop.
     func finishBroadcasts() {
         let broadcasts = state.withLock { state -> [BroadcastReference] in
             guard state.hasExtras else { return [] }
-            defer { state.extras.broadcasts = [:] }
-            return Array(state.extras.broadcasts.values)
+            defer { state.broadcasts.all = [:] }
+            return Array(state.broadcasts.all.values)
         }
         for reference in broadcasts { reference.broadcast?.finish() }
     }

@@ -20,7 +20,7 @@ extension Node {
         let interval = max(timeout / IdleWatch.looks, .milliseconds(1))
         state.withLock { state in
             guard state.life.phase == .active else { return }
-            state.extras.idleWatch = IdleWatch(handled: state.mailbox.handled)
+            state.idleWatch.watch = IdleWatch(handled: state.mailbox.handled)
         }
         look(after: interval)
     }
@@ -28,8 +28,8 @@ extension Node {
     private func look(after interval: Duration) {
         let timer = runtime.time.schedule(at: runtime.time.now + interval) { [weak self] in self?.lookForWork(every: interval) }
         let isWanted = state.withLock { state -> Bool in
-            guard state.life.phase == .active, state.extras.idleWatch != nil else { return false }
-            state.extras.idleWatch?.timer = timer
+            guard state.life.phase == .active, state.idleWatch.watch != nil else { return false }
+            state.idleWatch.watch?.timer = timer
             return true
         }
         if !isWanted { runtime.time.cancel(timer) }
@@ -39,11 +39,11 @@ extension Node {
         // Before the lock: the supervisor of the children looks at this coordinator under its own.
         let hasChildren = hasChildren
         let isIdle = state.withLock { state -> Bool? in
-            guard state.life.phase == .active, var watch = state.extras.idleWatch else { return nil }
+            guard state.life.phase == .active, var watch = state.idleWatch.watch else { return nil }
             let isQuiet = !hasChildren && state.mailbox.handled == watch.handled && state.isQuiet
             watch.handled = state.mailbox.handled
             watch.quietLooks = isQuiet ? watch.quietLooks + 1 : 0
-            state.extras.idleWatch = watch
+            state.idleWatch.watch = watch
             return watch.quietLooks >= IdleWatch.looks
         }
         guard let isIdle else { return }
@@ -56,7 +56,7 @@ extension Node {
     /// - Returns: Whether the coordinator has nothing to do, and can be removed.
     func retire() -> Bool {
         let hasRetired = state.withLock { state -> Bool in
-            guard state.life.phase == .active, state.isQuiet, state.extras.idleWatch?.handled == state.mailbox.handled else {
+            guard state.life.phase == .active, state.isQuiet, state.idleWatch.watch?.handled == state.mailbox.handled else {
                 return false
             }
             // A message of the coordinator's own that comes all the same waits, and ends with the stop.
@@ -73,19 +73,31 @@ extension Node {
 
     func endIdleWatch() {
         let timer = state.withLock { state -> Timers.Timer? in
-            guard let watch = state.extras.idleWatch else { return nil }
-            state.extras.idleWatch = nil
+            guard let watch = state.idleWatch.watch else { return nil }
+            state.idleWatch.watch = nil
             return watch.timer
         }
         if let timer { runtime.time.cancel(timer) }
     }
 }
 
+/// What the watch keeps for a coordinator.
+struct IdleWatchState: Emptiable, Sendable {
+    var watch: IdleWatch?
+
+    var isEmpty: Bool { watch == nil }
+}
+
 extension Node.State {
+    fileprivate var idleWatch: IdleWatchState {
+        get { extras.features[IdleWatchState.self] }
+        _modify { yield &extras.features[IdleWatchState.self] }
+    }
+
     /// Whether nothing waits and nothing runs.
     fileprivate var isQuiet: Bool {
         mailbox.isIdle && !mailbox.isReserved && handlers.running.isEmpty && runTask == nil && extras.waitingForChildren.isEmpty
-            && extras.timers.allSatisfy { $0.interval != nil || $0.hasEnded }
+            && (!hasExtras || timers.all.allSatisfy { $0.interval != nil || $0.hasEnded })
     }
 }
 

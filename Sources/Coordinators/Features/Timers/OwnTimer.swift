@@ -102,8 +102,8 @@ extension Node {
         let timer = OwnTimer(after: delay, every: interval, by: runtime.time, body)
         let isAccepted = state.withLock { state -> Bool in
             guard state.life.phase == .starting || state.life.phase == .active else { return false }
-            state.extras.timers.removeAll(where: \.hasEnded)
-            state.extras.timers.append(timer)
+            state.timers.all.removeAll(where: \.hasEnded)
+            state.timers.all.append(timer)
             return true
         }
         if isAccepted { timer.arm(for: self) } else { timer.cancel() }
@@ -126,7 +126,7 @@ extension Node {
 
     /// Begins the calls that have waited until the coordinator is there, or is resumed.
     func callHeldTimers() {
-        let held = state.withLock { $0.hasTimers ? $0.extras.timers.filter(\.isHeld) : [] }
+        let held = state.withLock { $0.hasTimers ? $0.timers.all.filter(\.isHeld) : [] }
         for timer in held { call(timer) }
     }
 
@@ -144,22 +144,34 @@ extension Node {
             }
         }
         if timer.callEnded() { return timer.arm(for: self) }
-        state.withLock { $0.extras.timers.removeAll { $0 === timer } }
+        state.withLock { $0.timers.all.removeAll { $0 === timer } }
     }
 
     /// Cancels the timers of a coordinator that has stopped.
     func cancelTimers() {
         let timers = state.withLock { state -> [OwnTimer] in
             guard state.hasTimers else { return [] }
-            defer { state.extras.timers = [] }
-            return state.extras.timers
+            defer { state.timers.all = [] }
+            return state.timers.all
         }
         for timer in timers { timer.cancel() }
     }
 }
 
+/// What timers keep for a coordinator.
+struct TimersState: Emptiable, Sendable {
+    var all: [OwnTimer] = []
+
+    var isEmpty: Bool { all.isEmpty }
+}
+
 extension Node.State {
-    fileprivate var hasTimers: Bool { !extras.timers.isEmpty }
+    var timers: TimersState {
+        get { extras.features[TimersState.self] }
+        _modify { yield &extras.features[TimersState.self] }
+    }
+
+    fileprivate var hasTimers: Bool { hasExtras && !timers.isEmpty }
 }
 
 // MARK: - Timers, as a coordinator sets them

@@ -1,0 +1,45 @@
+import Supervision
+import WireProtocol
+
+/// What a tree can do without, as the life of a coordinator knows it: each of these is called at one moment of that life.
+protocol TreeFeatures: Sendable {
+    /// The coordinator is there: its `start` hook runs next.
+    func isMade(_ receiver: any MessageReceiver)
+
+    /// The coordinator is ready: its `run` hook runs next.
+    func isReady(_ receiver: any MessageReceiver)
+
+    /// The coordinator's `run` hook has begun, after a start that wasn't made at once.
+    func hasStarted(_ instance: any Coordinator, of receiver: any MessageReceiver)
+
+    /// The coordinator isn't paused any more.
+    func isResumed(_ receiver: any MessageReceiver)
+
+    /// The coordinator begins to drain, or to stop without having failed.
+    func beginsToEnd(_ receiver: any MessageReceiver)
+
+    /// The coordinator's code has ended, or was never run.
+    func close(_ instance: any Coordinator, of receiver: any MessageReceiver) async
+
+    /// Nothing runs for the coordinator any more.
+    func hasEnded(_ receiver: any MessageReceiver)
+
+    // MARK: Children
+
+    /// A life has ended of a child.
+    func childHasEnded(_ path: CoordinatorPath, of parent: any MessageReceiver)
+
+    /// A child has had nothing to do for its idle time-out.
+    func childIsIdle(_ key: String, _ incarnation: Incarnation, of owner: any ChildOwner)
+
+    /// Returns whether the decision about a child's dismissal is the coordinator's own, because the child's page is its first.
+    func passesDismissalOn(of child: CoordinatorPath, to parent: any MessageReceiver) -> Bool
+
+    // MARK: Messages between runtimes
+
+    /// Handles a message for the coordinator.
+    func handle(_ builtin: Builtin, _ envelope: Envelope, at receiver: any MessageReceiver)
+
+    /// Handles a message on its way up, or has it leave the process.
+    func handleOnItsWayUp(_ builtin: Builtin, _ envelope: Envelope, at receiver: any MessageReceiver)
+}

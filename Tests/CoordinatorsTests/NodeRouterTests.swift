@@ -468,7 +468,7 @@ struct NodeRouterTests {
             let later = ask(100..<200, of: caller)
             try await eventually("the former owner is asked") { first.places.voice.isAwaited }
             // What could go to the next owner would be there before an answer on the same link.
-            let router = caller.runtime.core.nodes.load()
+            let router = caller.runtime.core.placed as? NodeRouter
             let peer = try #require(try await router?.peer(of: "second", within: .seconds(20)))
             for _ in 0..<20 { _ = try await peer.inspect("takes", "@2/sink", timeout: .seconds(20), lane: .bulk) }
             #expect(second.notes.isEmpty)

@@ -16,16 +16,22 @@ enum FolderImports {
 
     /// The modules that each folder may import, by the table in the text of the guide.
     static func described(in text: String) -> [String: Set<String>] {
-        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-        let table = lines.drop { !$0.hasPrefix("| folder of `Sources/Coordinators`") }.prefix { $0.hasPrefix("|") }
-        let rows = table.dropFirst(2).map { $0.split(separator: "|").map(String.init) }
-        return Dictionary(
-            uniqueKeysWithValues: rows.compactMap { cells in
+        Dictionary(
+            uniqueKeysWithValues: rows(in: text).compactMap { cells in
                 guard cells.count == 4, let folder = names(in: cells[0]).first else { return nil }
                 let modules = packages.flatMap { cells[3].contains($0.key) ? $0.value : [] }
                 return (folder, common.union(names(in: cells[3])).union(modules))
             }
         )
+    }
+
+    /// The folders from the uppermost layer down, by the same table.
+    static func order(in text: String) -> [String] { rows(in: text).compactMap { $0.first.flatMap { names(in: $0).first } } }
+
+    private static func rows(in text: String) -> [[String]] {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        let table = lines.drop { !$0.hasPrefix("| folder of `Sources/Coordinators`") }.prefix { $0.hasPrefix("|") }
+        return table.dropFirst(2).map { $0.split(separator: "|").map(String.init) }
     }
 
     private static func imports(below folder: String) -> Set<String> {

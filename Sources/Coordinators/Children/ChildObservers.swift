@@ -221,5 +221,3 @@ extension ChildSupervisor {
         envelope.work(.function { [weak self] in _ = self?.withSlot(key) { $0.record.watchers[watcher] = nil } })
     }
 }
-
-// MARK: - The end of one life, and the wait for it

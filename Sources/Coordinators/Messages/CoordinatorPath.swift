@@ -136,4 +136,8 @@ extension Unicode.Scalar {
 extension CoordinatorPath {
     /// The path, or the root's if the path is longer than any that can exist.
     var shortened: CoordinatorPath { description.utf8.count <= Self.limit ? self : .root }
+
+    func appending(_ keys: ArraySlice<Substring>) -> CoordinatorPath {
+        keys.reduce(self) { $0.appending(String($1)) }
+    }
 }

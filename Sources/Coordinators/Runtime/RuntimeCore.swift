@@ -248,23 +248,3 @@ extension RuntimeCore {
         }
     }
 }
-
-/// The delivery of messages to children of the root that a cluster places.
-protocol PlacedDelivery: AnyObject, Sendable {
-    /// Takes a message for a child of the root, if the child is on another node, or isn't known to be on this one.
-    ///
-    /// - Returns: False when the message is to be delivered here.
-    func take(_ message: ParkedMessage, for key: String) -> Bool
-
-    /// Returns whether a message that has waited may still go to the child at a path, or below it; another one is sent elsewhere, or refused.
-    func diverts(_ message: ParkedMessage, at path: CoordinatorPath) -> Bool
-
-    /// Returns whether a message that has waited for room on the way to a worker may still go there.
-    func stillTakes(_ message: Peer.Outgoing) -> Bool
-
-    /// Sends a message elsewhere, or refuses it, that has waited for room on the way to a worker.
-    func divert(_ message: Peer.Outgoing)
-
-    /// Ends all links, and the messages that wait.
-    func end() async
-}

@@ -88,12 +88,6 @@ extension WorkerHost {
     }
 }
 
-extension CoordinatorPath {
-    func appending(_ keys: ArraySlice<Substring>) -> CoordinatorPath {
-        keys.reduce(self) { $0.appending(String($1)) }
-    }
-}
-
 // MARK: - Preparation for a certain life
 
 /// The preparation of a process for a certain life, which begins later.

@@ -1,3 +1,4 @@
+import Glibc
 import TestSupport
 import Testing
 
@@ -34,8 +35,10 @@ struct LayerTests {
         let text = try #require(Files.text(of: "\(Files.packageRoot)/.github/CONTRIBUTING.md"))
         let order = FolderImports.order(in: text)
         #expect(Set(order) == Set(FolderImports.folders.keys))
-        let read = try await BuiltProgram(path: "/usr/bin/python3").run(
-            ["\(Files.packageRoot)/Tests/references", BuiltProgram("").path], environment: ["HOME": "/tmp"]
+        // It looks for the compiler in the PATH.
+        let path = try #require(getenv("PATH").map { String(cString: $0) })
+        let read = try await BuiltProgram(path: "/usr/bin/env").run(
+            ["PATH=\(path)", "python3", "\(Files.packageRoot)/Tests/references", BuiltProgram("").path]
         )
         try #require(read.exitCode == 0, "\(read.errors)")
         let references = read.output.split(separator: "\n").compactMap(Reference.init)

@@ -83,6 +83,10 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
     @Flag(name: .customLong("rehearse"), help: .private)
     var isRehearsal = false
 
+    /// For `Deploy/schemas`, as `coordinatorctl schemas` is.
+    @Flag(name: .customLong("schemas"), help: .private)
+    var isForSchemas = false
+
     static func main() async {
         // Before any file gets one of their numbers.
         ListeningSocket.takeActivated()
@@ -105,6 +109,10 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
             guard let daemon = command as? CoordinatorDaemonCommand else {
                 var command = command
                 return try command.run()
+            }
+            if daemon.isForSchemas {
+                let schemas = try AnswerSchema.schemas(of: ConfigurationReport.files, noting: true)
+                return try print(try ControlJSON.text(of: schemas) + "\n", to: STDOUT_FILENO)
             }
             if let file = daemon.checkConfig { return try check(file, isJSON: daemon.isJSON) }
             if let file = daemon.importedFile { return try convert(file, daemon.importFrom, isJSON: daemon.isJSON) }
@@ -131,6 +139,7 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
     mutating func validate() throws {
         let needed = "one of --config FILE, --check-config FILE and --import FILE is needed"
         switch [config, checkConfig, importedFile].count(where: { $0 != nil }) {
+        case _ where isForSchemas: break
         case 1: break
         case 0 where access(Self.systemFile, F_OK) == 0: config = Self.systemFile
         case 0: throw ValidationError("\(needed), because there is no \(Self.systemFile)")

@@ -4,20 +4,26 @@ import WireProtocol
 
 @testable import Control
 @testable import coordinatorctl
+@testable import coordinatord
 
 /// The schemas in `Deploy/schema`, beside the types of the answers.
 @Suite("JSON schemas of answers")
 struct AnswerSchemaTests {
-    @Test("Each file has the members of its type; `Deploy/schemas` writes it", arguments: SchemasCommand.files.keys.sorted())
-    func files(_ file: String) throws {
-        let text = try #require(Files.text(of: "\(Files.packageRoot)/Deploy/schema/\(file).json"))
-        let type = try #require(SchemasCommand.files[file])
-        #expect(Self.bare(try ControlJSON.parse(Array(text.utf8))) == (try SchemasCommand.schema(of: type, in: file)))
+    @Test("Each file has the members of its type, and no file has none; `Deploy/schemas` writes them")
+    func files() throws {
+        let directory = "\(Files.packageRoot)/Deploy/schema"
+        let written = try Files.names(in: directory).map { name in
+            (String(name.prefix { $0 != "." }), Self.bare(try ControlJSON.parse(Array(try #require(Files.text(of: "\(directory)/\(name)")).utf8))))
+        }
+        var declared = try AnswerSchema.schemas(of: SchemasCommand.files)
+        declared.merge(try AnswerSchema.schemas(of: ConfigurationReport.files)) { first, _ in first }
+        for (file, schema) in written { #expect(declared.removeValue(forKey: file) == schema, "\(file)") }
+        #expect(declared.isEmpty)
     }
 
     @Test("The answer of each operation that has a command is in a file")
     func operations() {
-        let types = SchemasCommand.files.values.map { ObjectIdentifier($0) }
+        let types = SchemasCommand.files.map { ObjectIdentifier($0.value) }
         for operation in ControlOperation.types where !operation.summary.isEmpty && operation.name != "shutdown" {
             #expect(types.contains(Self.answer(of: operation)), "\(operation.name)")
         }

@@ -183,7 +183,7 @@ struct OpenAPI {
 
     private mutating func reference<Answer: Decodable>(to answer: Answer.Type) throws -> JSONValue {
         let reference = "#/components/schemas/\(answer)"
-        schemas["\(answer)"] = try AnswerSchema(of: answer, reference: reference).json
+        schemas["\(answer)"] = try AnswerSchema(of: answer) { $0 == answer ? reference : nil }.json
         return ["$ref": .string(reference)]
     }
 

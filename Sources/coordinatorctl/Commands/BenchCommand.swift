@@ -66,7 +66,7 @@ struct BenchCommand: AsyncParsableCommand {
         let outcome = await Self.outcome(settings, directory)
         let (report, output) = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in
             let report = try outcome.get()
-            return (report, options.isJSON ? try ControlJSON.text(of: report) + "\n" : report.text)
+            return (report, options.isJSON ? try ControlJSON.text(of: report.result) + "\n" : report.text)
         }
         try Terminal.print(output)
         if let error = report.fatalError, !options.isJSON { Terminal.printError("coordinatorctl: \(error.message)\n") }

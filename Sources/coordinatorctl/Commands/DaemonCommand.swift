@@ -35,7 +35,8 @@ extension DaemonCommand {
     func run() throws {
         let options = options.merged(over: root.options).values
         guard let (answer, output) = try Self.output(options, waiting: waiting, operation: operation, text: text) else {
-            return try Terminal.print(options.isJSON ? #"{"requested":true}"# + "\n" : "requested; the daemon goes on with it\n")
+            let text = options.isJSON ? try ControlJSON.text(of: RequestedResult()) : "requested; the daemon goes on with it"
+            return try Terminal.print(text + "\n")
         }
         if let complaint = complaint(about: answer), !options.isJSON { Terminal.printError("coordinatorctl: \(complaint)\n") }
         try Terminal.print(output)

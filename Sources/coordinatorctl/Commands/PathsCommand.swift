@@ -118,19 +118,42 @@ extension PathsCommand {
         guard isList else {
             switch outcomes.first?.result {
             case .success(let (json, _)): return try ControlJSON.text(of: json) + "\n"
-            case .failure(let error) where waiting?.accepts(error) == true: return #"{"requested":true}"# + "\n"
+            case .failure(let error) where waiting?.accepts(error) == true: return try ControlJSON.text(of: RequestedResult()) + "\n"
             case .failure, nil: return ""
             }
         }
-        let results = outcomes.map { outcome -> JSONValue in
+        // The daemon's own answers, with what a later one may have added.
+        let results = PathResults(results: outcomes.map { outcome -> Either<JSONValue, FailedPath> in
             switch outcome.result {
-            case .success(let (json, _)): json
-            case .failure(let error) where waiting?.accepts(error) == true: ["path": .string(outcome.path), "requested": true]
-            case .failure(let error): ["path": .string(outcome.path), "error": error.json]
+            case .success(let (json, _)): .first(json)
+            case .failure(let error) where waiting?.accepts(error) == true: .second(FailedPath(path: outcome.path, requested: true))
+            case .failure(let error): .second(FailedPath(path: outcome.path, error: error))
             }
-        }
-        return try ControlJSON.text(of: JSONValue.object(["results": .array(results)])) + "\n"
+        })
+        return try ControlJSON.text(of: results) + "\n"
     }
+}
+
+/// What a command with several paths prints.
+struct PathResults<Answer: Codable>: Codable {
+    /// The outcomes, in the order of the paths.
+    var results: [Either<Answer, FailedPath>]
+}
+
+/// What a command with several paths prints for a path of which it has no answer.
+struct FailedPath: Codable {
+    /// A path in the tree.
+    var path: String
+    /// The failure; nil when the operation was only to be begun.
+    var error: ControlError?
+    /// True when the operation was only to be begun, and goes on; else nil.
+    var requested: Bool?
+}
+
+/// What a command prints that only was to begin an operation, which goes on.
+struct RequestedResult: Codable {
+    /// True.
+    var requested = true
 }
 
 /// What came of an operation on a path: the answer in both forms, or the failure.

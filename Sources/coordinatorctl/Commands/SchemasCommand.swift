@@ -10,26 +10,21 @@ struct SchemasCommand: ParsableCommand {
         shouldDisplay: false
     )
 
-    /// The files in `Deploy/schema` that are written, and the types of the answers in them.
-    static let files: [String: any (Decodable & Sendable).Type] = [
-        "ask": AskResult.self, "config-changes": ConfigurationChanges.self, "dead-letters": DeadLetterList.self,
-        "doctor": DoctorReport.self, "error": CommandFailure.self, "events": ControlEvent.self,
-        "history": LifeHistory.self, "lifecycle": LifecycleResult.self, "logs": LogLine.self, "metrics": TreeMetrics.self,
-        "node": TreeNode.self, "nodes": NodeList.self, "ps": ProcessList.self, "scale": ScaleResult.self, "send": SendResult.self,
-        "signal": SignalResult.self, "top": TopReport.self, "trace": TraceResult.self, "upgrade": UpgradeResult.self,
-        "where": Whereabouts.self,
-    ]
-
-    /// Returns the schema of a file.
-    static func schema(of type: (some Decodable).Type, in file: String, noting members: Bool = false) throws -> JSONValue {
-        try AnswerSchema(of: type, reference: "\(file).json") { type, member in
-            members ? ["member": .string("\(type).\(member)")] : nil
-        }.json
+    /// The files in `Deploy/schema`, and the types of what is in them; `coordinatord --schemas` has those of files that need no daemon.
+    static var files: KeyValuePairs<String, any Decodable.Type> {
+        [
+            "ask": AskResult.self, "bench": BenchResult.self, "config-changes": ConfigurationChanges.self, "dead-letters": DeadLetterList.self,
+            "doctor": DoctorReport.self, "error": CommandFailure.self, "events": ControlEvent.self, "failed-path": FailedPath.self,
+            "history": LifeHistory.self, "lifecycle": LifecycleResult.self, "lifecycle-list": PathResults<LifecycleResult>.self,
+            "logs": LogLine.self, "metrics": TreeMetrics.self, "node": TreeNode.self, "nodes": NodeList.self, "ps": ProcessList.self,
+            "requested": RequestedResult.self, "scale": ScaleResult.self, "send": SendResult.self,
+            "shutdown": ShutdownCommand.Nothing.self, "signal": SignalResult.self, "signal-list": PathResults<SignalResult>.self,
+            "status": TreeNode.self, "status-list": PathResults<TreeNode>.self, "top": TopReport.self, "trace": TraceResult.self,
+            "tree": TreeNode.self, "upgrade": UpgradeResult.self, "where": Whereabouts.self,
+        ]
     }
 
     func run() throws {
-        var schemas: [String: JSONValue] = [:]
-        for (file, type) in Self.files { schemas[file] = try Self.schema(of: type, in: file, noting: true) }
-        try Terminal.print(try ControlJSON.text(of: JSONValue.object(schemas)) + "\n")
+        try Terminal.print(try ControlJSON.text(of: AnswerSchema.schemas(of: Self.files, noting: true)) + "\n")
     }
 }

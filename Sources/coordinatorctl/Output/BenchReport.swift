@@ -53,10 +53,15 @@ struct BenchReport: Sendable {
 
 /// The percentiles of durations in microseconds.
 struct LatencyPercentiles: Codable, Hashable, Sendable {
+    /// The time that half of the asks didn't exceed.
     var p50: UInt64
+    /// The time that 90 % of the asks didn't exceed.
     var p90: UInt64
+    /// The time that 99 % of the asks didn't exceed.
     var p99: UInt64
-    var p99Point9: UInt64
+    /// The time that 99.9 % of the asks didn't exceed.
+    var p999: UInt64
+    /// The longest time.
     var maximum: UInt64
 
     /// Creates the percentiles of a histogram; returns nil when it's empty.
@@ -65,15 +70,15 @@ struct LatencyPercentiles: Codable, Hashable, Sendable {
         p50 = histogram.value(atPercentile: 50)
         p90 = histogram.value(atPercentile: 90)
         p99 = histogram.value(atPercentile: 99)
-        p99Point9 = histogram.value(atPercentile: 99.9)
+        p999 = histogram.value(atPercentile: 99.9)
         maximum = histogram.maximum
     }
 
     private enum CodingKeys: String, CodingKey {
         case p50, p90, p99
-        case p99Point9 = "p99_9"
+        case p999 = "p99_9"
         case maximum = "max"
     }
 
-    var values: [UInt64] { [p50, p90, p99, p99Point9, maximum] }
+    var values: [UInt64] { [p50, p90, p99, p999, maximum] }
 }

@@ -5,16 +5,26 @@ import Supervision
 /// The output of `--check-config` for a file without problems.
 struct ConfigurationSummary: Codable {
     struct Child: Codable {
+        /// The kinds of children.
+        enum Kind: String, Codable, CaseIterable {
+            case worker, program, oneshot, group
+        }
+
+        /// The name among its siblings.
         var name: String
-        var kind: String
+        /// The kind of child.
+        var kind: Kind
         /// The executable of a worker or a program.
         var executable: String?
+        /// The word of the file: `always`, `on_failure` or `never`.
         var restart: String
+        /// The time to stop, as in the file.
         var stopTimeout: String
+        /// The number of equal children; nil for one child under the name itself.
         var instances: Int?
         /// The beginnings of the names of messages that the child gets; nil: none.
         var receives: [String]?
-        /// The children of a group.
+        /// The children of a group; nil for other kinds.
         var children: [Child]?
 
         private enum CodingKeys: String, CodingKey {
@@ -23,12 +33,19 @@ struct ConfigurationSummary: Codable {
         }
     }
 
+    /// The file, as it was named.
     var file: String
+    /// True.
     var valid = true
+    /// The strategy of the file's supervision: `one_for_one`, `one_for_all` or `rest_for_one`.
     var strategy: String
+    /// The restarts in the period that a child may have.
     var maxRestarts: Int
+    /// The period of the restarts, a duration as in the file.
     var period: String
+    /// The time that workers wait for a new daemon after the end of theirs, a duration as in the file.
     var orphanGrace: String
+    /// The children in the order of the file.
     var children: [Child]
 
     private enum CodingKeys: String, CodingKey {
@@ -58,9 +75,9 @@ extension ConfigurationSummary.Child {
         name = child.key
         restart = child.restart.configurationText
         switch child.content {
-        case .worker(let worker): (kind, executable) = ("worker", worker.executable)
-        case .program(let program): (kind, executable) = (program.isOneshot ? "oneshot" : "program", program.command[0])
-        case .group(let group): (kind, children) = ("group", group.children.map(Self.init))
+        case .worker(let worker): (kind, executable) = (.worker, worker.executable)
+        case .program(let program): (kind, executable) = (program.isOneshot ? .oneshot : .program, program.command[0])
+        case .group(let group): (kind, children) = (.group, group.children.map(Self.init))
         }
         instances = child.instances
         receives = child.receives.isEmpty ? nil : child.receives
@@ -69,7 +86,7 @@ extension ConfigurationSummary.Child {
 
     func text(indentation: Int) -> String {
         let names = instances.map { "\(name)-1…\($0)" } ?? name
-        let content = executable.map { "\(kind) \($0)" } ?? "\(kind) of \(children?.count ?? 0)"
+        let content = executable.map { "\(kind.rawValue) \($0)" } ?? "\(kind.rawValue) of \(children?.count ?? 0)"
         let receives = receives.map { ", receives \($0.joined(separator: " "))" } ?? ""
         let end = "restart \(restart), stop_timeout \(stopTimeout)\(receives)\n"
         return String(repeating: "  ", count: indentation) + "\(names): \(content), \(end)"

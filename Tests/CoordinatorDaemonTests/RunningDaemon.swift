@@ -40,8 +40,10 @@ final class RunningDaemon: Sendable {
     ///     directory.
     ///   - hasOwnFiles: whether the wrapper mounts file systems that only the daemon sees, and becomes the daemon itself.
     ///   - options: further options of the daemon.
+    ///   - former: the directory with the executables of another build, of which the daemon and its workers are.
     static func with(
         _ configuration: String,
+        from former: String? = nil,
         descriptorLimit: Int? = nil,
         standardError: OutputDestination = .null,
         wrapper: String = "",
@@ -50,8 +52,16 @@ final class RunningDaemon: Sendable {
         _ body: (RunningDaemon) async throws -> Void
     ) async throws {
         let temporary = try TemporaryDirectory()
-        try write(configuration, in: temporary.path)
-        let process = try await start(in: temporary.path, descriptorLimit, standardError, wrapper: wrapper, options: options)
+        try write(configuration, in: temporary.path, former)
+        let executable = former.map { "\($0)/coordinatord" } ?? coordinatord.path
+        let process = try await start(
+            executable,
+            in: temporary.path,
+            descriptorLimit,
+            standardError,
+            wrapper: wrapper,
+            options: options
+        )
         let daemon = RunningDaemon(temporary, process: process, hasOwnFiles: hasOwnFiles)
         do {
             try await daemon.eventually("the daemon answers") {
@@ -66,8 +76,8 @@ final class RunningDaemon: Sendable {
         await daemon.end()
     }
 
-    private static func write(_ configuration: String, in directory: String) throws {
-        let worker = BuiltProgram("FixtureWorker").path
+    private static func write(_ configuration: String, in directory: String, _ former: String? = nil) throws {
+        let worker = former.map { "\($0)/FixtureWorker" } ?? BuiltProgram("FixtureWorker").path
         try Files.write(configuration.replacing("FIXTURE", with: worker), to: "\(directory)/tree.yaml")
     }
 
@@ -94,6 +104,7 @@ final class RunningDaemon: Sendable {
     }
 
     private static func start(
+        _ executable: String = coordinatord.path,
         in directory: String,
         _ descriptorLimit: Int? = nil,
         _ standardError: OutputDestination = .null,
@@ -106,7 +117,7 @@ final class RunningDaemon: Sendable {
         return try await ProcessSpawner.shared.spawn(
             ProcessSpecification(
                 executable: "/bin/sh",
-                arguments: ["-c", command, coordinatord.path],
+                arguments: ["-c", command, executable],
                 standardOutput: .null,
                 standardError: standardError
             )

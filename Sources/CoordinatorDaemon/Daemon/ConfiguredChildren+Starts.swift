@@ -22,7 +22,8 @@ extension ConfiguredChildren {
                 state.records[key, default: Record()].isHeld = rest.isHeld
                 state.records[key]?.lastExit = rest.lastExit
                 state.records[key]?.hasCompleted = rest.hasCompleted ?? false
-                state.records[key]?.isStopWanted = rest.isStopped ?? false
+                // What a former version has left doesn't say so; it isn't known to have ended by itself then, unless it has completed.
+                state.records[key]?.isStopWanted = rest.isStopped ?? (rest.hasCompleted != true)
                 state.records[key]?.exitNumbers = rest.exitNumbers ?? ExitNumbers()
             }
             let order = state.dependencies.startOrder

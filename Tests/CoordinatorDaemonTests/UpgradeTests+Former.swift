@@ -66,6 +66,8 @@ extension UpgradeTests {
                 let result = try await daemon.upgrade("--executable", executable)
                 #expect(result.restarted == [] && !result.endedAsks, "\(executable)")
                 #expect(result.kept == ["/app", "/counter", "/group/paused", "/other", "/piper"])
+                // It was stopped; an alert tells of what has ended by itself.
+                #expect(try await daemon.node("/group/resting").hasEnded == nil, "\(executable)")
                 print("upgrade to \(executable): pause \(result.pauseMilliseconds) ms")
             }
             let asked = try await daemon.add(0, to: "/app")

@@ -9,7 +9,7 @@ import WireProtocol
 @Suite("The keys of the configuration file")
 struct KeyTests {
     /// A file that has each mapping.
-    private static let base: JSONValue = [
+    static let base: JSONValue = [
         "children": [
             [
                 "name": "w", "restart_limits": ["backoff": [:]], "stop_timeout": ["draining": "9s"],

@@ -96,6 +96,8 @@ enum SchemaDocuments {
             for (key, _) in table.rows { if let inner = key.table?() { define(inner) } }
         }
         define(Keys.file)
+        definitions["octal_number"] = Value<UInt32>.octalNumber
+        definitions["default_key"] = ["enum": .array(ConfigurationReader.defaultKeys.map { .string($0.description.name) })]
         guard case .object(var schema)? = definitions.removeValue(forKey: Keys.file.name) else { return "" }
         schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
         schema["title"] = "The configuration file of coordinatord"
@@ -123,14 +125,17 @@ enum SchemaDocuments {
         let required = table.rows.filter { $0.key.required != nil }.map { JSONValue.string($0.key.name) }
         if !required.isEmpty { object["required"] = .array(required) }
         var dependent: [String: JSONValue] = [:]
+        var others: [JSONValue] = []
         for rule in table.rules {
             switch rule {
             case .one(let keys): object["oneOf"] = .array(keys.map { ["required": [.string($0)]] })
             case .oneAtMost(let keys): object["not"] = ["required": .array(keys.map { .string($0) })]
             case .both(let first, let second): (dependent[first], dependent[second]) = ([.string(second)], [.string(first)])
             case .needs(let key, let other, _): dependent[key] = [.string(other)]
+            case .schema(let schema): others.append(schema)
             }
         }
+        if !others.isEmpty { object["allOf"] = .array(others) }
         if !dependent.isEmpty { object["dependentRequired"] = .object(dependent) }
         return object
     }

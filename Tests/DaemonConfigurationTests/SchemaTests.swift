@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The JSON schema of the configuration file", .timeLimit(minutes: 2))
 struct SchemaTests {
-    /// A program that validates files from its standard input, one a line: a path, or a text after `yaml:`; prints `valid` or `invalid` for each.
+    /// A program that validates files of YAML, or after `json` the lines of a file; prints `valid` or `invalid` for each.
     private static let validator = """
         import json, sys, jsonschema, yaml
         class Loader(yaml.SafeLoader): pass
@@ -17,6 +17,9 @@ struct SchemaTests {
         with open(sys.argv[1]) as file: schema = json.load(file)
         jsonschema.Draft202012Validator.check_schema(schema)
         validator = jsonschema.Draft202012Validator(schema)
+        if sys.argv[2] == "json":
+            for line in open(sys.argv[3]): print("valid" if validator.is_valid(json.loads(line)) else "invalid")
+            sys.exit()
         for path in sys.argv[2:]:
             with open(path) as file: document = yaml.load(file, Loader)
             errors = sorted(validator.iter_errors(document), key=lambda error: error.json_path)
@@ -40,7 +43,7 @@ struct SchemaTests {
     }
 
     /// Whether the interpreter has the packages that validate; `Deploy/test` installs them.
-    private static func canValidate() async -> Bool {
+    static func canValidate() async -> Bool {
         (try? await run(["-c", "import jsonschema, yaml"]).status) == .exited(code: 0)
     }
 
@@ -55,6 +58,16 @@ struct SchemaTests {
         let ended = try await run(["-c", validator, SchemaDocuments.schemaFile] + files)
         try #require(ended.status == .exited(code: 0), "\(ended.output)")
         return ended.output.split(separator: "\n").map(String.init)
+    }
+
+    /// Returns whether each value is valid.
+    static func verdicts(ofJSON values: [String]) async throws -> [Bool] {
+        let temporary = try TemporaryDirectory()
+        let file = temporary.file("values")
+        try Files.write(values.map { $0 + "\n" }.joined(), to: file)
+        let ended = try await run(["-c", validator, SchemaDocuments.schemaFile, "json", file])
+        try #require(ended.status == .exited(code: 0), "\(ended.output)")
+        return ended.output.split(separator: "\n").map { $0 == "valid" }
     }
 
     @Test("An independent reader finds every example of the repository valid")

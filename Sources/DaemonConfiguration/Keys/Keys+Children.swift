@@ -11,7 +11,35 @@ extension Keys {
             "`supervision` is for a child with `children`; expected `children` too, or `restart_limits`"
         },
         .needs("defaults", "children") { _ in "`defaults` is for a child with `children`, whose children it's for; expected `children` too"
-        }
+        },
+        .when("program", ["receives": false, "overlap": ["const": false], "stop_timeout": ["not": ["type": "object"]]]),
+        .when(
+            "oneshot",
+            [
+                "receives": false, "overlap": ["const": false], "stop_timeout": ["not": ["type": "object"]],
+                "restart": ["not": ["const": "always"]],
+            ]
+        ),
+        .when("worker", ["schedule": false, "logging": ["properties": ["standard_error": ["const": "together"]]]]),
+        .when(
+            "children",
+            [
+                "receives": false, "overlap": ["const": false], "schedule": false, "on_exit": false, "on_failure": false,
+                "children": ["items": ["properties": ["placement": false, "receives": false]]],
+            ]
+        ),
+        .when("instances", ["receives": false]),
+        .when("schedule", ["placement": false]),
+        .schema([
+            "not": [
+                "required": ["worker", "overlap", "stop_timeout"],
+                "properties": ["overlap": ["const": true], "stop_timeout": ["const": "brutal_kill"]],
+            ]
+        ]),
+        .schema([
+            "if": ["required": ["schedule", "restart"], "properties": ["restart": ["const": "always"]]],
+            "then": ["properties": ["schedule": ["required": ["overlap"], "properties": ["overlap": ["const": "restart"]]]]],
+        ])
     ) {
         Key("name", .childName, \.key).formerly("key").or("id").required("the child's name among its siblings")
             .says(
@@ -264,9 +292,13 @@ extension Value<String> {
 
 extension Value<[String]> {
     static var prefixes: Value {
-        Value<String>.prefix.list("an entry of `receives`", expected: "a list of beginnings of messages' names, such as [Catalog.]")
+        var value = Value<String>.prefix.list(
+            "an entry of `receives`",
+            expected: "a list of beginnings of messages' names, such as [Catalog.]"
+        )
+        value.schema["uniqueItems"] = true
+        return value
     }
-
 }
 
 extension Value<DependencyList> {

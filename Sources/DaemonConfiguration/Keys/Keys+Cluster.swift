@@ -9,7 +9,17 @@ extension Keys {
         .needs("listen", "token_file") { "\($0) has no `token_file`; expected the path of the file with the cluster's secret" },
         .needs("address", "listen") { _ in "`address` is for a node with `listen`" },
         .needs("token_file", "listen") { _ in "`token_file` is for a node with `listen`" },
-        .needs("link_tls", "listen") { _ in "`link_tls` is for a node with `listen`" }
+        .needs("link_tls", "listen") { _ in "`link_tls` is for a node with `listen`" },
+        .when("password_file", ["endpoints": ["items": ["pattern": "^https:"]]]),
+        .schema([
+            "if": ["required": ["listen"], "properties": ["listen": ["pattern": "^(0\\.0\\.0\\.0|\\[::\\]):"]]],
+            "then": ["required": ["address"]],
+        ]),
+        .schema([
+            "if": ["required": ["listen"], "not": ["required": ["link_tls"]]],
+            "then": ["required": ["tls"], "properties": ["tls": ["required": ["authority", "certificate", "key"]]]],
+        ]),
+        .when("listen", ["link_tls": ["required": ["authority", "certificate", "key"]]])
     ) {
         Key("name", .label, \.name).required("the cluster's name").says("The cluster's name: letters, digits and hyphens.")
         Key("node", .label, \.node, default: "the host's name").or("hostname")
@@ -152,7 +162,10 @@ extension Value<String> {
     static var hostAndPort: Value {
         text(
             "a host and a port, such as 10.0.0.1:7400 or [fd00::1]:7400",
-            schema: ["type": "string", "pattern": "^(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+):[0-9]+$"]
+            schema: [
+                "type": "string",
+                "pattern": .string("^(\\[[A-Za-z0-9.:-]{1,253}\\]|[A-Za-z0-9.-]{1,253}):\(NumberPattern.port)$"),
+            ]
         ) { text in
             guard let colon = text.lastIndex(of: ":"), UInt16(text[text.index(after: colon)...]) != nil else { return false }
             let host = text[..<colon]

@@ -53,7 +53,9 @@ extension Keys {
 extension Value<Set<Capability>> {
     static var capabilities: Value {
         let names = Capability.allCases.map(\.rawValue)
-        let item = Value<Capability>(["enum": .array(names.map { .string($0) })], show: \.rawValue) { reader, node, name in
+        let others = "^((cap_)?(\(names.joined(separator: "|")))|(CAP_)?(\(names.joined(separator: "|").uppercased())))$"
+        let schema: JSONValue = ["anyOf": [["enum": .array(names.map { .string($0) })], ["type": "string", "pattern": .string(others)]]]
+        let item = Value<Capability>(schema, show: \.rawValue) { reader, node, name in
             if let capability = node.text.flatMap({ Capability(name: $0) }) { return capability }
             reader.report(at: node.mark, "\(name) is \(node.summary); \(Spelling.hint(for: node.text ?? "", among: names))")
             return nil
@@ -72,7 +74,7 @@ extension Value<ProgramInput> {
             case .file(let path): path
             }
         }
-        var value = Value(["type": ["string", "null"]], show: show) { reader, node, name in
+        var value = Value(["anyOf": [["type": "null"], Value<String>.path("").schema]], show: show) { reader, node, name in
             if node.plain == .null || node.text == "null" { return .null }
             if node.text == "open" { return .open }
             return reader.path(node, name, expected: "open, null or the path of a file").map { .file($0) }

@@ -19,7 +19,7 @@ extension Value<String> {
     /// The owner of a file: `user`, `user:group` or `:group`.
     static var fileOwner: Value {
         let expected = "a user, `user:group` or `:group`"
-        return Value(["type": ["string", "integer"]]) { reader, node, name in
+        return Value(["type": ["string", "number", "boolean"], "pattern": "^([^:]*:)?[^:]+$"]) { reader, node, name in
             guard let text = reader.verbatim(node, name) else { return nil }
             let parts = text.split(separator: ":", omittingEmptySubsequences: false)
             guard parts.count <= 2, parts.last?.isEmpty == false else {

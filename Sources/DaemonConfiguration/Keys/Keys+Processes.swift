@@ -60,7 +60,11 @@ extension Keys {
         reader.checkAccounts(fields, worker.process)
     }
 
-    static let program = Table("program", ConfiguredProgram(command: [])) {
+    static let program = Table(
+        "program",
+        ConfiguredProgram(command: []),
+        .when("recycle", ["recycle": ["properties": ["messages": false]]])
+    ) {
         command()
         Key("start_seconds", .duration, \.settings.startSeconds, default: "a second, which doesn't delay readiness", effect: .live).or(
             "startsecs",
@@ -215,7 +219,8 @@ extension Keys {
     }
 
     static func limit(_ resource: ProcessAttributes.Resource) -> Table<ProcessAttributes.Limit> {
-        Table("limit", ProcessAttributes.Limit(soft: 0, hard: nil)) {
+        let unit = resource.isInBytes ? "_in_bytes" : resource == .cpuTime ? "_in_time" : ""
+        return Table("limit\(unit)", ProcessAttributes.Limit(soft: 0, hard: nil)) {
             Key("soft", .bound(resource), \.soft).required("the limit that holds")
                 .says("The limit that holds, which the process may raise up to `hard`.")
             Key("hard", .bound(resource), \.hard).required("the limit up to which `soft` may be raised")
@@ -241,7 +246,9 @@ extension Keys {
 
     // MARK: Programs
 
-    static let ready = Table("ready", ReadyKeys(), .one(["fd", "command", "log", "http", "tcp"])) {
+    private static func triesNothing(_ key: String) -> KeyRule { .when(key, ["interval": false, "timeout": false]) }
+
+    static let ready = Table("ready", ReadyKeys(), .one(["fd", "command", "log", "http", "tcp"]), triesNothing("fd"), triesNothing("log")) {
         Key("fd", .integer(3...255), \.descriptor, default: "")
             .says("The number of a descriptor, 3 to 255, to which the program writes a newline when it's ready, as s6 has it.")
         Key(
@@ -301,7 +308,11 @@ extension Keys {
             )
     }
 
-    static let socket = Table("socket", SocketKeys()) {
+    static let socket = Table(
+        "socket",
+        SocketKeys(),
+        .when("mode", ["listen": ["pattern": "^/"]])
+    ) {
         Key("name", .socketName, \.name).required("the name by which the program finds the socket").says("The name in `LISTEN_FDNAMES`.")
         Key("listen", .socketAddress, \.listen)
             .or("address", "port").required("an address, such as 127.0.0.1:8080, or an absolute path")
@@ -370,7 +381,7 @@ extension Value<[String: String]> {
 
 extension Value<[String]> {
     static var environmentFiles: Value {
-        let file = Value<String>(["type": "string", "minLength": 1]) { reader, node, name in
+        let file = Value<String>(["type": "string", "minLength": 1, "pattern": "^(?!-?(\\$|~$|~/))"]) { reader, node, name in
             guard let text = reader.text(node, name, expected: "the path of a file") else { return nil }
             let isOptional = text.hasPrefix("-")
             guard let path = reader.path(isOptional ? String(text.dropFirst()) : text, name, at: node) else { return nil }
@@ -411,7 +422,10 @@ extension Value<String> {
         let expected =
             "an address in numbers and a port, such as 127.0.0.1:8080, [::1]:8080 or *:8080, or an absolute path of at most "
             + "\(RuntimeDirectory.maximumSocketPathLength) bytes"
-        return Value(["type": "string", "pattern": "^/|:([0-9]|\\{instance\\})+$"]) { reader, node, name in
+        let byte = "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+        let host = "(\\*|\(byte)(\\.\(byte)){3}|\\[[0-9A-Fa-f:.]+\\])"
+        let pattern = "^(/.{0,\(RuntimeDirectory.maximumSocketPathLength - 1)}|\(host):\(portPattern))$"
+        return Value(["type": "string", "pattern": .string(pattern)]) { reader, node, name in
             guard let text = reader.text(node, name, expected: "an address").map(InstancePorts.first) else { return nil }
             switch SocketSpecification.address(text) {
             case .path(let path, _)?: reader.checkPlace(path, at: node)
@@ -443,11 +457,14 @@ extension Value<ProcessAttributes.Limit> {
 extension Value<UInt64?> {
     /// The value of a limit; nil means `unlimited`.
     static func bound(_ resource: ProcessAttributes.Resource) -> Value {
-        let pattern: JSONValue = ["type": "string", "pattern": "^[0-9]+([KMGT]iB|ms|s|m|h)$"]
-        let schema: JSONValue = ["anyOf": [["type": "integer", "minimum": 0], ["const": "unlimited"], pattern]]
+        let count = Value<Int>.integer(0...Int(Int32.max)).schema
+        let forms =
+            resource.isInBytes ? [Value<Int>.size.schema] : resource == .cpuTime ? [count, Value<Duration>.duration.schema] : [count]
+        let schema: JSONValue = ["anyOf": .array(forms + [["const": "unlimited"]])]
         return Value(schema, show: { $0.map { resource.isInBytes ? $0.sizeText : "\($0)" } ?? "unlimited" }) { reader, node, name in
             if node.text == "unlimited" { return .some(nil) }
-            if resource == .cpuTime, case .text? = node.plain {
+            // In quotes, as JSON has all texts, it's one too.
+            if resource == .cpuTime, node.text != nil, [.text, nil].contains(node.plain) {
                 return reader.duration(node, name, or: ", or unlimited").map { UInt64(max(0, $0.components.seconds)) }
             }
             if resource.isInBytes { return reader.size(node, name, or: ", or unlimited").map { UInt64($0) } }
@@ -500,10 +517,8 @@ extension Value<UInt16> {
     /// A port of this machine, which may be written with one of the machine's names.
     static var port: Value {
         let number = Value.integer(1...65_535, or: ", a port of this machine")
-        let address: JSONValue = [
-            "type": "string", "pattern": "^((127\\.0\\.0\\.1|localhost|\\[::1\\]):([0-9]|\\{instance\\})+|[0-9]*\\{instance\\}[0-9]*)$",
-        ]
-        return Value(["anyOf": [number.schema, address]]) { reader, node, name in
+        let pattern = "^(\(localHosts):\(portPattern)|\(instancePortPattern))$"
+        return Value(["anyOf": [number.schema, ["type": "string", "pattern": .string(pattern)]]]) { reader, node, name in
             let text = node.text ?? ""
             let first = InstancePorts.first(text)
             if let (port, path) = localAddress(first), path.isEmpty { return port }
@@ -518,10 +533,8 @@ extension Value<HealthCheck.Probe> {
         let show: @Sendable (HealthCheck.Probe) -> String = { probe in
             if case .http(let port, let path) = probe { "http://127.0.0.1:\(port)\(path)" } else { "" }
         }
-        var value = Value(["type": "string", "pattern": "^http://(127\\.0\\.0\\.1|localhost|\\[::1\\])"], show: show) {
-            reader,
-            node,
-            name in
+        let pattern = "^http://\(localHosts)(:\(portPattern))?(/[!-~]*)?$"
+        var value = Value(["type": "string", "pattern": .string(pattern)], show: show) { reader, node, name in
             let text = InstancePorts.first(node.text ?? "")
             if text.hasPrefix("http://"), let (port, path) = localAddress(String(text.dropFirst(7)), defaultPort: 80) {
                 return .http(port: port, path: path.isEmpty ? "/" : path)
@@ -536,6 +549,13 @@ extension Value<HealthCheck.Probe> {
         return value
     }
 }
+
+/// The names of this machine, as a regular expression.
+private let localHosts = "(127\\.0\\.0\\.1|localhost|\\[::1\\])"
+/// A port with the number of an instance in it, which may be too large.
+private let instancePortPattern = "[0-9]*\\{instance\\}([0-9]|\\{instance\\})*"
+/// A port, or one with the number of an instance.
+private let portPattern = "(\(NumberPattern.isPositive)\(NumberPattern.port)|\(instancePortPattern))"
 
 /// Reads `127.0.0.1:8080/path`, with one of the names of this machine.
 func localAddress(_ text: String, defaultPort: UInt16? = nil) -> (port: UInt16, path: String)? {

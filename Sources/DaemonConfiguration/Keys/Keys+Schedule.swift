@@ -42,8 +42,9 @@ extension CronExpression {
 
 extension Value<CronExpression> {
     fileprivate static var cron: Value {
-        let pattern: JSONValue = ["type": "string", "pattern": "^(@[a-z]+|\\s*\\S+(\\s+\\S+){4}\\s*)$"]
-        return Value(pattern, show: \.description) { reader, node, name in
+        let words = CronExpression.words.keys.sorted().joined(separator: "|")
+        let pattern = "^(\(words)|\\s*[^@\\s]\\S*(\\s+\\S+){4}\\s*)$"
+        return Value(["type": "string", "pattern": .string(pattern)], show: \.description) { reader, node, name in
             guard let text = reader.text(node, name, expected: "times in cron's five fields, such as `0 3 * * *`") else { return nil }
             do throws(CronExpression.Problem) {
                 return try CronExpression(text)

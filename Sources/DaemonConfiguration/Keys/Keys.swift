@@ -19,7 +19,11 @@ enum Keys {
     /// What a change of a child does, unless a key says otherwise.
     static let ofChild = KeyPlace(path: "", effect: .restart)
 
-    static let file = Table("file", DaemonConfiguration(children: [])) {
+    static let file = Table(
+        "file",
+        DaemonConfiguration(children: []),
+        .when("logging", ["logging": ["properties": ["file": ["const": "none"]]]])
+    ) {
         Key("children", .children, \.children, default: "required; `[]` for nothing", effect: .live)
             .or("programs", "services", "processes").required("the list of what the daemon keeps alive (`children: []` for nothing)")
             .inScope { configuration, scope in
@@ -300,7 +304,9 @@ extension Value<String> {
     static var exportFile: Value { path("the path of a file") { $0.checkPlace($1, at: $2) } }
 
     static var endpoint: Value {
-        Value(["type": "string", "pattern": "^http://[!-~]+$"]) { reader, node, name in
+        let host = "([!-.0-9;-?A-Z\\\\^-~]+|\\[[!-.0-?A-Z\\\\^-~]+\\])"
+        let pattern = "^http://\(host)(:\(NumberPattern.isPositive)\(NumberPattern.port))?(/[!\"$-~]*)?$"
+        return Value(["type": "string", "pattern": .string(pattern)]) { reader, node, name in
             guard let address = reader.text(node, name, expected: "an address such as http://127.0.0.1:4318") else { return nil }
             do throws(HTTPEndpoint.InvalidAddress) {
                 _ = try HTTPEndpoint(address, defaultPort: 4318)
@@ -324,7 +330,10 @@ extension Value<String> {
 extension Value<Int64> {
     /// The size at which a log file is rotated; a line has up to 8 KiB.
     static var logSize: Value {
-        let schema: JSONValue = ["anyOf": [["const": 0], ["type": "string", "pattern": "^[0-9]{1,9}[KMG]i?B$"]]]
+        // At least 16 KiB.
+        let forms = ["KiB", "KB", "[MG]i?B"].enumerated().map { NumberPattern.atLeast([16, 17, 1][$0]) + $1 }
+        let pattern = "^(?=[0-9]{1,9}[A-Z])(\(forms.joined(separator: "|")))$"
+        let schema: JSONValue = ["anyOf": [["const": 0], ["type": "string", "pattern": .string(pattern)]]]
         return Value(schema, show: { $0.sizeText }) { reader, node, name in
             let expected = "a whole number and a unit, such as 512KiB, 10MiB or 1GiB, or 0 for a file that isn't rotated"
             if case .integer(0)? = node.plain { return 0 }

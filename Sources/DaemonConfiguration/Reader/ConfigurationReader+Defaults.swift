@@ -7,9 +7,13 @@ extension ConfigurationReader {
         "name", "children", "supervision", "instances", "after", "requires", "receives", "placement", "overlap", "defaults",
     ]
 
+    static var defaultKeys: [Key<ConfiguredChild>] {
+        Keys.child.keys.filter { !ownKeys.contains($0.description.name) }
+    }
+
     /// Reads `defaults` by themselves, as far as they go: what is missing there, a child has.
     mutating func defaults(_ node: YAMLNode, _ name: String) -> JSONValue? {
-        let keys = Keys.child.keys.filter { !Self.ownKeys.contains($0.description.name) }
+        let keys = Self.defaultKeys
         guard let fields = fields(node, name, keys.map(\.description)) else { return nil }
         var child = Keys.child.blank
         let outer = scope
@@ -56,7 +60,7 @@ extension ConfigurationReader {
         for rule in isWhole ? table?.rules ?? [] : [] {
             switch rule {
             case .one(let keys), .oneAtMost(let keys): if !names.isDisjoint(with: keys) { excluded.formUnion(keys) }
-            case .both, .needs: break
+            case .both, .needs, .schema: break
             }
         }
         let rows = table?.rows
@@ -105,7 +109,9 @@ extension YAMLNode {
 extension Value<JSONValue> {
     /// What children have that don't say it; there may be secrets in it.
     static var defaults: Value {
-        var value = Value(["type": "object"], show: { _ in "…" }) { $0.defaults($1, $2) }
+        // The keys of a child, which has this key: they are declared elsewhere.
+        let schema: JSONValue = ["type": "object", "propertyNames": ["$ref": "#/$defs/default_key"]]
+        var value = Value(schema, show: { _ in "…" }) { $0.defaults($1, $2) }
         value.changingTexts = { content, _ in content }
         return value
     }

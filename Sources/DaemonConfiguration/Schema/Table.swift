@@ -19,6 +19,13 @@ enum KeyRule: Sendable {
     case both(String, String)
     /// The first key isn't there without the second one; the message is made with the mapping's name.
     case needs(String, String, @Sendable (_ name: String) -> String)
+    /// What the mapping's check demands, as far as a JSON schema can say it.
+    case schema(JSONValue)
+
+    /// What the mapping's check demands of the values of some keys when a key is there; false: they aren't there.
+    static func when(_ key: String, _ demands: [String: JSONValue]) -> KeyRule {
+        .schema(["if": ["required": [.string(key)]], "then": ["properties": .object(demands)]])
+    }
 }
 
 /// A mapping of the file: its keys, and what they demand of one another.
@@ -128,6 +135,7 @@ extension ConfigurationReader {
         case .needs(let key, let other, let message):
             guard let node = fields[key], fields[other] == nil, !fields.excused.contains(other) else { return }
             report(at: node.mark, message(fields.name))
+        case .schema: break
         }
     }
 

@@ -121,7 +121,11 @@ extension Value<Duration> {
     }
 
     static func duration(atLeast minimum: Duration) -> Value {
-        duration("^[0-9]{1,12}(ms|s|m|h)$") { reader, node, name in
+        let units: [(unit: String, time: Duration)] = [
+            ("ms", .milliseconds(1)), ("s", .seconds(1)), ("m", .seconds(60)), ("h", .seconds(3600)),
+        ]
+        let forms = units.map { NumberPattern.atLeast(Int((minimum / $0.time).rounded(.up))) + $0.unit }
+        return duration(.string("^(?=[0-9]{1,12}[a-z])(\(forms.joined(separator: "|")))$")) { reader, node, name in
             let time = reader.duration(node, name)
             if let time, time < minimum {
                 reader.report(at: node.mark, "\(name) is less than \(minimum.configurationText); expected a longer time")
@@ -133,9 +137,10 @@ extension Value<Duration> {
 
 extension Value where Content: FixedWidthInteger {
     static func integer(_ range: ClosedRange<Int>, or alternatives: String = "") -> Value {
-        var schema: [String: JSONValue] = ["type": "integer", "minimum": .integer(Int64(range.lowerBound))]
-        if range.upperBound < .max { schema["maximum"] = .integer(Int64(range.upperBound)) }
-        return Value(.object(schema)) { $0.wholeNumber($1, $2, in: range, or: alternatives).flatMap { Content(exactly: $0) } }
+        let (minimum, maximum) = (JSONValue.integer(Int64(range.lowerBound)), JSONValue.integer(Int64(range.upperBound)))
+        return Value(["type": "integer", "minimum": minimum, "maximum": maximum]) {
+            $0.wholeNumber($1, $2, in: range, or: alternatives).flatMap { Content(exactly: $0) }
+        }
     }
 }
 
@@ -211,7 +216,8 @@ extension Value<String> {
 
     /// A name or a number.
     static func account(_ expected: String) -> Value {
-        Value(["type": ["string", "integer"]]) { reader, node, name in
+        let number: JSONValue = ["type": "integer", "minimum": 0, "maximum": .integer(Int64(UInt32.max))]
+        return Value(["anyOf": [["type": "string", "minLength": 1], number]]) { reader, node, name in
             if case .integer(let number)? = node.plain, UInt32(exactly: number) != nil { return String(number) }
             return reader.text(node, name, expected: expected)
         }
@@ -234,6 +240,13 @@ extension Value<String> {
 }
 
 extension Value<UInt32> {
+    /// The numbers that YAML has for octal digits: the digits taken for decimal ones, or the number of what is written as `0o640`.
+    static let octalNumber: JSONValue = {
+        let runs = (0o100..<0o1000).filter { $0.isMultiple(of: 8) }.compactMap { Int64(String($0, radix: 8)) }.filter { $0 > 511 }
+        let both: [ClosedRange<Int64>] = [0...511] + runs.map { $0...$0 + 7 }
+        return ["type": "integer", "anyOf": .array(both.map { ["minimum": .integer($0.lowerBound), "maximum": .integer($0.upperBound)] })]
+    }()
+
     /// Permissions, which are written in octal everywhere, though by YAML's rules 027 would be the number 27.
     static func permissions(_ digits: ClosedRange<Int>, _ expected: String) -> Value {
         // Whether it's 027 or 0660 by default, people write as many digits as they see elsewhere.
@@ -241,7 +254,8 @@ extension Value<UInt32> {
             let text = String(mode, radix: 8)
             return String(repeating: "0", count: max(0, digits.upperBound - text.count)) + text
         }
-        return Value(["type": ["string", "integer"]], show: show) { reader, node, name in
+        let text: JSONValue = ["type": "string", "pattern": .string("^(0o)?([0-7]{\(digits.lowerBound),3}|0[0-7]{3})$")]
+        return Value(["anyOf": [text, ["$ref": "#/$defs/octal_number"]]], show: show) { reader, node, name in
             let text = node.text ?? ""
             let octal = text.hasPrefix("0o") ? text.dropFirst(2) : text[...]
             if digits.contains(octal.count), octal.first?.isNumber == true, let mode = UInt32(octal, radix: 8), mode <= 0o777 {
@@ -254,16 +268,20 @@ extension Value<UInt32> {
 }
 
 extension Value<Int> {
+    private static func sizeSchema(atLeast minimum: Int) -> JSONValue {
+        let forms = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40)].map { NumberPattern.atMost(.max >> $1) + $0 }
+        let pattern = "^\(minimum > 0 ? NumberPattern.isPositive : "")(\(forms.joined(separator: "|")))$"
+        return ["anyOf": [Value.integer(minimum...Int.max).schema, ["type": "string", "pattern": .string(pattern)]]]
+    }
+
     /// A number of bytes, or one with a unit.
     static var size: Value {
-        let pattern: JSONValue = ["type": "string", "pattern": "^[0-9]+[KMGT]iB$"]
-        return Value(["anyOf": [["type": "integer", "minimum": 0], pattern]], show: { $0.sizeText }) { $0.size($1, $2) }
+        Value(sizeSchema(atLeast: 0), show: { $0.sizeText }) { $0.size($1, $2) }
     }
 
     /// A number of bytes, or one with a unit, that isn't zero.
     static var positiveSize: Value {
-        let pattern: JSONValue = ["type": "string", "pattern": "^(?=0*[1-9])[0-9]+[KMGT]iB$"]
-        return Value(["anyOf": [["type": "integer", "minimum": 1], pattern]], show: { $0.sizeText }) { reader, node, name in
+        Value(sizeSchema(atLeast: 1), show: { $0.sizeText }) { reader, node, name in
             let size = reader.size(node, name)
             if size == 0 { reader.report(at: node.mark, "\(name) is zero; expected a size, such as 512MiB") }
             return size

@@ -11,7 +11,7 @@ public struct CronExpression: Codable, Hashable, Sendable, CustomStringConvertib
         package let description: String
     }
 
-    private static let words = [
+    static let words = [
         "@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0", "@monthly": "0 0 1 * *",
         "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
     ]

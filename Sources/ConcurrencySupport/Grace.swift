@@ -1,5 +1,5 @@
 /// The time that the steps of an end may take together, counted from the beginning of the first; it can be shortened meanwhile, never
-/// lengthened.
+/// lengthened. The time doesn't count in which this process itself stands still.
 package final class Grace: Sendable {
     private struct State {
         var limit: Duration?
@@ -7,7 +7,7 @@ package final class Grace: Sendable {
         var haste: Duration?
         var step: OneShot<Bool>?
         /// The time at which the steps must have ended, set when the first step begins.
-        var deadline: MonotonicTime?
+        var deadline: PatientDeadline?
         var timer: Timers.Timer?
     }
 
@@ -23,13 +23,13 @@ package final class Grace: Sendable {
     /// Begins to count the time, before the first step.
     package func begin() {
         state.withLock { state in
-            if state.deadline == nil { state.deadline = state.limit.map { time.now + $0 } }
+            if state.deadline == nil { state.deadline = state.limit.map { PatientDeadline($0, of: time) } }
         }
     }
 
     /// The time that is left; `nil`: unlimited.
     package var remaining: Duration? {
-        state.withLock { state in state.deadline.map { max($0 - time.now, .zero) } ?? state.limit }
+        state.withLock { state in state.deadline.map { max($0.left, .zero) } ?? state.limit }
     }
 
     /// Waits for a step of the end, whether the waiting task is cancelled or not; one step at a time.
@@ -39,7 +39,7 @@ package final class Grace: Sendable {
         let ending = OneShot<Bool>()
         state.withLock { state in
             state.step = ending
-            if state.deadline == nil { state.deadline = state.limit.map { time.now + $0 } }
+            if state.deadline == nil { state.deadline = state.limit.map { PatientDeadline($0, of: time) } }
         }
         _ = Task.immediate(executorPreference: time.executor) {
             await step()
@@ -60,7 +60,8 @@ package final class Grace: Sendable {
         state.withLock { state in
             state.limit = min(state.limit ?? limit, limit)
             state.haste = min(state.haste ?? limit, limit)
-            if state.step != nil || state.deadline != nil { state.deadline = min(state.deadline ?? .distantFuture, time.now + limit) }
+            let shorter = PatientDeadline(limit, of: time)
+            if state.deadline.map({ shorter.end < $0.end }) ?? (state.step != nil) { state.deadline = shorter }
         }
         schedule()
     }
@@ -74,13 +75,19 @@ package final class Grace: Sendable {
     private func schedule() {
         let (step, deadline) = state.withLock { ($0.step, $0.deadline) }
         guard let step, let deadline else { return }
-        let timer = time.schedule(at: deadline) { step.settle(false) }
+        let timer = time.schedule(at: deadline.next) { [weak self] in self?.timePassed(in: step) }
         let former = state.withLock { state -> Timers.Timer? in
             // The step may be over, or the time may have been shortened since: then that caller schedules the timer.
-            guard state.step === step, state.deadline == deadline else { return timer }
+            guard state.step === step, state.deadline?.next == deadline.next else { return timer }
             defer { state.timer = timer }
             return state.timer
         }
         if let former { time.cancel(former) }
+    }
+
+    private func timePassed(in step: OneShot<Bool>) {
+        let isOver = state.withLock { $0.step === step ? $0.deadline?.look() : nil }
+        guard let isOver else { return }
+        if isOver { step.settle(false) } else { schedule() }
     }
 }

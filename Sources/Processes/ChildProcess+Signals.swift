@@ -52,7 +52,7 @@ extension ChildProcess {
     /// When the process ends within the grace, the rest of its group gets SIGKILL at that moment; output that a killed group had not
     /// written yet may be lost. Descendants that made groups of their own are not reached. A second call can shorten the grace, not
     /// lengthen it. Cancellation has no effect: the process is going to end. The process thread measures the grace, on the clock that
-    /// stands still while the machine sleeps. A process that the kernel can't end (one that waits for a broken disk, or another user's)
+    /// stands still while the machine sleeps, and doesn't count the time in which this process itself stands still. A process that the kernel can't end (one that waits for a broken disk, or another user's)
     /// keeps the caller waiting.
     public func terminate(by signal: Signal = .terminate, grace: Duration) async -> ExitStatus {
         let isRunning = state.withLock { state in
@@ -64,9 +64,8 @@ extension ChildProcess {
             // If these are refused, the last step remains. SIGCONT, because a stopped process can't act on SIGTERM.
             try? send(signal)
             try? sendToGroup(.continue)
-            // Clamped so that no sum overflows. The thread can't have ended: it serves this child.
-            let grace = min(max(grace, .zero), .seconds(31_536_000))
-            try? thread.post(.killGroup(child: token, at: SuspendingClock.now.advanced(by: grace)))
+            // The thread can't have ended: it serves this child.
+            try? thread.post(.killGroup(child: token, by: PatientDeadline(max(grace, .zero))))
         }
         return await waitForExit()
     }

@@ -1,3 +1,4 @@
+package import ConcurrencySupport
 import Glibc
 
 /// A process that was spawned, with all its descendants: its process group, its session, and every process that carries its mark.
@@ -58,9 +59,12 @@ package struct ProcessFamily: Sendable, Hashable {
 
     /// Asks what is left of a family whose leader has ended to end too: each process gets the signal and SIGCONT once.
     ///
-    /// - Parameter hasToldGroup: Whether the leader's group has had the signal before: its members don't get it a second time.
+    /// - Parameters:
+    ///   - hasToldGroup: Whether the leader's group has had the signal before: its members don't get it a second time.
+    ///   - deadline: The time to give up, extended by the time in which this process stands still.
     /// - Returns: Whether nothing is left; otherwise the deadline has passed, or the processes couldn't be examined.
-    package func terminate(by signal: Signal, hasToldGroup: Bool, until deadline: ContinuousClock.Instant) async -> Bool {
+    package func terminate(by signal: Signal, hasToldGroup: Bool, until deadline: PatientDeadline) async -> Bool {
+        var deadline = deadline
         var told: Set<ProcessIdentity> = []
         var isSure = true
         while let found = try? await living() {
@@ -78,8 +82,8 @@ package struct ProcessFamily: Sendable, Hashable {
             }
             told.formUnion(found)
             // What has ended by now is found above, so that nothing is judged by what was so before a stall.
-            if ContinuousClock.now >= deadline { return false }
-            await Self.waitForEnd(of: found, until: deadline)
+            if deadline.look() { return false }
+            await Self.waitForEnd(of: found, until: .now + (deadline.next - .now))
         }
         guard isSure else { return false }
         ControlGroup.existing(for: entry)?.remove()

@@ -15,7 +15,7 @@ extension ProcessLoop {
         let status: Int32
         let captures: [UInt64: Capture]
         let since = WallTime.now
-        let deadline: SuspendingClock.Instant
+        var deadline: PatientDeadline
         /// The reason why the child can't become its program, as it has written it.
         var failure: Int32?
         /// The caller that waits; nil: it was told that the start hangs.
@@ -81,7 +81,7 @@ extension ProcessLoop {
             child: token,
             status: status,
             captures: registered,
-            deadline: SuspendingClock.now.advanced(by: specification.startLimit),
+            deadline: PatientDeadline(specification.startLimit),
             reply: reply
         )
     }
@@ -136,9 +136,11 @@ extension ProcessLoop {
     // MARK: Starts that hang
 
     /// Gives up the starts that hang: the callers are told, and the processes are killed as soon as the kernel can do it.
-    func giveUpOverdueStarts(at now: SuspendingClock.Instant = .now) {
-        for (token, launch) in launches where launch.deadline <= now {
-            guard let reply = launch.reply else { continue }
+    ///
+    /// - Parameter isTimeOver: Whether all have had the time that they may take.
+    func giveUpOverdueStarts(isTimeOver: Bool = false) {
+        for (token, launch) in launches {
+            guard let reply = launch.reply, launches[token]?.deadline.look() == true || isTimeOver else { continue }
             // It leads a group of its own, in which it's alone, unless it has been frozen before that: it isn't reaped yet, so its number is its own.
             _ = systemCalls.signalGroup(launch.spawned.processID, SIGKILL)
             kill(launch.spawned.processID, SIGKILL)
@@ -153,7 +155,7 @@ extension ProcessLoop {
     }
 
     /// The next time at which a start is given up; nil: none may be.
-    var nextGivingUp: SuspendingClock.Instant? { launches.values.compactMap { $0.reply == nil ? nil : $0.deadline }.min() }
+    var nextGivingUp: MonotonicTime? { launches.values.compactMap { $0.reply == nil ? nil : $0.deadline.next }.min() }
 
     /// Waits until no child is about to become its program, for a time, and gives up those that hang.
     func finishLaunches(within limit: Duration) {
@@ -165,7 +167,7 @@ extension ProcessLoop {
             _ = Glibc.poll(&watched, nfds_t(watched.count), SuspendingClock.now.duration(to: deadline).millisecondsRoundedUp)
             for token in statuses.keys { launchChanged(token) }
         }
-        giveUpOverdueStarts(at: SuspendingClock.now.advanced(by: .seconds(365 * 86_400)))
+        giveUpOverdueStarts(isTimeOver: true)
     }
 
     private func close(status: Int32) {

@@ -54,7 +54,7 @@ final class ProcessLoop {
     /// The children that are about to become their programs, by the tokens of their status pipes.
     var launches: [UInt64: Launch] = [:]
     /// The times at which the groups of children get SIGKILL.
-    var deadlines: [UInt64: SuspendingClock.Instant] = [:]
+    var deadlines: [UInt64: PatientDeadline] = [:]
     /// The children that were asked to end.
     var beingStopped: Set<UInt64> = []
     /// The number of failed attempts to get a child's exit status.
@@ -139,10 +139,10 @@ final class ProcessLoop {
             }
         case .watch(let watch, let continuation): begin(watch, continuation)
         case .cancelWatch(let watch): cancel(watch)
-        case .killGroup(let child, let instant):
+        case .killGroup(let child, let deadline):
             // A later call may shorten the time that a child has left, never lengthen it.
             guard children[child] != nil else { return }
-            deadlines[child] = min(instant, deadlines[child] ?? instant)
+            if deadlines[child].map({ deadline.end < $0.end }) ?? true { deadlines[child] = deadline }
             beingStopped.insert(child)
         case .endCapture(let child): endCaptures(of: child)
         case .readPending(let continuation): readers.append(continuation)
@@ -166,8 +166,7 @@ final class ProcessLoop {
 
     private func killOverdueGroups() {
         guard !deadlines.isEmpty else { return }
-        let now = SuspendingClock.now
-        for (token, instant) in deadlines where instant <= now {
+        for token in Array(deadlines.keys) where deadlines[token]?.look() == true {
             deadlines[token] = nil
             // The group may belong to another user; the exit is awaited in any case.
             try? children[token]?.sendToGroup(.kill)
@@ -187,8 +186,8 @@ final class ProcessLoop {
         if !readers.isEmpty { return 0 }
         if !unreaped.isEmpty { return Self.foreignReapInterval }
         if !waitingCaptures.isEmpty { return Self.waitingInterval }
-        guard let next = [deadlines.values.min(), nextGivingUp].compactMap(\.self).min() else { return -1 }
+        guard let next = [deadlines.values.map(\.next).min(), nextGivingUp].compactMap(\.self).min() else { return -1 }
         // Rounded up: waking early would mean another sleep of zero.
-        return SuspendingClock.now.duration(to: next).millisecondsRoundedUp
+        return (next - .now).millisecondsRoundedUp
     }
 }

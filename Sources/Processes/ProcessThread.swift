@@ -17,7 +17,7 @@ package final class ProcessThread: Sendable {
         case replace(ProcessReplacement, CheckedContinuation<ProcessError, Never>)
         case watch(ProcessWatch, CheckedContinuation<ProcessWatch.Outcome, Never>)
         case cancelWatch(ProcessWatch)
-        case killGroup(child: UInt64, at: SuspendingClock.Instant)
+        case killGroup(child: UInt64, by: PatientDeadline)
         case endCapture(child: UInt64)
         case readPending(CheckedContinuation<Void, Never>)
         /// The spawner is gone: end when the last child, capture and watch has ended.

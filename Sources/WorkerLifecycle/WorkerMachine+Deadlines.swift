@@ -3,7 +3,6 @@ import Supervision
 /// The transitions at deadlines.
 extension WorkerMachine {
     mutating func meetDeadlines(_ process: inout Process) {
-        if isLate { postponeVerdicts(&process) }
         if case .starting(let starting) = process.life, now >= starting.deadline {
             condemn(&process, .startTimedOut, .startTimedOut)
         }
@@ -27,31 +26,12 @@ extension WorkerMachine {
         }
     }
 
-    /// Leaves the worker the time of a heartbeat where a deadline has passed that its parent has slept through: what the worker has done in
-    /// time may not have been heard yet.
-    private func postponeVerdicts(_ process: inout Process) {
-        let later = now + limits.heartbeat
-        if case .starting(var starting) = process.life, now >= starting.deadline {
-            starting.deadline = later
-            process.life = .starting(starting)
-        }
-        switch process.connection {
-        case .awaited(let deadline?) where now >= deadline: process.connection = .awaited(deadline: later)
-        case .unlinked(let deadline?) where now >= deadline: process.connection = .unlinked(deadline: later)
-        case .announcing, .awaited, .unlinked, .linked: break
-        }
-    }
-
     /// Pings the worker, or gives it up.
     ///
     /// The answer comes from the worker's link, not from its coordinators: long work on the processor is legitimate. The executor on which
     /// they run is probed too; that it's silent is reported, unless the limits make it a fault.
     private mutating func beat(_ process: inout Process) {
         guard case .ready(var ready) = process.life, now >= ready.beat, process.expectsSigns else { return }
-        if now - ready.beat > limits.heartbeat {
-            ready.lastSign = now
-            ready.executor.excuse(now: now)
-        }
         ready.beat = now + limits.heartbeat
         process.life = .ready(ready)
         if now - ready.lastSign >= limits.heartbeatTimeout { return condemn(&process, .hung, .noSign) }
@@ -71,6 +51,38 @@ extension WorkerMachine {
         guard case .ready(var ready) = process.life else { return }
         if ready.executor.hear() { give(.noteExecutor(isSilent: false)) }
         process.life = .ready(ready)
+    }
+
+    // MARK: The owner's own lateness
+
+    /// Extends all deadlines when a wake is late: the owner was suspended or starved, may not have heard what has happened meanwhile, and has
+    /// no right to a verdict about the worker, which may have been suspended too.
+    ///
+    /// The first event after the wake's time tells, whichever it is, so that a deadline that is set by it isn't extended.
+    mutating func excuseLateness() {
+        guard let wake = announcedWake, now - max(wake, excusedUntil) > limits.heartbeat else { return }
+        let lost = now - max(wake, excusedUntil)
+        excusedUntil = now
+        // What the worker has done in time has the time of a heartbeat to be heard.
+        let earliest = now + limits.heartbeat
+        func extend(_ deadline: inout Duration) { deadline = max(deadline + lost, earliest) }
+        switch state {
+        case .idle, .waitingForTurn, .cleaning, .ended: break
+        case .spawning(var spawning):
+            if var starting = spawning.starting {
+                extend(&starting.deadline)
+                spawning.starting = starting
+            }
+            state = .spawning(spawning)
+        case .running(var process):
+            process.extendDeadlines(extend)
+            if case .ready(var ready) = process.life {
+                ready.lastSign = now
+                ready.executor.excuse(now: now)
+                process.life = .ready(ready)
+            }
+            state = .running(process)
+        }
     }
 
     // MARK: Memory
@@ -116,12 +128,15 @@ extension WorkerMachine {
         give(.wake(at: next))
     }
 
+    /// A wait for a deadline has a wake for each heartbeat: one that is late tells that the owner stood still meanwhile.
     private var nextDeadline: Duration? {
-        switch state {
-        case .idle, .waitingForTurn, .cleaning, .ended: nil
-        case .spawning(let spawning): spawning.condemnation == nil ? spawning.starting?.deadline : nil
-        case .running(let process): process.nextDeadline
-        }
+        let deadline: Duration? =
+            switch state {
+            case .idle, .waitingForTurn, .cleaning, .ended: nil
+            case .spawning(let spawning): spawning.condemnation == nil ? spawning.starting?.deadline : nil
+            case .running(let process): process.nextDeadline
+            }
+        return deadline.map { min($0, now + limits.heartbeat) }
     }
 }
 
@@ -134,6 +149,36 @@ extension WorkerMachine.Process {
     /// Whether a worker that gives no sign is given up.
     var expectsSigns: Bool {
         if case .killed = order { false } else { lastWords == nil }
+    }
+
+    /// Changes the deadlines of what the worker has to do.
+    mutating func extendDeadlines(_ extend: (inout Duration) -> Void) {
+        if case .starting(var starting) = life {
+            extend(&starting.deadline)
+            life = .starting(starting)
+        }
+        switch connection {
+        case .awaited(var deadline?):
+            extend(&deadline)
+            connection = .awaited(deadline: deadline)
+        case .unlinked(var deadline?):
+            extend(&deadline)
+            connection = .unlinked(deadline: deadline)
+        case .announcing, .awaited(nil), .unlinked(nil), .linked: break
+        }
+        if var departure {
+            extend(&departure.deadline)
+            self.departure = departure
+        }
+        switch order {
+        case .asked(let stop, var deadline?):
+            extend(&deadline)
+            order = .asked(stop, deadline: deadline)
+        case .terminated(var kill):
+            extend(&kill)
+            order = .terminated(kill: kill)
+        case .none, .asked(_, nil), .killed: break
+        }
     }
 
     var nextDeadline: Duration? {

@@ -76,10 +76,6 @@ extension WorkerMachine {
             spawning.condemnation = spawning.condemnation ?? .condemned(.shutdown, .discarded)
         case .timePassed:
             guard let starting = spawning.starting, now >= starting.deadline else { break }
-            if isLate {
-                spawning.starting?.deadline = now + limits.heartbeat
-                break
-            }
             spawning.condemnation = spawning.condemnation ?? .condemned(.startTimedOut, .startTimedOut)
         case .linkAttached(let link, _):
             say(.close(link))

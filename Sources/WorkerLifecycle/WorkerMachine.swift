@@ -66,13 +66,12 @@ public struct WorkerMachine: Sendable {
     package internal(set) var isPaused = false
     /// The time of the event that is being handled.
     var now = Duration.zero
-    /// Whether the event that is being handled is a wake that has come late: the owner was suspended or starved, may not have heard what has
-    /// happened meanwhile, and so has no right to a verdict about the worker.
-    var isLate = false
     /// The directives that the event that is being handled has led to so far.
     var directives: [Directive] = []
     /// The wake that the owner has been told of and that hasn't come yet.
     package internal(set) var announcedWake: Duration?
+    /// The time of the latest event that has come after a wake that was late: up to then deadlines have been extended.
+    var excusedUntil = Duration.zero
 
     /// Creates the machine of a process that hasn't been spawned.
     public init(limits: Limits = Limits()) {
@@ -85,11 +84,8 @@ public struct WorkerMachine: Sendable {
     public mutating func handle(_ event: Event, now: Duration) -> [Directive] {
         self.now = now
         if case .pauseChanged(let isPaused) = event { self.isPaused = isPaused }
-        isLate = false
-        if case .timePassed = event {
-            isLate = announcedWake.map { now - $0 > limits.heartbeat } ?? false
-            announcedWake = nil
-        }
+        excuseLateness()
+        if case .timePassed = event { announcedWake = nil }
         transition(event)
         announceNextWake()
         defer { directives = [] }

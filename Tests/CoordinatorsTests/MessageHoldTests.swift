@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Fixtures
 import TestSupport
 import Testing
@@ -16,7 +17,7 @@ struct MessageHoldTests {
                 let before = try await notes().count
                 try await eventually("they come") { try await notes().count > before + 20 }
                 await runtime.holdMessages()
-                #expect(await runtime.waitUntilQuiet(by: .now + .seconds(20)))
+                #expect(await runtime.waitUntilQuiet(by: PatientDeadline(.seconds(20))))
                 let count = try await notes().count
                 // The answer comes on the same link, behind what the worker has sent.
                 for _ in 0..<20 { #expect(try await runtime.perform(.configuration, at: "/a") == "hello") }
@@ -36,7 +37,7 @@ struct MessageHoldTests {
             let asking = Task { try await runtime.perform(.echoUntilHeld, at: "/a") }
             try await eventually("it has begun") { try await runtime.ask(Fixture.Echoes()) > 10 }
             await runtime.holdMessages()
-            #expect(await runtime.waitUntilQuiet(by: .now + .seconds(20)))
+            #expect(await runtime.waitUntilQuiet(by: PatientDeadline(.seconds(20))))
             #expect(try await asking.value.hasPrefix("echo "))
             await runtime.releaseMessages()
         }

@@ -233,9 +233,12 @@ def states(coordinatord, seconds, seed, keep):
     def run(pair, dice, events):
         equal(pair, "the same programs run at first")
         end = time.monotonic() + seconds
+        # When each process was seen first: the two sides may begin a life at different times.
         born = {}
         while time.monotonic() < end:
             living = [side.living() for side in pair.sides]
+            for pid in (pid for pids in living for numbers in pids.values() for pid in numbers):
+                born.setdefault(pid, time.monotonic())
             names = sorted(name for name in living[0] if living[0].get(name) and living[1].get(name))
             if not names:
                 break
@@ -246,13 +249,15 @@ def states(coordinatord, seconds, seed, keep):
             number = dice.choice([signal.SIGUSR1, signal.SIGUSR2, signal.SIGKILL])
             index = dice.randrange(min(len(living[0][name]), len(living[1][name])))
             # Ends within `startsecs` are failed starts, which are another matter.
-            time.sleep(max(0, born.get(name, time.monotonic()) + 2.5 - time.monotonic()))
+            youngest = max(born[pid] for pids in living for pid in pids[name])
+            if (age := time.monotonic() - youngest) < 2.5:
+                time.sleep(2.5 - age)
+                continue
             for pids in living:
                 kill(sorted(pids[name])[index], number)
             events.append((name, number.name))
             wait(f"{name} is gone", lambda: all(sorted(l[name])[index] not in s.living().get(name, []) for l, s in zip(living, pair.sides)))
             equal(pair, f"the same programs run after {number.name} of {name}")
-            born[name] = time.monotonic()
         if pair.sides[0].kind == "supervisord" and (victims := sorted(n for n in pair.counts()[0] if n in ("broken", "apache", "dovecot", "bench-web"))):
             # One that can't start any more is given up, and leaves the others alone.
             name = victims[0]

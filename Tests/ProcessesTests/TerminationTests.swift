@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import Glibc
+import Synchronization
 import TestSupport
 import Testing
 
@@ -49,6 +50,24 @@ extension ProcessesTests {
                 task.cancel()
                 #expect(await task.value == .exited(code: 4))
             }
+        }
+
+        /// A child that takes longer than its grace, and less than that together with the time in which nothing of this process runs.
+        @Test func theTimeInWhichTheThreadStandsStillDoesntCount() async throws {
+            let isStanding = Atomic(false)
+            var systemCalls = SystemCalls.live
+            let poll = systemCalls.pollWait
+            systemCalls.pollWait = { descriptor, tokens, milliseconds in
+                let count = poll(descriptor, tokens, milliseconds)
+                if isStanding.exchange(false, ordering: .relaxed) { usleep(2_000_000) }
+                return count
+            }
+            let output = Transcript()
+            let script = shell("trap 'sleep 2.5; exit 3' TERM; echo ready; while :; do sleep 0.05; done").collecting(output)
+            let child = try await ProcessSpawner(systemCalls: systemCalls).spawn(script)
+            _ = try await output.line()
+            isStanding.store(true, ordering: .relaxed)
+            #expect(await child.terminate(grace: .seconds(1)) == .exited(code: 3))
         }
 
         @Test func aStoppedChildIsContinuedToEnd() async throws {

@@ -253,7 +253,7 @@ import WorkerLifecycle
         story.tell(.linkLost(1))
         story.oversleep(.seconds(60))
         #expect(!story.tell(.timePassed).contains("kill"))
-        #expect(story.wait(.milliseconds(999)).isEmpty)
+        #expect(!story.wait(.seconds(8)).contains("kill"))
         #expect(story.wait(.seconds(2)).contains("kill"))
     }
 
@@ -262,7 +262,8 @@ import WorkerLifecycle
         story.spawn(timeout: .seconds(5))
         story.oversleep(.seconds(60))
         #expect(story.tell(.timePassed).isEmpty)
-        #expect(story.wait(.seconds(1)) == ["expectNoLink", "kill"])
+        #expect(story.wait(.seconds(3)).isEmpty)
+        #expect(story.wait(.seconds(2)) == ["expectNoLink", "kill"])
     }
 
     @Test func aWorkerThatTheKernelHasKilledForWantOfMemoryIsSaidToBe() {

@@ -130,11 +130,11 @@ struct Reconfiguration: Sendable {
         let result = OneShot<String?>()
         // A start belongs to the tree, which ends it at the latest when it ends itself.
         Task { result.settle(await start()) }
-        var deadline = MonotonicTime.now + child.startPatience
+        var deadline = PatientDeadline(child.startPatience)
         while true {
-            if let error = await result.value(before: min(deadline, .now + .milliseconds(500))) { return error.map { Failure(text: $0) } }
-            if isStopping() { deadline = .now + child.startPatience }
-            if MonotonicTime.now >= deadline { return Failure(text: "it isn't ready yet, and is still being started", goesOn: true) }
+            if let error = await result.value(before: min(deadline.next, .now + .milliseconds(500))) { return error.map { Failure(text: $0) } }
+            if isStopping() { deadline = PatientDeadline(child.startPatience) }
+            if deadline.look() { return Failure(text: "it isn't ready yet, and is still being started", goesOn: true) }
         }
     }
 }

@@ -8,7 +8,7 @@ import WireProtocol
 ///
 /// Nothing of the daemon waits for it but the request for the upgrade, and it gets nothing of the daemon's but copies: whatever it does, the
 /// daemon goes on.
-struct NextExecutable {
+final class NextExecutable {
     /// What the executable is run for before it takes the daemon's place.
     enum Examination: String, CaseIterable {
         case version = "--version"
@@ -24,13 +24,13 @@ struct NextExecutable {
     let path: String
     /// The time within which all examinations have to end.
     private let limit: Duration
-    private let deadline: MonotonicTime
+    private let deadline: Lock<PatientDeadline>
     /// The file that is examined.
     private let file: FileVersion
 
     init(path: String, limit: Duration = .seconds(30)) async throws(ControlError) {
         (self.path, self.limit) = (path, limit)
-        deadline = .now + limit
+        deadline = Lock(PatientDeadline(limit))
         file = try await Self.version(ofFileAt: path)
     }
 
@@ -165,7 +165,10 @@ struct NextExecutable {
         }
         let end = OneShot<ExitStatus>()
         process.onExit { end.settle($0) }
-        guard let status = await end.value(before: deadline) else {
+        var deadline = deadline.withLock { $0 }
+        let exit = await Patience.wait(for: end, until: &deadline, reading: ProcessSpawner.shared.readPending)
+        self.deadline.withLock { $0 = deadline }
+        guard let status = exit else {
             // Its end isn't waited for: a file system may delay that.
             try? process.send(.kill)
             let run = Run(status: .unknown, output: output.text, errors: errors.text)

@@ -195,8 +195,8 @@ final class Upgrade: Sendable {
     ///
     /// - Returns: False when the time is over and some still are.
     private func rest(within wait: Duration) async -> Bool {
-        let deadline = ContinuousClock.now + wait
-        while server.withLock({ $0 })?.hasOpenRequests == true, ContinuousClock.now < deadline {
+        var deadline = PatientDeadline(wait)
+        while server.withLock({ $0 })?.hasOpenRequests == true, !deadline.look() {
             try? await Task.sleep(for: .milliseconds(2))
         }
         let isAnswered = server.withLock { $0 }?.hasOpenRequests != true

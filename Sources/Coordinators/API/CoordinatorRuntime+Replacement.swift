@@ -1,4 +1,4 @@
-import ConcurrencySupport
+package import ConcurrencySupport
 package import Processes
 import WireProtocol
 
@@ -55,14 +55,14 @@ extension CoordinatorRuntime {
     /// Waits until no message is on its way through this process; the messages of workers are held meanwhile.
     ///
     /// - Returns: False when the time is over and some still are.
-    package func waitUntilQuiet(by deadline: ContinuousClock.Instant) async -> Bool {
+    package func waitUntilQuiet(by deadline: PatientDeadline) async -> Bool {
+        var deadline = deadline
         var chance = ContinuousClock.now + Self.holdingTime
         var quiet = 0
         while quiet < 3 {
             quiet = peers.allSatisfy(\.isQuiet) ? quiet + 1 : 0
-            let now = ContinuousClock.now
-            if now >= deadline, quiet == 0 { return false }
-            if now >= chance, quiet == 0 {
+            if deadline.look(), quiet == 0 { return false }
+            if ContinuousClock.now >= chance, quiet == 0 {
                 await releaseMessages()
                 try? await Task.sleep(for: .milliseconds(100))
                 await holdMessages()

@@ -24,7 +24,7 @@ final class LocalHost: ChildHost {
         var hook: Task<Void, Never>?
         /// The timers that end the hook, by its own time limit and by that of a stop: they keep the coordinator alive, and are cancelled with
         /// the end of the start.
-        var timers: [Timers.Timer] = []
+        var timers: [PatientTimer] = []
         /// The shutdown of a stop that was requested meanwhile.
         var shutdown: Shutdown?
         /// The reason of the coordinator's end by itself before the host knew that it was ready.
@@ -130,8 +130,7 @@ final class LocalHost: ChildHost {
         _ cancel: @escaping @Sendable () -> Void = {},
         error: @escaping @Sendable () -> CoordinatorError
     ) -> Bool {
-        let time = node.runtime.time
-        let timer = time.schedule(at: time.now + limit) {
+        let timer = PatientTimer(limit, of: node.runtime.time) {
             self.conclude(.failure(error()), node)
             cancel()
         }
@@ -141,7 +140,7 @@ final class LocalHost: ChildHost {
             change(&beginning.value)
             return true
         }
-        if !isUnderWay { time.cancel(timer) }
+        if !isUnderWay { timer.cancel() }
         return isUnderWay
     }
 
@@ -194,7 +193,7 @@ final class LocalHost: ChildHost {
         }
         // The phase has changed: from now on no other thread uses the box.
         guard let beginning, let concluded = beginning.value.concluded else { return }
-        for timer in beginning.value.timers { node.runtime.time.cancel(timer) }
+        for timer in beginning.value.timers { timer.cancel() }
         let shutdown = beginning.value.shutdown
         if case .success = result, shutdown == nil {
             if let earlyEnd = beginning.value.earlyEnd { endByItself(earlyEnd) }

@@ -22,7 +22,7 @@ final class HookRun: Sendable {
 
     /// Ends the command if it still runs after some time.
     func cancel(after time: Duration) async {
-        if await outcome.value(before: .now + time) == nil { cancel() }
+        if await Patience.wait(for: outcome, atMost: time) == nil { cancel() }
     }
 
     /// Runs the command and settles the outcome when nothing is left of it.
@@ -61,7 +61,6 @@ final class HookRun: Sendable {
         program.environment["COORDINATOR_LIFE"] = "\(life.incarnation)"
         program.environment["COORDINATOR_HOOK"] = moment.rawValue
         let command = program
-        let deadline = MonotonicTime.now + limit
         do {
             let pending = PendingValue(in: life.tasks) {
                 try await runtime.spawner.spawn(
@@ -82,7 +81,7 @@ final class HookRun: Sendable {
             let spawned = try await pending.value
             try? await runtime.processBegan(spawned.family)
             spawned.process.onExit { self.end.settle($0) }
-            let status = await end.value(before: deadline)
+            let status = await Patience.wait(for: end, atMost: limit, reading: runtime.spawner.spawner.readPending)
             await Self.finish(spawned, in: runtime)
             switch status {
             case nil: return "no end within \(limit)"

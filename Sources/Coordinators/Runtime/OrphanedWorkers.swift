@@ -128,13 +128,13 @@ final class OrphanedWorkers: Sendable {
     }
 
     /// Waits until a worker has dialled or ended.
-    func waitForAnswer(of orphan: Orphan, until deadline: MonotonicTime) async {
+    func waitForAnswer(of orphan: Orphan, atMost limit: Duration) async {
         guard let answer = answers[orphan.id] else { return }
         let watch = Task {
             await orphan.family.leader.waitUntilGone()
             answer.settle(())
         }
-        _ = await answer.value(before: deadline)
+        _ = await Patience.wait(for: answer, atMost: limit)
         watch.cancel()
     }
 

@@ -49,7 +49,6 @@ extension RuntimeCore {
         if orphans.isEmpty { return }
         self.orphans.withLock { $0 = orphans }
         orphansAreLeft.store(true, ordering: .releasing)
-        let deadline = MonotonicTime.now + Self.rollCallLimit
         await withDiscardingTaskGroup { group in
             for orphan in orphans.all {
                 do throws(CoordinatorError) {
@@ -64,7 +63,7 @@ extension RuntimeCore {
                 } catch {
                     logger.error("workers of a former runtime can't dial", metadata: ["error": "\(error)"])
                 }
-                group.addTask { await orphans.waitForAnswer(of: orphan, until: deadline) }
+                group.addTask { await orphans.waitForAnswer(of: orphan, atMost: Self.rollCallLimit) }
             }
         }
         await end(orphans.endRollCall(), because: "it has ended, or hasn't dialled within \(Self.rollCallLimit)")
@@ -251,10 +250,10 @@ extension RuntimeCore {
     }
 
     private func lock(_ path: String, within limit: Duration = releaseLimit) async throws -> LifeLock? {
-        let deadline = MonotonicTime.now + limit
+        var deadline = PatientDeadline(limit)
         while true {
             if let lock = try LifeLock(path) { return lock }
-            guard MonotonicTime.now < deadline else { return nil }
+            if deadline.look() { return nil }
             try await Task.sleep(for: .milliseconds(20))
         }
     }

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Glibc
 import Links
 import Logging
@@ -79,10 +80,10 @@ extension RuntimeCore {
     ///   once, at most one succeeds.
     private func claimDirectory() async throws {
         journal?.begin()
-        let deadline = ContinuousClock.now + Self.deathLimit
+        var deadline = PatientDeadline(Self.deathLimit)
         while let owner = try journalOwner ?? markedOwner() {
             // A process that has just been killed has released its lock, and may live for a moment.
-            guard ContinuousClock.now < deadline else {
+            guard !deadline.look() else {
                 throw CoordinatorError(
                     .startFailed,
                     "another runtime, of process \(owner.processID), lives in \(directory.given ?? ""); end it first, or name another directory"

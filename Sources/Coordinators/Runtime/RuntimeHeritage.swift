@@ -236,14 +236,16 @@ extension RuntimeCore {
             isForeign = process.isAdopted
             let grace = program.stopMilliseconds.map { Duration.milliseconds($0) } ?? .seconds(5)
             let signal = program.stopSignal.map { Signal(rawValue: $0) } ?? .terminate
-            let (end, exited) = (ContinuousClock.now + grace, OneShot<Void>())
+            let exited = OneShot<Void>()
+            var deadline = PatientDeadline(grace)
             process.onExit { _ in exited.settle() }
             try? process.send(signal)
             // One that is stopped by SIGSTOP goes on to its end.
             try? process.sendToGroup(.continue)
             // As at every end of a program, the others have what is left of the time.
-            if await exited.value(before: .now + grace) != nil {
-                _ = await program.family.terminate(by: signal, hasToldGroup: false, until: end)
+            if await Patience.wait(for: exited, until: &deadline, reading: spawner.spawner.readPending) != nil {
+                _ = deadline.look()
+                _ = await program.family.terminate(by: signal, hasToldGroup: false, until: deadline)
             } else {
                 _ = await process.terminate(grace: .zero)
             }

@@ -4,9 +4,11 @@ import Processes
 import TestSupport
 import Testing
 
-@Suite("PostgreSQL, nginx and redis under a daemon that is killed again and again", .timeLimit(minutes: 10))
+@Suite("PostgreSQL, nginx and redis under a daemon that is killed, replaced and configured anew again and again", .timeLimit(minutes: 10))
 struct ServersAdoptionTests {
     private static let kills = rounds(short: 5, all: 5, long: 100)
+    private static let upgrades = rounds(short: 2, all: 5, long: 20)
+    private static let reloads = rounds(short: 2, all: 5, long: 10)
 
     private static let postgres = ["/usr/lib/postgresql/17/bin", "/usr/lib/postgresql/16/bin", "/usr/lib/postgresql/15/bin"]
         .first { access("\($0)/postgres", X_OK) == 0 }
@@ -126,7 +128,7 @@ struct ServersAdoptionTests {
                 try await daemon.eventually("all are active") {
                     let children = try await daemon.tree().children
                     pids = Dictionary(children.compactMap { child in child.pid.map { (child.path, $0) } }) { first, _ in first }
-                    return pids.count == 3 && children.allSatisfy { $0.state == "active" }
+                    return pids.count >= 3 && children.allSatisfy { $0.state == "active" }
                 }
                 return pids
             }
@@ -148,9 +150,25 @@ struct ServersAdoptionTests {
                 current = try await daemon.killAndReplace(current)
                 #expect(try await pids() == before)
             }
+            var longest: Int64 = 0
+            for _ in 0..<Self.upgrades {
+                longest = max(longest, try await daemon.upgrade().pauseMilliseconds)
+                #expect(try await pids() == before)
+            }
+            for round in 0..<Self.reloads {
+                // Another child comes and goes, and the servers' own keys change, as far as they are taken over while one runs.
+                let other = round.isMultiple(of: 2) ? "  - { name: other, program: { command: [sleep, '1000'] } }\n" : ""
+                try daemon.rewrite("defaults: { stop_timeout: \(11 + round)s }\n\(tree)\n\(other)")
+                let reload = try await daemon.control("config", "apply")
+                #expect(reload.exitCode == 0, "\(reload)")
+                let names = try await daemon.tree().children.map(\.path)
+                #expect(names.contains("/other") == !other.isEmpty, "\(names)")
+                #expect(try await pids().filter { $0.key != "/other" } == before)
+            }
             try load.send(.terminate)
             #expect(await load.waitForExit() == .exited(code: 0), "\(output.text)")
             #expect(output.text.contains("all answered"), "\(output.text)")
+            print("\(Self.kills) kills, \(Self.upgrades) upgrades (longest pause \(longest) ms), \(Self.reloads) reloads: \(output.text)")
             try await daemon.endLeavingNothing(current)
         }
     }

@@ -216,7 +216,6 @@ extension WorkerChecker {
     // MARK: Time
 
     private mutating func noteTime(_ now: Duration) {
-        if let wake, now - wake > limits.heartbeat { excuse(now) }
         wake = nil
         switch phase {
         case .idle, .waitingForTurn, .exited, .over: return
@@ -236,19 +235,22 @@ extension WorkerChecker {
         }
     }
 
-    /// Postpones what a parent that was late itself has no right to decide: it may not have heard what was in time.
-    private mutating func excuse(_ now: Duration) {
-        let later = now + limits.heartbeat
-        if let openDeadline, now >= openDeadline { start = .open(deadline: later) }
-        if let due = dues[.noLink], now >= due.time { dues[.noLink] = Due(time: later, verdict: due.verdict) }
+    /// Postpones all that a parent that was late itself has no right to decide: it may not have heard what was in time.
+    mutating func excuseLateness(_ now: Duration) {
+        guard let wake, now - max(wake, excusedUntil) > limits.heartbeat else { return }
+        let lost = now - max(wake, excusedUntil)
+        excusedUntil = now
+        func later(_ deadline: Duration) -> Duration { max(deadline + lost, now + limits.heartbeat) }
+        if let openDeadline { start = .open(deadline: later(openDeadline)) }
+        for (reason, due) in dues { dues[reason] = Due(time: later(due.time), verdict: due.verdict) }
+        if let end = stop?.end { stop?.end = later(end) }
+        if case .terminated(let kill) = order { order = .terminated(kill: later(kill)) }
+        life?.lastSign = now
+        if life?.probedAt != nil { life?.probedAt = now }
     }
 
     private mutating func noteBeat(_ now: Duration) {
         guard let life, expectsSigns, now >= life.beat else { return }
-        if now - life.beat > limits.heartbeat {
-            self.life?.lastSign = now
-            if life.probedAt != nil { self.life?.probedAt = now }
-        }
         self.life?.beat = now + limits.heartbeat
         guard let life = self.life else { return }
         let isSilent = welcomed != nil && life.probedAt.map { now - $0 >= limits.heartbeatTimeout } ?? false

@@ -111,6 +111,8 @@ struct WorkerChecker: Hashable {
     var isAnnounced = false
     var isCleaning = false
     var wake: Duration?
+    /// The time up to which the owner's lateness has been taken into account.
+    var excusedUntil = Duration.zero
     /// The link that another has replaced.
     var replaced: LinkID?
     /// The ping that this event calls for.
@@ -139,6 +141,7 @@ extension WorkerChecker {
         mustNoteSilence = nil
         mustTerminate = nil
         replaced = nil
+        excuseLateness(now)
         note(event, now)
         for directive in directives { try note(directive, event, now) }
         try checkStanding(event, now)

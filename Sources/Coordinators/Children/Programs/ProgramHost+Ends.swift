@@ -22,7 +22,7 @@ extension ProgramHost {
         /// The reason why the host itself has ended the program, instead of the exit status.
         var verdict: ExitReason?
         /// The time at which what is left of the program is killed; nil: it wasn't asked to end, or may take any time.
-        var deadline: MonotonicTime?
+        var deadline: PatientDeadline?
         var request = Request.none
         /// The time after which some of the program was killed; nil: nothing was.
         var killedAfter: Duration?
@@ -40,12 +40,12 @@ extension ProgramHost {
     ///   - signal: The signal; nil: that of the specification, after its hook, if it has one.
     ///   - grace: The time after which what is left of it is killed; nil: it may take any time.
     func ask(_ child: ChildProcess, by signal: Signal? = nil, within grace: Duration?) {
-        let end = grace.map { MonotonicTime.now + $0 }
+        let deadline = grace.map { PatientDeadline($0) }
         let hasTime = grace.map { $0 > .zero } ?? true
         let hook = signal == nil && hasTime ? specification.hooks.stop : nil
         // One that has been asked has others that were asked too: a second signal often means haste. The hook isn't waited for twice.
         let former = state.withLock { state in
-            if let end { state.ending.deadline = min(end, state.ending.deadline ?? end) }
+            if let deadline, state.ending.deadline.map({ deadline.end < $0.end }) ?? true { state.ending.deadline = deadline }
             defer { state.ending.request = hook == nil || state.ending.request != .none ? .signal : .hook }
             return state.ending.request
         }
@@ -65,10 +65,11 @@ extension ProgramHost {
         case (.none, nil), (.hook, _): send(signal, to: child)
         case (.signal, _): break
         }
-        guard let grace else { return }
+        guard let grace, let deadline else { return }
         tasks.add { [self] in
+            var deadline = deadline
             let read = runtime.spawner.spawner.readPending
-            guard await Patience.wait(for: gone, atMost: grace, reading: read) == nil else { return }
+            guard await Patience.wait(for: gone, until: &deadline, reading: read) == nil else { return }
             killRest(after: grace)
         }
     }
@@ -121,16 +122,17 @@ extension ProgramHost {
     /// Ends the others of a program that has ended: they get the stop signal, and what is left of the time.
     func endRest(of family: ProcessFamily) async {
         let grace = min(shutdown.grace ?? Self.longestEnd, Self.longestEnd)
-        let (deadline, hasToldGroup) = state.withLock { state -> (MonotonicTime?, Bool) in
+        let (deadline, hasToldGroup) = state.withLock { state -> (PatientDeadline?, Bool) in
             let request = state.ending.request
             // By itself, or killed by an operator: the path is to live again soon.
-            if request == .none { state.ending.deadline = state.ending.isKilled ? .now : .now + grace }
+            if request == .none { state.ending.deadline = PatientDeadline(state.ending.isKilled ? .zero : grace) }
+            // The end may be heard late, because this process stood still, and the others weren't asked meanwhile.
+            _ = state.ending.deadline?.look()
             return (state.ending.deadline, request == .signal && state.specification.stopsGroup)
         }
-        let left = deadline.map { $0 - .now }
-        if left.map({ $0 > .zero }) ?? true {
-            let end = ContinuousClock.now + min(left ?? Self.forEver, Self.forEver)
-            if await family.terminate(by: specification.stopSignal, hasToldGroup: hasToldGroup, until: end) {
+        if deadline.map({ $0.left > .zero }) ?? true {
+            let deadline = deadline ?? PatientDeadline(Self.forEver)
+            if await family.terminate(by: specification.stopSignal, hasToldGroup: hasToldGroup, until: deadline) {
                 await state.withLock { $0.ending.restKilled }?.value
                 return await concluded(family)
             }

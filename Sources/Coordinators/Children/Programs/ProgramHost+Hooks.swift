@@ -34,10 +34,14 @@ extension ProgramHost {
         guard exited.outcome == nil else { return }
         // A stopped process can do nothing that it's asked for.
         try? child.sendToGroup(.continue)
-        let began = MonotonicTime.now
         let limit = min(hook.timeout ?? min(ProgramHooks.Command.usualTimeout, grace / 2), grace)
-        let problem = await hooks.run(hook, at: .stop, of: specification, child.variables, life, within: limit)
-        if problem == nil { _ = await exited.value(before: began + limit) }
+        var deadline = PatientDeadline(limit)
+        let end = OneShot<String?>()
+        tasks.add { [self] in end.settle(await hooks.run(hook, at: .stop, of: specification, child.variables, life, within: limit)) }
+        // The hook has the same limit, after which it still has to be ended.
+        let early = await Patience.wait(for: end, until: &deadline)
+        let problem = if let early { early } else { await end.value }
+        if problem == nil { _ = await Patience.wait(for: exited, until: &deadline) }
     }
 
     /// Has the program read its configuration again, and returns when the command for it has ended.

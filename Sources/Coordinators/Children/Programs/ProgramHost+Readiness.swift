@@ -189,13 +189,17 @@ extension ProgramHost {
     private func watchHealth(_ check: HealthCheck, until over: OneShot<Void>) async {
         var graceEnd = MonotonicTime.now + check.startPeriod
         var failures = 0
-        while await over.value(before: .now + check.interval) == nil {
+        while true {
+            let (begun, due) = (MonotonicTime.now, MonotonicTime.now + check.interval)
+            if await over.value(before: due) != nil { return }
+            // The program may have stood still with the daemon.
+            graceEnd = graceEnd + Patience.loss(since: begun, due: due)
             if state.withLock({ $0.isPaused || $0.condition.isStopping }) || isStopping { continue }
-            let begun = MonotonicTime.now
-            let problem = await problem(by: check.probe, within: check.timeout)
+            let (problem, lost) = await timed(check)
+            graceEnd = graceEnd + lost
             if over.isSettled || isStopping { return }
-            // A check that has taken much longer than it may says that the daemon stood still, and nothing of the program.
-            if problem != nil, MonotonicTime.now - begun > check.timeout * 1.5 + Self.usualDelay { continue }
+            // A check during which the daemon stood still says nothing of the program.
+            if problem != nil, lost > .zero { continue }
             guard let problem else {
                 (failures, graceEnd) = (0, .now)
                 firstHealth.settle(true)
@@ -211,6 +215,19 @@ extension ProgramHost {
             guard isUnhealthy, check.onFailure == .restart else { continue }
             return await end(because: .failed("unhealthy: \(problem.shortened)"))
         }
+    }
+
+    /// Asks once.
+    ///
+    /// - Returns: A description of the failure; nil when the answer is as it should be. And the time in which the daemon stood still meanwhile.
+    private func timed(_ check: HealthCheck) async -> (problem: String?, lost: Duration) {
+        let outcome = OneShot<String?>()
+        checks.add { [self] in outcome.settle(await problem(by: check.probe, within: check.timeout)) }
+        // A process of a check takes a moment longer than its time.
+        var deadline = PatientDeadline(check.timeout + Self.usualDelay)
+        guard let problem = await Patience.wait(for: outcome, until: &deadline) else { return (await outcome.value, deadline.lost) }
+        _ = deadline.look()
+        return (problem, deadline.lost)
     }
 
     /// Notes the result of a check, and reports it when the program becomes healthy or unhealthy by it.

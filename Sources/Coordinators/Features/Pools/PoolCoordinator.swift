@@ -374,7 +374,7 @@ extension PoolCoordinator {
         let idle = OneShot<Void>()
         idleWaits[number] = idle
         let time = context.node.runtime.time
-        if let grace = plan.shutdown.grace { _ = await idle.value(before: time.now + grace, of: time) } else { await idle.value }
+        if let grace = plan.shutdown.grace { _ = await Patience.wait(for: idle, atMost: grace, of: time) } else { await idle.value }
         idleWaits[number] = nil
     }
 

@@ -1,4 +1,5 @@
 import Control
+import Foundation
 import Glibc
 import Processes
 import TestSupport
@@ -30,6 +31,40 @@ struct BrowserTests {
             #expect(report["empty"]?.stringValue?.contains("Nothing matches among") == true)
             #expect(report["layout_shifts"] == [] && report["rows_after_changes"]?.integerValue ?? 1000 <= 60)
             #expect(report["problems"] == [] && report["foreign_requests"] == [])
+        }
+    }
+
+    /// The file of axe-core that a package for Python has, beside the interpreter for tests.
+    private static let axe = ProcessInfo.processInfo.environment["COORDINATORS_TEST_PYTHON"].flatMap { python in
+        let libraries = python.split(separator: "/", omittingEmptySubsequences: false).dropLast(2).joined(separator: "/") + "/lib"
+        let versions = (try? FileManager.default.contentsOfDirectory(atPath: libraries)) ?? []
+        let files = versions.map { "\(libraries)/\($0)/site-packages/axe_playwright_python/axe.min.js" }
+        return files.first { FileManager.default.fileExists(atPath: $0) }
+    }
+
+    private static let accessibleChildren = """
+          - name: tree
+            worker: { executable: \(BuiltProgram("FixtureWorker").path), coordinator: RootCoordinator, configuration: { children: [a], placement: worker } }
+          - { name: talker, program: { command: [sh, -c, "seq -f 'line %g' 300; exec sleep 1000"] } }
+          - { name: gone, restart_limits: { max_restarts: 0 }, program: { command: [sh, -c, "exit 7"] } }
+          - { name: sick, program: { command: [sleep, "1000"], health: { command: ["false"], interval: 200ms, retries: 1, on_failure: report } } }
+          - name: jobs
+            children: [{ name: job, program: { command: [sleep, "1000"] }, autostart: false, instances: 500 }]
+        """
+
+    @Test(
+        "axe-core finds nothing wrong with anything that the page shows, large and small, light and dark, and the focus goes through all of it",
+        .enabled(if: axe != nil, "needs axe-core: Deploy/test installs it")
+    )
+    func axeCore() async throws {
+        let axe = try #require(Self.axe)
+        try await RunningConsole.with(Self.accessibleChildren) { console in
+            let report = try await Self.browse("axe.py", "axe", console, [RunningConsole.token, axe])
+            #expect(report["violations"] == [] && report["views"]?.integerValue ?? 0 >= 32)
+            #expect(report["sideways"] == [] && report["outlined"] == [])
+            let order = ["skip", "unlock", "theme", "help-button", "search", "sort", "grid", "trouble-only", "events"]
+            #expect(report["focus"] == .array(order.map { .string($0) }))
+            #expect(report["planted"] == 1 && report["problems"] == [])
         }
     }
 

@@ -121,7 +121,7 @@ export class Tree {
     this.spacer.style.height = `${lines.length * this.rowHeight}px`;
     const empty = document.getElementById("empty");
     empty.hidden = lines.length > 0;
-    if (!lines.length) empty.textContent = this.store.rows.size ? `Nothing matches among ${this.store.rows.size} coordinators. Esc clears the filters.` : "Waiting for the daemon.";
+    if (!lines.length) empty.textContent = this.store.rows.size ? `Nothing matches among ${this.store.rows.size.toLocaleString("en")} coordinators. Esc clears the filters.` : "Waiting for the daemon.";
     this.draw();
   }
 
@@ -183,6 +183,7 @@ export class Tree {
 
     const { cells, parts } = node;
     parts.twist.textContent = line.folds ? (line.isOpen ? "▾" : "▸") : "";
+    parts.twist.hidden = this.order !== "tree";
     parts.twist.style.marginLeft = `${Math.min(line.depth, 12) * 16}px`;
     const name = printable(this.order !== "tree" || row.path === "/" ? row.path : row.key);
     // The end of a name tells most, so that its middle gives way.
@@ -190,10 +191,10 @@ export class Tree {
     set(parts.start, name.slice(0, cut));
     set(parts.end, name.slice(cut));
     set(parts.size, isFolded ? `· ${sum.size.toLocaleString("en")}` : "");
-    set(parts.type, row.type);
+    set(parts.type, row.kind === "program" ? row.type.split("/").at(-1) : row.type);
     cells.name.title = printable(row.path);
     const state = isFolded ? sum.worst : row.state;
-    const words = isFolded && sum.worst !== "active" && sum.worst !== row.state ? `${sum.worstCount} ${sum.worst}` : ["restarting", "failing"].includes(state) && row.due ? `${state}, ${seconds(row.due - now)}` : state;
+    const words = isFolded && sum.worst !== "active" && sum.worst !== row.state ? `${sum.worstCount.toLocaleString("en")} ${sum.worst}` : ["restarting", "failing"].includes(state) && row.due ? `${state}, ${seconds(row.due - now)}` : state;
     if (cells.state.dataset.state !== state) { cells.state.replaceChildren(sign(state), element("span")); cells.state.dataset.state = state; }
     set(cells.state.lastChild, words);
     cells.state.lastChild.className = state === "active" ? "" : tone(state);

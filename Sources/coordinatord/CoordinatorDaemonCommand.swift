@@ -62,6 +62,9 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
     @Flag(name: .customLong("json"), help: "With --check-config and --import: print one JSON object.")
     var isJSON = false
 
+    @Flag(help: "With --check-config: executables and directories that aren't there are no problems, as at a start.")
+    var syntaxOnly = false
+
     @Option(
         help: ArgumentHelp(
             "The YAML file that makes the daemon a node of a cluster, with the keys of `cluster`; it counts instead of that key.",
@@ -114,7 +117,7 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
                 let schemas = try AnswerSchema.schemas(of: ConfigurationReport.files, noting: true)
                 return try print(try ControlJSON.text(of: schemas) + "\n", to: STDOUT_FILENO)
             }
-            if let file = daemon.checkConfig { return try check(file, isJSON: daemon.isJSON) }
+            if let file = daemon.checkConfig { return try check(file, isJSON: daemon.isJSON, checksFiles: !daemon.syntaxOnly) }
             if let file = daemon.importedFile { return try convert(file, daemon.importFrom, isJSON: daemon.isJSON) }
             try await daemon.serve(try daemon.file())
         } catch {
@@ -146,6 +149,7 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
         default: throw ValidationError(needed)
         }
         if isJSON, config != nil { throw ValidationError("--json is for --check-config and --import") }
+        if syntaxOnly, checkConfig == nil { throw ValidationError("--syntax-only is for --check-config") }
         if isRehearsal, config == nil { throw ValidationError("--rehearse is for --config") }
         if cluster != nil, config == nil { throw ValidationError("--cluster is for --config") }
         if importFrom != nil, importedFile == nil { throw ValidationError("--import-from is for --import") }
@@ -156,9 +160,9 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
         return config
     }
 
-    private static func check(_ file: String, isJSON: Bool) throws {
+    private static func check(_ file: String, isJSON: Bool, checksFiles: Bool) throws {
         do {
-            let result = try ConfigurationCheck(file: file, isJSON: isJSON).result()
+            let result = try ConfigurationCheck(file: file, isJSON: isJSON, checksFiles: checksFiles).result()
             try print(result.errors, to: STDERR_FILENO)
             try print(result.output, to: STDOUT_FILENO)
             if result.exitCode != 0 { throw ExitCode(result.exitCode) }

@@ -96,6 +96,37 @@ struct ConfigurationApplyTests {
         }
     }
 
+    @Test("What is missing already keeps no other change and no upgrade from being made; what a change would bring does")
+    func missingFiles() async throws {
+        let directory = try TemporaryDirectory()
+        let program = directory.file("program")
+        try Files.write("#!/bin/sh\nexec sleep 1000\n", to: program, mode: 0o755)
+        func tree(_ rest: String) -> String {
+            let late = "{ name: late, program: { command: [sleep, '1000'], directory: /nowhere } }"
+            return "children: [\(late), { name: gone, program: { command: [\(program)] } }, \(rest)]"
+        }
+        try await RunningDaemon.with(tree("{ name: other, program: { command: [sleep, '1000'] } }")) { daemon in
+            try await daemon.eventually("the others run") { try await daemon.states().values.count { $0 == "active" } == 2 }
+            Files.remove(program)
+            let pid = try await daemon.node("/gone").pid
+            for settings in ["stop_timeout: 3s, ", "stop_timeout: 4s, "] {
+                try daemon.rewrite(tree("{ name: other, \(settings)program: { command: [sleep, '1000'] } }"))
+                let applied = try await daemon.control("config", "apply")
+                #expect(applied.exitCode == 0 && applied.output.contains("/other: stop_timeout"), "\(applied)")
+                _ = try await daemon.upgrade()
+            }
+            #expect(try await daemon.node("/gone").pid == pid)
+            try daemon.rewrite(tree("{ name: other, program: { command: [/nowhere/x] } }"))
+            let refused = try await daemon.control("config", "apply")
+            #expect(refused.exitCode == 78 && refused.errors.contains("there is no executable `/nowhere/x`"), "\(refused)")
+            let file = "\(daemon.directory)/tree.yaml"
+            #expect(try await RunningDaemon.coordinatord.run(["--check-config", file]).exitCode == 78)
+            #expect(try await RunningDaemon.coordinatord.run(["--check-config", file, "--syntax-only"]).exitCode == 0)
+            #expect(try await daemon.control("config", "check", file, "--syntax-only").exitCode == 0)
+            #expect(try await RunningDaemon.coordinatord.run(["--config", file, "--syntax-only"]).exitCode == 64)
+        }
+    }
+
     @Test("What was stopped stays stopped, what was given up is started again, and a failure is reported with the others made")
     func statesAndFailures() async throws {
         let tree = """
@@ -196,7 +227,7 @@ struct ConfigurationApplyTests {
         try await RunningDaemon.with(tree) { daemon in
             try await daemon.eventually("one waits, and one is held") {
                 let states = try await daemon.states()
-                return states["/waits"] == "waiting" && states["/held"] == "inactive" && states["/failed"] == "failed"
+                return states["/waits"] == "waiting" && states["/held"] == "waiting" && states["/failed"] == "failed"
             }
             try daemon.rewrite(
                 "children: [{ name: waits, program: { command: [sleep, '1000'] } }, { name: held, program: { command: [sleep, '1000'] } }]"

@@ -134,6 +134,16 @@ final class ConfigurationKeeper: Sendable {
         )
     }
 
+    /// Whether the running configuration has all of these problems too: what is missing since, or is late, keeps no other change from being made.
+    private func hasAlready(_ error: ConfigurationError) -> Bool {
+        do throws(ConfigurationError) {
+            _ = try DaemonConfiguration.parse(text: text, file: file, checkingFiles: true)
+            return false
+        } catch let running {
+            return Set(error.problems.map(\.message)).isSubset(of: running.problems.map(\.message))
+        }
+    }
+
     /// - Parameter purpose: What the file is read for: a comparison that hangs doesn't keep a change from being made.
     private func read(
         _ named: String?,
@@ -153,7 +163,10 @@ final class ConfigurationKeeper: Sendable {
                 do throws(ConfigurationError) {
                     return .success(try DaemonConfiguration.readWithPlaces(path: file, as: account, checkingFiles: true))
                 } catch {
-                    return .failure(error)
+                    guard self.hasAlready(error), let read = try? DaemonConfiguration.readWithPlaces(path: file, as: account) else {
+                        return .failure(error)
+                    }
+                    return .success(read)
                 }
             }
         } catch {

@@ -80,11 +80,13 @@ final class NextExecutable {
         return version
     }
 
-    /// Has the executable check a configuration file.
+    /// Has the executable check a configuration file, of which what it names may be missing, as at a start.
     ///
     /// - Throws: `badConfiguration` with its problems.
     func check(_ file: String) async throws(ControlError) {
-        let run = try await run(.check, [file])
+        var run = try await run(.check, [file, "--syntax-only"])
+        // A former version has no such option.
+        if run.status == .exited(code: 64) { run = try await self.run(.check, [file]) }
         // An executable that ends without a word hasn't checked anything.
         if run.status == .exited(code: 0), run.output.hasPrefix("\(file): ok") { return }
         guard run.status == .exited(code: ControlError.Code.badConfiguration.exitCode), !run.errors.isEmpty else {

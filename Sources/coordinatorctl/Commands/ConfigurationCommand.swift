@@ -27,11 +27,13 @@ struct ConfigurationCommand: ParsableCommand {
 
         @ParentCommand var parent: ConfigurationCommand
         @OptionGroup var options: CommonOptions
+        @Flag(help: "Executables and directories that aren't there are no problems, as at the daemon's start.") var syntaxOnly = false
         @Argument(help: "The YAML or JSON file.") var file = "/etc/coordinator/tree.yaml"
 
         func run() throws {
             let options = options.merged(over: parent.options).merged(over: parent.root.options)
-            let failure = DaemonExecutable.run(["--check-config=\(file)"] + (options.isJSON ? ["--json"] : []))
+            let flags = (options.isJSON ? ["--json"] : []) + (syntaxOnly ? ["--syntax-only"] : [])
+            let failure = DaemonExecutable.run(["--check-config=\(file)"] + flags)
             try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) -> Void in throw failure }
         }
     }

@@ -8,6 +8,8 @@ struct ConfigurationCheck {
     let file: String
     /// Whether the result is one JSON object.
     let isJSON: Bool
+    /// Whether executables and directories that the file names must be there.
+    let checksFiles: Bool
 
     /// Reads the file, and looks for the executables and directories that it names.
     ///
@@ -15,7 +17,7 @@ struct ConfigurationCheck {
     func result() throws(ControlError) -> (output: String, errors: String, exitCode: Int32) {
         let configuration: DaemonConfiguration
         do throws(ConfigurationError) {
-            configuration = try DaemonConfiguration.load(path: file, checkingFiles: true)
+            configuration = try DaemonConfiguration.load(path: file, checkingFiles: checksFiles)
         } catch {
             let text = isJSON ? try ControlJSON.text(of: ConfigurationReport(of: error)) : PrintableText.lines(error.description)
             return ("", text + "\n", error.code.exitCode)

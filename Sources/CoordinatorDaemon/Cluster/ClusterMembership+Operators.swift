@@ -325,6 +325,12 @@ extension NodeStanding {
         guard membership != "member" else { return nil }
         let age = lastAnswer.map { "the store has answered last \((ContinuousClock.now - $0).briefText) ago" }
         return "this daemon isn't a member of the cluster at present (\(membership)): "
-            + [age ?? "the store hasn't answered since the daemon's start", trouble].compactMap(\.self).joined(separator: "; ")
+            + [age ?? "the store hasn't answered since the daemon's start", trouble?.withoutFullStop]
+            .compactMap(\.self).joined(separator: "; ")
     }
+}
+
+extension String {
+    /// The text as a part of a sentence.
+    fileprivate var withoutFullStop: String { hasSuffix(".") ? String(dropLast()) : self }
 }

@@ -16,7 +16,9 @@ extension ClusterNode {
             tell(.joined(lease: renewal.lease.id.rawValue, sentAt: time(renewal.sentAt), granted: renewal.timeToLive))
             considerPublication()
         } catch {
-            options.logger.warning("the node can't join the cluster yet", metadata: ["error": "\(error)"])
+            // Once, and not with each try; the reason of the latest one is `trouble`.
+            let level: Logger.Level = trouble == nil ? .warning : .debug
+            options.logger.log(level: level, "the node can't join the cluster yet, and goes on trying", metadata: ["error": "\(error)"])
             trouble = error.message
             tell(.joinFailed)
         }

@@ -382,6 +382,28 @@ import WireProtocol
 
 /// The same with an etcd that is stopped.
 @Suite(.timeLimit(.minutes(5))) struct StoreLossTests {
+    @Test("A store that never answers is warned of once, and tried again and again")
+    func noStore() async throws {
+        let directory = try TemporaryDirectory()
+        let store = "http://127.0.0.1:\(try FreePort.find())"
+        let text = "{ cluster: { name: none, node: a, endpoints: ['\(store)'], ttl: 3s }, children: [] }"
+        try Files.write(text, to: directory.file("tree.yaml"))
+        let said = Lock("")
+        let daemon = ProcessSpecification(
+            executable: BuiltProgram("coordinatord").path,
+            arguments: ["--config", directory.file("tree.yaml"), "--runtime-dir", directory.file("run"), "--log-level", "debug"],
+            standardOutput: .null,
+            standardError: .captured { bytes in said.withLock { $0 += String(decoding: bytes, as: UTF8.self) } }
+        )
+        try await withChild(daemon) { _ in
+            func tries() -> [Substring] { said.withLock { $0 }.split(separator: "\n").filter { $0.contains("can't join the cluster yet") } }
+            try await eventually("it has tried three times") { tries().count >= 3 }
+            #expect(tries().count { $0.contains(" warning ") } == 1)
+            let list = try await BuiltProgram("coordinatorctl").run(["--runtime-dir", directory.file("run"), "nodes"])
+            #expect(list.output.contains("Couldn't connect to server). What follows was seen last"), "\(list)")
+        }
+    }
+
     @Test func nodesFenceThemselvesAndComeBack() async throws {
         try await EtcdMembers.with(1) { etcd in
             try await RunningCluster.with(

@@ -114,7 +114,7 @@ struct GroupTests {
     func givenUp() async throws {
         try await Self.withLate(limit: "2") { daemon, appear in
             try await daemon.eventually("it's given up") {
-                try await daemon.states() == ["/after": "active", "/needs": "inactive", "/free": "active", "/late": "failed"]
+                try await daemon.states() == ["/after": "active", "/needs": "waiting", "/free": "active", "/late": "failed"]
             }
             #expect(try await daemon.node("/needs").lastExit == "not started: it requires /late, which doesn't run")
             let start = try await daemon.control("start", "/needs")
@@ -150,7 +150,7 @@ struct GroupTests {
             _ = try await daemon.children(4)
             try await isTrapSet()
             #expect(try await daemon.control("stop", "/base").exitCode == 0)
-            #expect(try await daemon.states() == ["/top": "inactive", "/middle": "inactive", "/base": "inactive", "/loose": "active"])
+            #expect(try await daemon.states() == ["/top": "waiting", "/middle": "waiting", "/base": "inactive", "/loose": "active"])
             #expect(stops() == 1)
             #expect(try await daemon.control("start", "/base").exitCode == 0)
             #expect(try await daemon.states() == ["/top": "active", "/middle": "active", "/base": "active", "/loose": "active"])

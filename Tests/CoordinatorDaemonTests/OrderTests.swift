@@ -77,12 +77,13 @@ struct OrderTests {
             """
         try await Self.run(tree) { daemon, directory in
             let states = [
-                "/shop": "active", "/migration": "inactive", "/db": "active", "/held": "inactive", "/ordered": "inactive", "/bad": "failed",
+                "/shop": "active", "/migration": "inactive", "/db": "active", "/held": "waiting", "/ordered": "waiting", "/bad": "failed",
                 "/again": "inactive", "/late": "inactive", "/patient": "active",
             ]
             try await daemon.eventually("all has begun") { try await daemon.states() == states }
             func runs() -> String? { Files.text(of: directory.file("runs")) }
             #expect(Files.text(of: directory.file("ends")) == "migrated\n" && Files.text(of: directory.file("tries"))?.count == 3)
+            #expect(try await daemon.node("/held").waitsFor == ["/bad"])
             #expect(try await daemon.node("/held").lastExit == "not started: it waits for /bad, which hasn't completed")
             #expect(try await daemon.node("/bad").lastExit == "exited with code 3")
             let refused = try await daemon.control("start", "/held")
@@ -156,7 +157,7 @@ struct OrderTests {
         try await Self.run(tree) { daemon, directory in
             try await daemon.eventually("they wait") {
                 let states = try await daemon.states()
-                return states["/web/app"] == "waiting" && states["/infra/db-1"] == "waiting" && states["/web/lost"] == "inactive"
+                return states["/web/app"] == "waiting" && states["/infra/db-1"] == "waiting" && states["/web/lost"] == "waiting"
                     && states["/web/log"] == "waiting"
             }
             // A wait that nothing ends doesn't hold a shutdown up.
@@ -172,7 +173,7 @@ struct OrderTests {
             try await trapped()
             #expect(try await daemon.control("stop", "/infra/db-2").exitCode == 0)
             #expect(Files.text(of: directory.file("ends")) == "app\ndb\n")
-            #expect(try await daemon.states()["/web/app"] == "inactive")
+            #expect(try await daemon.node("/web/app").waitsFor == ["/infra/db-2"])
             for name in ["app", "db"] { Files.remove(directory.file("ready-\(name)")) }
             #expect(try await daemon.control("start", "/web/app").exitCode == 0)
             #expect(try await daemon.states()["/infra/db-2"] == "active")
@@ -193,6 +194,47 @@ struct OrderTests {
             try daemon.process.send(.terminate)
             #expect(await daemon.process.waitForExit() == .exited(code: 0))
             #expect(Files.text(of: directory.file("ends")) == "app\ndb\napp\ndb\ndb\napp\ndb\ndb\n")
+        }
+    }
+
+    @Test("What is started once others let it is shown to wait, with those that it waits for: before the start, and after a stop of these")
+    func awaited() async throws {
+        let tree = """
+            children:
+              - { name: slow, program: { command: [sleep, '1000'], directory: DIRECTORY, start_timeout: 60s, ready: { command: [test, -e, go], interval: 20ms } } }
+              - { name: needs, \(Self.sleeper), requires: [slow] }
+              - { name: then, \(Self.sleeper), after: [needs, slow] }
+              - name: group
+                requires: [slow]
+                children: [{ name: a, \(Self.sleeper) }, { name: b, \(Self.sleeper), requires: [a] }, { name: off, \(Self.sleeper), autostart: false }]
+              - { name: off, \(Self.sleeper), autostart: false }
+            """
+        try await Self.run(tree) { daemon, directory in
+            func awaited() async throws -> [String: [String]] {
+                func awaited(_ node: TreeNode) -> [(String, [String])] {
+                    (node.state == "waiting" ? [(node.path, node.waitsFor ?? [])] : []) + node.children.flatMap(awaited)
+                }
+                return Dictionary(uniqueKeysWithValues: awaited(try await daemon.tree()))
+            }
+            let stopped = ["/needs": ["/slow"], "/group": ["/slow"], "/group/a": ["/group"], "/group/b": ["/group/a"]]
+            let first = stopped.merging(["/then": ["/needs", "/slow"]]) { $1 }
+            try await daemon.eventually("they wait") { try await awaited() == first }
+            for (path, others) in first {
+                let node = try await daemon.node(path)
+                #expect(node.state == "waiting" && node.waitsFor == others, "\(path)")
+            }
+            for path in ["/off", "/group/off"] { #expect(try await daemon.node(path).state == "inactive") }
+            let text = try await daemon.control("status", "/then")
+            #expect(text.output.contains("waiting for /needs and 1 more") && text.output.contains("waits for:  /needs, /slow"), "\(text)")
+            try Files.write("", to: directory.file("go"))
+            try await daemon.eventually("none does") {
+                let isStarted = try await daemon.node("/group/b").state == "active"
+                return try await awaited().isEmpty && isStarted
+            }
+            #expect(try await daemon.control("stop", "/slow").exitCode == 0)
+            #expect(try await awaited() == stopped)
+            #expect(try await daemon.control("stop", "/needs", "/group").exitCode == 0)
+            #expect(try await awaited().isEmpty)
         }
     }
 

@@ -30,7 +30,7 @@ struct StandingTests {
     /// How each child stands after the operator's commands.
     private static let states = [
         "/stopped": "inactive", "/stopped-worker": "inactive", "/paused": "paused", "/paused-worker": "paused", "/never": "inactive",
-        "/once": "inactive", "/after": "active", "/needing": "inactive", "/manual": "active", "/unused": "inactive", "/group": "active",
+        "/once": "inactive", "/after": "active", "/needing": "waiting", "/manual": "active", "/unused": "inactive", "/group": "active",
         "/group/stopped": "inactive", "/group/paused": "paused", "/stopped-group": "inactive", "/stopped-group/child": "inactive",
     ]
 

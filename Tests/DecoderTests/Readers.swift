@@ -167,7 +167,7 @@ extension Reader {
 
     private static let treeNode = #"""
         {"key":"a","path":"/a","type":"T","kind":"program","state":"active","pid":5,"incarnation":1,"restarts":2,"uptime_ms":3,
-        "placement":"program","next_start_ms":5,"mailbox":{"waiting":1,"running":2,"oldest_waiting_ms":3,"handled":4},
+        "placement":"program","next_start_ms":5,"waits_for":["/b"],"mailbox":{"waiting":1,"running":2,"oldest_waiting_ms":3,"handled":4},
         "health":{"healthy":true,"failures":1},"children":[]}
         """#
 

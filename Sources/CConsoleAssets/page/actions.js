@@ -9,7 +9,7 @@ const complaint = document.getElementById("token-problem");
 
 // What can be done in each state; the tests compare its states with the daemon's.
 const possible = {
-  inactive: ["start"], failed: ["start"], waiting: ["stop"], starting: ["restart", "stop", "kill"], stopping: ["start", "kill"],
+  inactive: ["start"], failed: ["start"], waiting: ["start", "stop"], starting: ["restart", "stop", "kill"], stopping: ["start", "kill"],
   active: ["restart", "pause", "stop", "kill"], paused: ["resume", "restart", "stop", "kill"], unhealthy: ["restart", "pause", "stop", "kill"],
   restarting: ["restart", "stop"], failing: ["restart", "stop"], unresponsive: ["restart", "stop", "kill"],
 };

@@ -26,8 +26,12 @@ export const columns = [
 export function note(row) {
   if (row.state === "unhealthy") return row.health ?? "";
   if (["failed", "failing", "restarting", "unresponsive", "inactive"].includes(row.state)) return row.exit ?? "";
-  return row.status ?? row.command ?? "";
+  if (row.state === "waiting") return row.awaits ? `waits for ${row.awaits.join(", ")}` : row.exit ?? "";
+  return row.status ?? short(row.command) ?? "";
 }
+
+// A command without the directory of its program, which would take all of the room.
+const short = (command) => command?.replace(/^[^\s'"]*\//, "");
 
 // The columns that rows have something for, and that fit into so many pixels; `ch` is the width of a digit.
 export function fitting(rows, pixels, ch) {

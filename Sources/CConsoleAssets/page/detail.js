@@ -10,7 +10,7 @@ const quote = (text) => (/^[\w/.:-]+$/.test(text) ? text : `'${text.replaceAll("
 const question = async (address) => { const response = await fetch(address); return response.ok ? response.json() : null; };
 
 // The facts that are sentences.
-const wide = new Set(["Last exit", "Health", "Mailbox", "Status", "Command"]);
+const wide = new Set(["Waits for", "Last exit", "Health", "Mailbox", "Status", "Command"]);
 const tabs = { log: "Output", events: "Events", lives: "Lives", traces: "Traces" };
 
 export class Detail {
@@ -145,7 +145,7 @@ export class Detail {
     const mail = row.waiting === undefined || row.waiting === null ? null : `${count(row.waiting)} waiting${row.oldest ? `, the oldest for ${duration(now - row.oldest)}` : ""}, ${count(row.running)} running${row.stuck ? `, ${count(row.stuck)} of them stuck` : ""}, ${count(row.rate)}/s`;
     const isDown = ["failed", "failing", "restarting"].includes(row.state);
     const list = [
-      ["Last exit", row.exit, isDown ? "bad" : undefined],
+      ["Waits for", row.awaits?.join(", ")], ["Last exit", row.exit, isDown ? "bad" : undefined],
       ["Health", row.health, row.state === "unhealthy" ? "bad" : row.health === "healthy" ? "ok" : "hold"],
       ["CPU", row.memory === undefined ? null : row.cpu === undefined ? "–" : `${count(row.cpu)} %`], ["Memory", row.memory === undefined ? null : bytes(row.memory)],
       ["Runs", row.pid ? `${placement} ${row.pid}${more}` : null], ["User", row.user],

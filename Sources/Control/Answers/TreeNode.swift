@@ -81,7 +81,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
     public var type: String
     /// The node's kind.
     public var kind: Kind
-    /// The state: `inactive`, `waiting` (for siblings that are to be ready before it), `starting`, `active`, `paused`, `stopping`,
+    /// The state: `inactive`, `waiting` (it's started once others let it), `starting`, `active`, `paused`, `stopping`,
     /// `restarting`, `failing` (restarted for the third time in a row or more), `unhealthy`, `failed` or `unresponsive`.
     public var state: String
     /// The process in which the node runs; nil when it doesn't.
@@ -94,6 +94,8 @@ public struct TreeNode: Codable, Hashable, Sendable {
     public var forcedKills: Int?
     /// The number of restarts in a row, from 1; nil unless the node waits for its next start.
     public var restartAttempt: Int?
+    /// The paths of what the node isn't started without, or before, while it waits; nil when that isn't known, and of one that doesn't wait.
+    public var waitsFor: [String]?
     /// The milliseconds until the next start: of a node that waits for its restart, or of one that has times, at which it runs; nil of others.
     public var nextStartMilliseconds: Int64?
     /// The milliseconds since the node was told to stop; nil unless it is stopping.
@@ -182,6 +184,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
         case key, path, type, kind, state, pid, incarnation, restarts, placement, mailbox, health, log, children
         case forcedKills = "forced_kills"
         case restartAttempt = "restart_attempt"
+        case waitsFor = "waits_for"
         case nextStartMilliseconds = "next_start_ms"
         case stoppingMilliseconds = "stopping_ms"
         case stopTimeoutMilliseconds = "stop_timeout_ms"

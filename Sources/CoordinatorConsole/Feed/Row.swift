@@ -30,6 +30,8 @@ struct Row: Codable, Hashable, Sendable {
     var oldest: Int64?
     /// The messages that were handled each second, to two digits.
     var rate: Double?
+    /// The paths of what the node waits for before it's started.
+    var awaits: [String]?
     var exit: String?
     var status: String?
     var health: String?
@@ -74,6 +76,7 @@ extension Row {
         stuck = node.mailbox?.stuck
         oldest = node.mailbox?.oldestWaitingMilliseconds.map { Self.steady(now - $0, former?.oldest, within: 100) }
         self.rate = rate.map(Self.rounded)
+        awaits = node.waitsFor
         exit = node.lastExit
         status = node.statusText
         // A figure of the process before is none of this one.

@@ -136,7 +136,7 @@ extension ConfiguredChildren {
         return supervisor != nil
     }
 
-    private func group(at path: CoordinatorPath) -> ConfiguredChildren? {
+    func group(at path: CoordinatorPath) -> ConfiguredChildren? {
         path.components.reduce(self) { group, key in group?.group(String(key)) }
     }
 

@@ -57,7 +57,9 @@ extension ConfiguredChildren {
             count += 1
             switch supervisor?.state(of: child.key) {
             case .active?: active += 1
-            case let state: others.append("\(path) is \(state?.rawValue ?? (isWaiting(child.key) ? "waiting" : "inactive"))")
+            case let state:
+                let other = isWaiting(child.key) || isHeld(child.key) ? "waiting" : "inactive"
+                others.append("\(path) is \(state?.rawValue ?? other)")
             }
         }
     }

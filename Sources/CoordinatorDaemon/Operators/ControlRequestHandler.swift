@@ -208,7 +208,7 @@ struct ControlRequestHandler: ControlHandler {
         try await at(path) {
             let node = TreeNode(try await runtime.snapshot(of: path))
             if path.isRoot { return children.complete(node) }
-            return children.place(of: path).flatMap { $0.siblings.group($0.child.key) }?.complete(node) ?? node
+            return children.place(of: path)?.siblings.described(node) ?? node
         } forgotten: { place in
             place.siblings.node(of: place.child, under: place.parent.description)
         }

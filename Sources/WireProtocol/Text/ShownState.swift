@@ -6,7 +6,7 @@
 package enum ShownState: String, CaseIterable, Sendable, Hashable {
     /// It doesn't run: it was stopped, or has ended as it should.
     case inactive
-    /// It waits for siblings that are to be ready before it.
+    /// It doesn't run, and is started without a request once others let it: those before it are ready, or what it requires runs.
     case waiting
     /// It's being started.
     case starting

@@ -15,7 +15,7 @@ extension TreeNode {
             columns.remove(at: column)
             rows = rows.map { $0.enumerated().filter { $0.offset != column }.map(\.element) }
         }
-        return TextLayout.table(rows, columns)
+        return TextLayout.table(rows, columns, yielding: 0)
     }
 
     private func appendRows(to rows: inout [[String]], first: String, rest: String, _ colours: Colours) {
@@ -32,7 +32,7 @@ extension TreeNode {
 
     /// The state; of a subtree that lives on another node of the cluster, with that node.
     ///
-    /// Of an unhealthy program it has the number of failed checks; of a node that waits for its next start, the number of the attempt and
+    /// Of a node that waits for others it has the first of these; of an unhealthy program it has the number of failed checks; of a node that waits for its next start, the number of the attempt and
     /// the remaining time; of one that is stopping, and of a worker whose executor runs nothing, the time since when.
     var stateText: String {
         guard let clusterNode, isElsewhere == true else { return ownStateText }
@@ -41,6 +41,9 @@ extension TreeNode {
     }
 
     private var ownStateText: String {
+        if shownState == .waiting, let first = waitsFor?.first {
+            return "\(state) for \(first)\(waitsFor.map { $0.count > 1 ? " and \($0.count - 1) more" : "" } ?? "")"
+        }
         if let stopping = stoppingMilliseconds { return state.text(stoppingFor: stopping) }
         if let silence = executorSilenceMilliseconds { return "\(state), executor silent for \(Duration.milliseconds(silence).briefText)" }
         if let health, !health.healthy, shownState?.isRunning == true {
@@ -97,7 +100,7 @@ extension TreeNode {
         var facts: [[String]] = [
             ["path", path], ["type", type], ["kind", kind.rawValue], ["state", TextLayout.printable(stateText)],
             ["placement", placement.rawValue],
-            ["pid", pid.map(String.init) ?? "-"], ["incarnation", "\(incarnation)"], ["restarts", "\(restarts)"],
+            ["pid", pid.map(String.init) ?? "-"], ["life", "\(incarnation)"], ["restarts", "\(restarts)"],
             ["uptime", uptimeText],
         ]
         if let command = process?.command(of: self) { facts.append(["command", command]) }
@@ -108,6 +111,7 @@ extension TreeNode {
             ]
             if let stuck = mailbox.stuck { facts.append(["stuck", "\(stuck)"]) }
         }
+        if let waitsFor { facts.append(["waits for", waitsFor.joined(separator: ", ")]) }
         if let statusText { facts.append(["status", statusText]) }
         if let health { facts.append(["health", health.text(shownState == .unhealthy)]) }
         if let lastExit { facts.append(["last exit", lastExit]) }

@@ -120,11 +120,11 @@ import Testing
 
                 """
         )
-        #expect(root.details.contains("waiting:      3 for 1s\nrunning:      2\nhandled:      70\n"))
-        #expect(idle.details.contains("waiting:      0\n"))
+        #expect(root.details.contains("waiting:    3 for 1s\nrunning:    2\nhandled:    70\n"))
+        #expect(idle.details.contains("waiting:    0\n"))
         var stuck = idle
         stuck.mailbox?.stuck = 2
-        #expect(stuck.text.contains("active, stuck handlers: 2") && stuck.details.contains("handled:      0\nstuck:        2\n"))
+        #expect(stuck.text.contains("active, stuck handlers: 2") && stuck.details.contains("handled:    0\nstuck:      2\n"))
     }
 
     @Test("The JSON of a mailbox has the API's names")
@@ -164,16 +164,16 @@ import Testing
     func oneNodesDetails() {
         #expect(
             Self.tree.children[1].details == """
-                path:         /mailer
-                type:         python3
-                kind:         program
-                state:        failed
-                placement:    program
-                pid:          -
-                incarnation:  6
-                restarts:     5
-                uptime:       -
-                last exit:    exit code 1
+                path:       /mailer
+                type:       python3
+                kind:       program
+                state:      failed
+                placement:  program
+                pid:        -
+                life:       6
+                restarts:   5
+                uptime:     -
+                last exit:  exit code 1
 
                 """
         )

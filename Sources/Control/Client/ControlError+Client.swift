@@ -1,13 +1,21 @@
 import ConcurrencySupport
+import Glibc
 
 /// The failures that a client finds itself, without an answer of the daemon.
 extension ControlError {
     static func unreachable(at socket: String) -> ControlError {
         ControlError(
             .unreachable,
-            "the daemon isn't reachable at \(socket); start it with `coordinatord --config FILE`, or name its runtime directory with --runtime-dir",
+            "the daemon isn't reachable at \(socket); start it with `\(startCommand(at: socket))`, or name its runtime directory with --runtime-dir",
             maybeExecuted: false
         )
+    }
+
+    /// The command that starts the daemon which listens at a socket: of the package's daemon that of its unit, since one that is started by hand
+    /// has another user, and another directory for its logs.
+    package static func startCommand(at socket: String, units: String = "/lib/systemd/system") -> String {
+        let isPackaged = socket == "/run/coordinator/control.sock" && access("\(units)/coordinatord.service", F_OK) == 0
+        return isPackaged ? "systemctl start coordinatord" : "coordinatord --config FILE"
     }
 
     static func mayNotOpen(_ socket: String) -> ControlError {

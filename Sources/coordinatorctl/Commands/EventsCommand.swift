@@ -20,12 +20,17 @@ struct EventsCommand: StreamCommand {
     var since: String?
     @Option(help: "Show only events about a path, a pattern or a child's instances, and their descendants.", completion: .livePaths)
     var path: String?
+    @Argument(help: "The same as --path.", completion: .livePaths) var subject: String?
     @OptionGroup var place: NodeOption
+
+    func validate() throws {
+        if path != nil, subject != nil { throw ValidationError("PATH and --path are the same: name one") }
+    }
 
     func operation() throws(ControlError) -> ControlOperation {
         let number = since.flatMap { UInt64($0) }
         let time = number == nil ? try Since.milliseconds(since) : nil
-        return .events(EventQuery(after: number, sinceMilliseconds: time, path: path, follows: follow)).on(place.node)
+        return .events(EventQuery(after: number, sinceMilliseconds: time, path: path ?? subject, follows: follow)).on(place.node)
     }
 
     static func operation(_ operation: ControlOperation, after event: ControlEvent) -> ControlOperation {

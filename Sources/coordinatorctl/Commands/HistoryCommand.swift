@@ -17,4 +17,13 @@ struct HistoryCommand: PathsCommand {
     func operation(on path: String) -> ControlOperation { .history(path: path) }
 
     func text(of answer: LifeHistory) -> String { answer.text }
+
+    func complete(_ outcomes: inout [PathOutcome<LifeHistory>], by client: inout BlockingControlClient, isJSON: Bool) {
+        guard !isJSON, outcomes.count > 1 else { return }
+        for (index, outcome) in outcomes.enumerated() {
+            if case .success(let (_, answer)) = outcome.result {
+                outcomes[index].text = "\(TextLayout.printable(outcome.path))\n\(answer.text)"
+            }
+        }
+    }
 }

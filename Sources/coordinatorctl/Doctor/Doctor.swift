@@ -47,8 +47,10 @@ struct Doctor {
             return .warning(
                 "daemon",
                 "none runs at \(directory.controlSocket)",
-                do: "start one: coordinatord --config FILE; or name its --runtime-dir"
+                do: "start one: \(ControlError.startCommand(at: directory.controlSocket)); or name its --runtime-dir"
             )
+        case .failure(let error) where error.code == .notPermitted:
+            return .problem("daemon", error.message, do: "run this as root, or as the daemon's user")
         case .failure(let error):
             return .problem(
                 "daemon",
@@ -147,7 +149,8 @@ struct Doctor {
             return .problem(check, "\(directory.path): \(error)", do: "name another with --runtime-dir")
         }
         guard status.st_uid == geteuid() || geteuid() == 0 else {
-            return .warning(check, "\(text): another user's", do: "operate it as user \(status.st_uid)")
+            let command = "sudo -u '#\(status.st_uid)' coordinatorctl"
+            return .warning(check, "\(text): another user's", do: "operate it as root, or as that user: \(command)")
         }
         return .ok(check, text)
     }

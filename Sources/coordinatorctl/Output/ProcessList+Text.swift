@@ -22,7 +22,7 @@ extension ProcessList {
             (hasNodes ? ["NODE"] : []) + ["PID", "PATH", "STATE", "LIFE", "RESTARTS", "UPTIME"]
             + (hasMemory ? ["PROCESSES", "MEMORY"] : [])
         let columns: [TextLayout.Alignment] = [.right, .left, .left, .right, .right, .right] + (hasMemory ? [.right, .right] : [])
-        let table = TextLayout.table([header] + rows, (hasNodes ? [.left] : []) + columns)
+        let table = TextLayout.table([header] + rows, (hasNodes ? [.left] : []) + columns, yielding: hasNodes ? 2 : 1)
         return table
             + (missing ?? []).map { missing in
                 "\(TextLayout.printable(missing.node)): its processes are missing: \(TextLayout.printable(missing.reason))\n"

@@ -133,6 +133,28 @@ import WireProtocol
         }
     }
 
+    @Test("The lives of several are told apart by their paths")
+    func histories() async throws {
+        let lives = LifeHistory(path: "/", lives: [LifeHistory.Life(incarnation: 1, pid: 7)])
+        let json = try ControlJSON.value(of: lives)
+        try await withServer(FakeHandler { _ in .success(json) }) { directory, _ in
+            let one = try await Self.coordinatorctl.run(["--runtime-dir", directory.path, "history", "/a"])
+            #expect(one.output == lives.text)
+            let two = try await Self.coordinatorctl.run(["--runtime-dir", directory.path, "history", "/a", "/b"])
+            #expect(two.output == "/a\n\(lives.text)\n/b\n\(lives.text)")
+        }
+    }
+
+    @Test("The command that starts a daemon is that of its unit where the package's daemon is looked for")
+    func startCommand() async throws {
+        let directory = try TemporaryDirectory()
+        let socket = "/run/coordinator/control.sock"
+        #expect(ControlError.startCommand(at: socket, units: directory.path) == "coordinatord --config FILE")
+        try Files.write("", to: directory.file("coordinatord.service"))
+        #expect(ControlError.startCommand(at: socket, units: directory.path) == "systemctl start coordinatord")
+        #expect(ControlError.startCommand(at: "\(directory.path)/control.sock", units: directory.path) == "coordinatord --config FILE")
+    }
+
     @Test("status tells a process's command and figures, and the last lines; as JSON these only if they are asked for")
     func statusOfProcess() async throws {
         var node = TreeNode(key: "a", path: "/a", type: "A", kind: .program, state: "active", placement: .program)

@@ -39,7 +39,7 @@ import WireProtocol
         ] {
             let handler = try Self.daemon(knows: operation.name == "scale" ? "/web" : "/job")
             try await withServer(handler) { directory, _ in
-                let option = operation.name == "events" ? ["--path"] : []
+                let option = operation.name == "events" && typed != "job" ? ["--path"] : []
                 let arguments = ["--json", "--runtime-dir", directory.path, operation.name] + option + [typed] + others
                 let ended = try await BuiltProgram("coordinatorctl").run(arguments)
                 let named = handler.operations.filter { $0.name == operation.name }.flatMap(\.operands)
@@ -94,6 +94,13 @@ import WireProtocol
         let rows = [["NAME", "STATE"], ["日本", "active"], ["b", "a long state"]]
         #expect(TextLayout.table(rows, [.left, .left], width: nil) == "NAME  STATE\n日本  active\nb     a long state\n")
         #expect(TextLayout.table(rows, [.left, .left], width: 9) == "NAME  ST…\n日本  ac…\nb     a …\n")
+        // A long name leaves its middle, so that what stands after it is seen; where all fits, nothing is left out.
+        let long = [["NAME", "STATE"], ["├─ ingest-service-of-the-east", "active"], ["├─ 東京の東の取り込みサービス", "failed"], ["├─ b", "active"]]
+        let yielded = TextLayout.table(long, [.left, .left], yielding: 0, width: 30)
+        let states = yielded.split(separator: "\n").map { $0.split(separator: " ").last }
+        #expect(states == ["STATE", "active", "failed", "active"] && yielded.split(separator: "\n").allSatisfy { String($0).shownCount <= 30 })
+        #expect(yielded.contains("├─ i") && yielded.contains("…east  active") && yielded.contains("ビス  failed"), "\(yielded)")
+        #expect(TextLayout.table(long, [.left, .left], yielding: 0, width: 60) == TextLayout.table(long, [.left, .left], width: nil))
         #expect("日本語".cut(to: 4) == "日…" && "日本語".cut(to: 6) == "日本語")
         #expect("\u{1B}[31mabcdef\u{1B}[0m".cut(to: 4) == "\u{1B}[31mabc…\u{1B}[0m")
     }

@@ -19,6 +19,17 @@ extension Target {
         .executableTarget(name: name, dependencies: ["Coordinators", logging], path: "Sources/Examples/\(name)", exclude: ["README.md"])
     }
 
+    /// The names of what the target depends on in this package.
+    var namesOfDependencies: [String] {
+        dependencies.compactMap { dependency in
+            switch dependency {
+            case .targetItem(let name, _), .byNameItem(let name, _): name
+            case .productItem: nil
+            @unknown default: nil
+            }
+        }
+    }
+
     static func exampleTests(_ name: String) -> Target {
         .testTarget(
             name: "\(name)Tests",
@@ -355,9 +366,23 @@ let strictness: [SwiftSetting] = Context.environment["COORDINATORS_STRICT"] == n
 let sanitized: [SwiftSetting] =
     Context.environment["COORDINATORS_SANITIZE"].map { [.define("COORDINATORS_SANITIZE_\($0.uppercased())")] } ?? []
 
+// Set by `Deploy/test --all`, which also runs the tests of messages without the shortcuts: the files in `FastPaths` are left out then, so that what
+// mentions them anywhere but in a hook (`#if !SLOW_PATH_ONLY`) doesn't compile. What these tests don't need isn't built.
+let isSlowPathOnly = Context.environment["COORDINATORS_SLOW_PATH_ONLY"] != nil
+let hooks: [SwiftSetting] = isSlowPathOnly ? [.define("SLOW_PATH_ONLY")] : []
+if isSlowPathOnly {
+    for target in package.targets where ["Coordinators", "Links", "NNG"].contains(target.name) { target.exclude.append("FastPaths") }
+    var needed: Set = ["CoordinatorsTests", "LinksTests", "NNGTests", "OTPTests", "PatternTests"]
+    while case let more = needed.union(package.targets.filter { needed.contains($0.name) }.flatMap(\.namesOfDependencies)), more != needed {
+        needed = more
+    }
+    package.targets.removeAll { !needed.contains($0.name) }
+    package.products = []
+}
+
 for target in package.targets where target.type != .system && !["CConsoleAssets", "CCurl", "CProcess"].contains(target.name) {
     target.swiftSettings =
-        (target.swiftSettings ?? []) + strictness + sanitized + [
+        (target.swiftSettings ?? []) + strictness + sanitized + hooks + [
             // Async functions run where their caller runs: an ask must not leave the asker's actor before it is on its way.
             // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0461-async-function-isolation.md
             .enableUpcomingFeature("NonisolatedNonsendingByDefault"),

@@ -51,9 +51,9 @@ public final class Link: Sendable {
         }
     }
 
-    private let connection: PairConnection
+    let connection: PairConnection
     private let limits: FrameLimits
-    private let outbound: Lock<Outbound>
+    let outbound: Lock<Outbound>
     private let inbound: Lock<Inbound>
 
     /// Wraps a negotiated connection.
@@ -205,41 +205,19 @@ public final class Link: Sendable {
     public func abandonAll() { outbound.withLock { $0.abandonAll() } }
 
     /// Begins to send the frames that were queued, unless a batch is on its way, after which they are sent.
-    public func flush() { flush(inThisThread: false) }
+    public func flush() {
+        #if !SLOW_PATH_ONLY
+        flush(inThisThread: false)
+        #else
+        let (batch, waiting) = outbound.withLock { ($0.beginTransmission(), $0.batches.count) }
+        if let batch { transmit(batch) }
+        closeIfUnread(waiting)
+        #endif
+    }
 
-    private func flush(inThisThread: Bool) {
-        let (begun, waiting) = outbound.withLock { ($0.beginTransmission(), $0.batches.count) }
-        if let batch = begun.batch { begun.wasQuiet || inThisThread ? transmitAtOnce(batch) : transmit(batch) }
+    /// Closes the link when too many bytes wait for the other side.
+    func closeIfUnread(_ waiting: Int) {
         if waiting > Outbound.limit { close(because: "the other side doesn't read: \(waiting) bytes wait for it") }
-    }
-
-    /// Has the frames that were queued leave within half a millisecond, together with those that are queued meanwhile.
-    ///
-    /// They leave at once after a pause, and when they are many. This is for frames of which many follow each other and none is waited for.
-    public func flushSoon() {
-        switch outbound.withLock({ $0.planFlush() }) {
-        case .now: flush(inThisThread: true)
-        case .later: LaterFlushes.shared.add(self)
-        case .none: break
-        }
-    }
-
-    /// Sends the frames that ``flushSoon()`` has left.
-    func flushAsPlanned() {
-        outbound.withLock { $0.dropPlan() }
-        flush(inThisThread: true)
-    }
-
-    /// Sends the frames that ``flushSoon()`` has left, unless others have left since it was last asked about.
-    ///
-    /// - Returns: False when the link is to be asked about again.
-    func flushIfQuiet() -> Bool {
-        switch outbound.withLock({ $0.resumeFlush() }) {
-        case .now: flush(inThisThread: true)
-        case .later: return false
-        case .none: break
-        }
-        return true
     }
 
     /// Returns the text of a name that the other end has defined.
@@ -269,16 +247,11 @@ public final class Link: Sendable {
         close(LinkError(.violation, reason))
     }
 
-    private func transmit(_ batch: [UInt8]) {
+    func transmit(_ batch: [UInt8]) {
         connection.transmit(batch) { [self] in transmitted($0) }
     }
 
-    private func transmitAtOnce(_ batch: [UInt8]) {
-        // What other threads have queued meanwhile leaves through nng's threads, so that this one isn't held up.
-        if connection.transmitAtOnce(batch, completion: { [self] in transmitted($0) }) { transmitted(nil) }
-    }
-
-    private func transmitted(_ error: NNGError?) {
+    func transmitted(_ error: NNGError?) {
         if let error {
             close(LinkError(error))
         } else if let next = outbound.withLock({ $0.continueTransmission() }) {

@@ -5,21 +5,6 @@ import WireProtocol
 struct Outbound {
     /// The number of bytes that may wait for the other side; beyond it the link is closed.
     static let limit = 256 << 20
-    /// The time without a transmission after which the next leaves in the thread that sends.
-    ///
-    /// Sooner it leaves through nng's threads, which takes a while: frames that come meanwhile leave together.
-    private static let quiet = Duration.microseconds(40)
-
-    /// The number of waiting bytes from which on the frames that aren't urgent leave.
-    private static let enough = 8 << 10
-
-    /// The moment at which the frames that aren't urgent leave.
-    enum FlushPlan {
-        case now, later
-        /// Another thread sends them, or there are none.
-        case none
-    }
-
     var batches = OutboundBatches()
     /// The frames that leave in parts, besides the batches.
     private(set) var large = LargeFrames()
@@ -33,20 +18,18 @@ struct Outbound {
     var epoch: UInt32 = 0
     /// The number of batches that have been handed to the connection.
     private(set) var transmissions: UInt64 = 0
-    private var isTransmitting = false
+    private(set) var isTransmitting = false
+    #if !SLOW_PATH_ONLY
     /// The number of transmissions when a later flush was planned; `nil` when none is.
-    private var planned: UInt64?
+    var planned: UInt64?
     /// The time at which the latest transmission began.
-    private var latest = MonotonicTime(nanoseconds: 0)
+    private(set) var latest = MonotonicTime(nanoseconds: 0)
+    #endif
 
     init(maximumFrameSize: Int) { self.maximumFrameSize = maximumFrameSize }
 
-    /// Returns the batch to send now, if none is on its way, and whether the link has been quiet.
-    mutating func beginTransmission() -> (batch: [UInt8]?, wasQuiet: Bool) {
-        guard !isTransmitting else { return (nil, false) }
-        let former = latest
-        return (continueTransmission(), latest - former > Self.quiet)
-    }
+    /// Returns the batch to send now, if none is on its way.
+    mutating func beginTransmission() -> [UInt8]? { isTransmitting ? nil : continueTransmission() }
 
     /// Returns the batch to send after another has left; `nil` when the link is idle.
     mutating func continueTransmission() -> [UInt8]? {
@@ -54,7 +37,9 @@ struct Outbound {
         isTransmitting = next != nil
         if next != nil {
             transmissions &+= 1
+            #if !SLOW_PATH_ONLY
             latest = .now
+            #endif
         }
         return next
     }
@@ -117,30 +102,7 @@ struct Outbound {
     mutating func abandonAll() { (large, maximumMessageSize) = (LargeFrames(), 0) }
 
     /// Whether nothing waits to leave.
-    private var isIdle: Bool { batches.count == 0 && large.isEmpty }
-
-    /// Decides when the frames leave that were queued just now.
-    mutating func planFlush(now: MonotonicTime = .now) -> FlushPlan {
-        if isTransmitting { return .none }
-        if batches.count >= Self.enough || !large.isEmpty { return .now }
-        if planned != nil { return .none }
-        if now - latest > Self.quiet { return .now }
-        planned = transmissions
-        return .later
-    }
-
-    /// Forgets that a later flush was planned.
-    mutating func dropPlan() { planned = nil }
-
-    /// Decides whether the frames leave for which a later flush was planned.
-    mutating func resumeFlush() -> FlushPlan {
-        if !isIdle, closed == nil, planned != transmissions {
-            planned = transmissions
-            return .later
-        }
-        planned = nil
-        return isIdle || isTransmitting ? .none : .now
-    }
+    var isIdle: Bool { batches.count == 0 && large.isEmpty }
 
     /// Returns the number of a name, after defining it to the other end if it is new.
     mutating func intern(_ text: String) -> NameID {

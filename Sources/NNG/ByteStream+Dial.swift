@@ -56,8 +56,10 @@ extension ByteStream {
             guard result == 0 else { throw NNGError(.init(rawValue: result), operation: "dial", address: url) }
         }
         let outcome = try await dialer.perform("dial", address: url, timeout: timeout) { dialer, aio in
-            // nng looks the address of an encrypted one up first, on a thread of its own.
-            if session != nil { nng_stream_dialer_dial(dialer, aio) } else { Poller.standBack { nng_stream_dialer_dial(dialer, aio) } }
+            #if !SLOW_PATH_ONLY
+            if session == nil { return Poller.standBack { nng_stream_dialer_dial(dialer, aio) } }
+            #endif
+            nng_stream_dialer_dial(dialer, aio)
         }
         guard let stream = outcome.output else {
             throw NNGError(.connectionAborted, operation: "dial", address: url)

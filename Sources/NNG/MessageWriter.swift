@@ -5,27 +5,27 @@ import ConcurrencySupport
 final class MessageWriter: @unchecked Sendable {
     typealias Completion = @Sendable (NNGError?) -> Void
 
-    private struct Transmission {
+    struct Transmission {
         var body: [UInt8]
         let completion: Completion
         let request: CancellationRequest?
         var sent = 0
     }
 
-    private struct State {
+    struct State {
         var current: Transmission?
         var failure: NNGError?
     }
 
-    private let reader: MessageReader
+    let reader: MessageReader
     private let maximumMessageSize: Int
     private let operation: AsyncOperation
-    private let immediateWrite: ImmediateWrite
+    let immediateWrite: ImmediateWrite
     // Written before a submission and read by nng until its callback; `State.current` keeps a second transmission out.
     private let header: UnsafeMutableRawBufferPointer
     /// The length of a header that is sent from its own place; 0 on an encrypted connection, where it's encrypted together with the body.
-    private let headerLength: Int
-    private let state = Lock(State())
+    let headerLength: Int
+    let state = Lock(State())
 
     /// Creates a writer besides the reader of the same stream.
     ///
@@ -47,21 +47,6 @@ final class MessageWriter: @unchecked Sendable {
         if let body = begin(body, request, completion) { submit(body, from: 0, request: request) }
     }
 
-    /// Sends a message within this call if the kernel takes all of it now, and otherwise as ``transmit(_:request:completion:)`` does.
-    ///
-    /// - Returns: Whether the message has left; the completion isn't called then.
-    func transmitAtOnce(_ body: [UInt8], completion: @escaping Completion) -> Bool {
-        guard let body = begin(body, nil, completion) else { return false }
-        let count = immediateWrite.perform(on: reader.handle) { set(body, from: 0, in: $0) }
-        let hasLeft = count == headerLength + body.count
-        state.withLock { state in
-            if hasLeft { state.current = nil } else { state.current?.sent = count }
-        }
-        // A stream that has failed reports that to the operation.
-        if !hasLeft { submit(body, from: count, request: nil) }
-        return hasLeft
-    }
-
     /// Tells the peer of an encrypted connection that nothing follows, unless a message is on its way or the connection is ending otherwise.
     func end() {
         guard let session = reader.session else { return }
@@ -79,7 +64,7 @@ final class MessageWriter: @unchecked Sendable {
     /// Makes a message the current one; if that can't be, it's completed.
     ///
     /// - Returns: What is sent after the header, or with it.
-    private func begin(_ body: [UInt8], _ request: CancellationRequest?, _ completion: @escaping Completion) -> [UInt8]? {
+    func begin(_ body: [UInt8], _ request: CancellationRequest?, _ completion: @escaping Completion) -> [UInt8]? {
         guard body.count <= maximumMessageSize else {
             completion(error(.messageTooLarge))
             return nil
@@ -122,7 +107,7 @@ final class MessageWriter: @unchecked Sendable {
         }
     }
 
-    private func submit(_ body: [UInt8], from sent: Int, request: CancellationRequest?) {
+    func submit(_ body: [UInt8], from sent: Int, request: CancellationRequest?) {
         let submission = operation.submit(on: reader.handle, request: request) { outcome in
             self.ended(outcome)
         } start: { stream, aio in
@@ -137,7 +122,7 @@ final class MessageWriter: @unchecked Sendable {
     }
 
     /// Gives an operation the bytes that are still to be sent.
-    private func set(_ body: [UInt8], from sent: Int, in aio: OpaquePointer) {
+    func set(_ body: [UInt8], from sent: Int, in aio: OpaquePointer) {
         // `State.current` owns the array until the operation's end, and the storage of an array with two owners is never written to, so the
         // pointer stays valid.
         body.withUnsafeBytes { body in

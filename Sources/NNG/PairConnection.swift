@@ -63,14 +63,6 @@ public final class PairConnection: Sendable {
         writer.transmit(body, completion: completion)
     }
 
-    /// Sends one message as ``transmit(_:completion:)`` does, but within this call if the kernel takes all of it now: no other thread is
-    /// woken then.
-    ///
-    /// - Returns: Whether the message has left; the completion isn't called then.
-    public func transmitAtOnce(_ body: [UInt8], completion: @escaping @Sendable (NNGError?) -> Void) -> Bool {
-        writer.transmitAtOnce(body, completion: completion)
-    }
-
     /// Receives messages up to another size from now on: less is allowed to a peer that hasn't shown who it is.
     public func limitReceivedSize(to maximum: Int) { reader.maximumMessageSize.store(maximum, ordering: .relaxed) }
 

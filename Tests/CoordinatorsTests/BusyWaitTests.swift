@@ -4,6 +4,7 @@ import Testing
 
 @testable import Coordinators
 
+#if !SLOW_PATH_ONLY
 @Suite("The wait for an answer without giving up the thread", .timeLimit(minutes: 1))
 struct BusyWaitTests {
     /// Returns how many of a number of asks have waited.
@@ -82,3 +83,4 @@ struct BusyWaitTests {
         }
     }
 }
+#endif

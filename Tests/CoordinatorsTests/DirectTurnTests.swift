@@ -7,6 +7,7 @@ import Testing
 
 @Suite("The turn of direct asks", .timeLimit(minutes: 2))
 struct DirectTurnTests {
+    #if !SLOW_PATH_ONLY
     @Test("One task at a time has it, and each gets it as often as it wants, however they come together", arguments: [2, 64])
     func exclusive(tasks: Int) async {
         let shared = SharedTurn()
@@ -61,6 +62,7 @@ struct DirectTurnTests {
         let isFree = shared.turn.takeIfFree()
         #expect(isFree)
     }
+    #endif
 
     @Test("A coordinator that asks and can't go on, because it's busy, holds up no other asker")
     func busyAsker() async throws {
@@ -83,6 +85,7 @@ struct DirectTurnTests {
     }
 }
 
+#if !SLOW_PATH_ONLY
 /// A turn, and what its users do.
 private final class SharedTurn: Sendable {
     let turn = DirectTurn()
@@ -95,6 +98,7 @@ private final class SharedTurn: Sendable {
         if !turn.takeIfFree() { await turn.take() }
     }
 }
+#endif
 
 /// An executor that runs its jobs when it's told to.
 private final class HeldExecutor: TaskExecutor {

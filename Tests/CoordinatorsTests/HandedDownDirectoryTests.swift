@@ -301,7 +301,7 @@ private actor RefusingRoot: Coordinator {
 }
 
 private final class IdleOwner: UplinkOwner {
-    func messagesReceived(_ envelopes: [Envelope], _ target: String, _ isDirect: Bool) {}
+    func messagesReceived(_ envelope: Envelope, _ target: String, _ isDirect: Bool) {}
     func messageLost(_ envelope: Envelope, _ error: any Error) {}
     func inspected(_ operation: String, _ target: String, _ payload: JSONValue) async throws -> JSONValue { .null }
     func frameReceived(_ frame: Frame, on link: Link) {}

@@ -30,6 +30,7 @@ struct MailboxTests {
         #expect(mailbox.begin() == (64..<100).map(String.init))
     }
 
+    #if !SLOW_PATH_ONLY
     @Test("Messages that share an envelope are taken and counted together, or not at all")
     func together() {
         let mailbox = Stage(MailboxPolicy(running: 4, waiting: 100, bytes: 100_000))
@@ -48,6 +49,7 @@ struct MailboxTests {
         #expect(mailbox.messageCount == 0)
         #expect(mailbox.takeAll(.letters(100), row, isFromSubtree: true), "nothing is left over from the messages before")
     }
+    #endif
 
     @Test("A pause delays messages, and no notice")
     func pause() {
@@ -198,6 +200,7 @@ struct MailboxTests {
     private let medium = TaskPriority.medium.rawValue
     private let high = TaskPriority.high.rawValue
 
+    #if !SLOW_PATH_ONLY
     @Test("Asks in their askers' tasks count as messages, and hold back all others until the last has begun")
     func reservations() {
         let mailbox = Stage(MailboxPolicy(running: 1, waiting: 1, whenFull: .fail))
@@ -218,6 +221,7 @@ struct MailboxTests {
         mailbox.endReservation(40)
         #expect(mailbox.reserve(200, high), "one may have any size")
     }
+    #endif
 
     // MARK: Running
 
@@ -508,14 +512,18 @@ private final class Stage {
     func begin() -> [String] { takeBatch().map(\.word) }
 
     func append(_ item: Mailbox.Item) -> [Mailbox.Item] { mailbox.append(item) }
+    #if !SLOW_PATH_ONLY
     func takeAll(_ envelope: Envelope, _ row: MessageRow, isFromSubtree: Bool = false) -> Bool {
         mailbox.takeAll(envelope, row, isFromSubtree: isFromSubtree)
     }
+    #endif
     func takeBatch() -> [Mailbox.Item] { mailbox.takeBatch() }
     func ended(_ item: Mailbox.Item) { mailbox.ended(item) }
     func beginDraining() -> Bool { mailbox.beginDraining() }
+    #if !SLOW_PATH_ONLY
     func reserve(_ size: Int, _ priority: UInt8) -> Bool { mailbox.reserve(size, priority) }
     func endReservation(_ size: Int) { mailbox.endReservation(size) }
+    #endif
     func release(where isSatisfied: (MessageRow) -> Bool) { mailbox.release(where: isSatisfied) }
     func removeMessages() -> [Mailbox.Item] { mailbox.removeMessages() }
     func removeAll() -> [Mailbox.Item] { mailbox.removeAll() }

@@ -2,6 +2,7 @@ import Testing
 
 @testable import Coordinators
 
+#if !SLOW_PATH_ONLY
 @Suite("When a process gives free memory back")
 struct MemoryReturnTests {
     @Test("After many ends, and not often, however many there are")
@@ -25,3 +26,4 @@ struct MemoryReturnTests {
         #expect(returns.count <= 2)
     }
 }
+#endif

@@ -70,7 +70,7 @@ final class RawPeer: Sendable {
                     announcesCredit: announcesCredit,
                     counts: counts,
                     owner: Peer.Owner(
-                        messagesReceived: { envelopes, _, _ in for envelope in envelopes { messageReceived(envelope, log) } },
+                        messagesReceived: { envelope, _, _ in messageReceived(envelope, log) },
                         inspected: { _, _, _ in try await inspected() },
                         notified: notified,
                         frameReceived: { _ in },

@@ -61,7 +61,7 @@ struct StartsAtOnceTests {
             #expect(type.lacks(.start))
             try await eventually("the run hook was called") { type.lacks(.run) }
             await child.remove()
-            #expect(type.lacks(.stopped) && type.startsAtOnce && type.stopsAtOnce)
+            #expect(type.lacks(.stopped) && !type.ownsScene && type.stopsAtOnce)
         }
     }
 

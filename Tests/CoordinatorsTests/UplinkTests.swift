@@ -360,7 +360,7 @@ private final class LossRecorder: UplinkOwner {
         losses.all.contains { if case .orphaned = $0 { true } else { false } }
     }
 
-    func messagesReceived(_ envelopes: [Envelope], _ target: String, _ isDirect: Bool) {}
+    func messagesReceived(_ envelope: Envelope, _ target: String, _ isDirect: Bool) {}
     func inspected(_ operation: String, _ target: String, _ payload: JSONValue) async throws -> JSONValue { .null }
     func messageLost(_ envelope: Envelope, _ error: any Error) {}
     func frameReceived(_ frame: Frame, on link: Link) {}

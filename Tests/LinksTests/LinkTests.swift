@@ -47,6 +47,7 @@ struct LinkTests {
         }
     }
 
+    #if !SLOW_PATH_ONLY
     @Test("Frames that nobody is in a hurry for arrive by themselves, in order with all others")
     func later() async throws {
         try await LinkPair.with { pair in
@@ -100,6 +101,7 @@ struct LinkTests {
         outbound.close(LinkError(.closed, ""))
         #expect(outbound.resumeFlush() == .none)
     }
+    #endif
 
     @Test("A control frame overtakes bulk that waits")
     func lanes() throws {

@@ -65,6 +65,7 @@ struct EncryptionTests {
             async let sending: Void = dialled.send(message)
             #expect(try await accepted.receive() == message)
             try await sending
+            #if !SLOW_PATH_ONLY
             let isComplete = Lock(false)
             let hasLeft = accepted.transmitAtOnce(message) { error in
                 if let error { Issue.record(error) }
@@ -74,6 +75,7 @@ struct EncryptionTests {
             if size <= 16_384 { #expect(hasLeft) }
             #expect(try await dialled.receive() == message)
             #expect(await eventually { isComplete.withLock { $0 } == !hasLeft })
+            #endif
         }
         #expect(dialled.peer == nil)
         dialled.close()
@@ -81,6 +83,7 @@ struct EncryptionTests {
         #expect(await code { () async throws(NNGError) in try await dialled.receive() } == .closed)
     }
 
+    #if !SLOW_PATH_ONLY
     /// What the kernel doesn't take at once leaves later, whole and in order, and its completion is called once.
     @Test(arguments: [1_000, 16_000, 65_000]) func whatIsntReadYetWaits(size: Int) async throws {
         let certificates = try await Certificates("a", "b")
@@ -133,6 +136,7 @@ struct EncryptionTests {
             dialled.close()
         }
     }
+    #endif
 
     @Test func onlyTheAuthoritysCertificatesAreTrusted() async throws {
         let (own, others) = (try await Certificates("a", "b"), try await Certificates("a", "b"))

@@ -5,6 +5,7 @@ import Testing
 
 @testable import NNG
 
+#if !SLOW_PATH_ONLY
 @Suite("nng's poller", .serialized, .timeLimit(minutes: 1))
 struct PollerTests {
     /// The policies of sched(7) of all threads of this process.
@@ -34,3 +35,4 @@ struct PollerTests {
         pair.close()
     }
 }
+#endif

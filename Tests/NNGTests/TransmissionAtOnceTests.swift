@@ -3,6 +3,7 @@ import NNG
 import TestSupport
 import Testing
 
+#if !SLOW_PATH_ONLY
 @Suite("Transmissions in the sender's thread", .serialized, .timeLimit(minutes: 1))
 struct TransmissionAtOnceTests {
     @Test("A message leaves within the call, and its completion isn't called")
@@ -75,3 +76,4 @@ struct TransmissionAtOnceTests {
         }
     }
 }
+#endif

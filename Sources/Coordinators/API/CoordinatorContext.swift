@@ -46,41 +46,19 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     ///   `draining`, `restarting`, `mailboxFull`, `tooManyOpenAsks`, `messageTooLarge`, `coding`; the error that the handler threw, or a `RemoteError`
     ///   if that can't cross processes; `CancellationError`.
     public func ask<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) async throws -> M.Reply {
-        switch node.shortcut(for: ObjectIdentifier(M.self), size: Envelope.size(of: M.self)) {
-        case .row(let ask):
-            do {
-                // The row runs in this task and doesn't await, so that cancellation has nothing to end.
-                return try await ask.perform(message)
-            } catch is DirectRowRefusal {}
-        case .unhandled:
-            try Task.checkCancellation()
-            throw node.unhandled(M.name, of: path)
-        case .observed: return try await observedAsk(message, timeout)
-        case nil: break
+        #if !SLOW_PATH_ONLY
+        return try await shortcutAsk(message, timeout)
+        #else
+        guard node.runtime.instruments.areActive else { return try await queuedAsk(message, timeout) }
+        return try await node.runtime.instruments.around(MessageInfo(M.self, .ask, sentBy: node)) {
+            try await queuedAsk(message, timeout)
         }
-        return try await queuedAsk(message, timeout)
-    }
-
-    /// Asks within the instruments.
-    private func observedAsk<M: ResponderMessage>(_ message: M, _ timeout: Duration?) async throws -> M.Reply {
-        try await node.runtime.instruments.around(MessageInfo(M.self, .ask, sentBy: node)) {
-            switch node.shortcutWithinInstruments(for: ObjectIdentifier(M.self), size: Envelope.size(of: M.self)) {
-            case .row(let ask):
-                do {
-                    return try await ask.perform(message, observed: ObservedAsk(from: path))
-                } catch is DirectRowRefusal {}
-            case .unhandled:
-                try Task.checkCancellation()
-                throw node.unhandled(M.name, of: path)
-            case .observed, nil: break
-            }
-            return try await queuedAsk(message, timeout)
-        }
+        #endif
     }
 
     /// Asks by a message that takes the whole way.
     @inline(__always)
-    private func queuedAsk<M: ResponderMessage>(_ message: M, _ timeout: Duration?) async throws -> M.Reply {
+    func queuedAsk<M: ResponderMessage>(_ message: M, _ timeout: Duration?) async throws -> M.Reply {
         try await M.retried(within: timeout, node.runtime.time) { deadline in
             if M.coalesces {
                 return try await node.askTogether(message, by: deadline) { [node] in
@@ -128,7 +106,9 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     private func sendUnobserved<M: ResponderMessage>(_ message: M, _ isAcknowledged: Bool, _ timeout: Duration?) async throws -> Bool {
         if isAcknowledged { return try await sendAcknowledged(message, timeout) }
         try Task.checkCancellation()
+        #if !SLOW_PATH_ONLY
         if let isAccepted = try node.sendUp(message) { return isAccepted }
+        #endif
         let deadline = timeout.map { node.runtime.time.now + $0 }
         return try await Envelope.isAccepted { try await node.ask(.value(message), by: deadline, isOneWay: true) }
     }

@@ -72,7 +72,7 @@ struct ChildSlot {
     /// The calls that wait for the child to be ready.
     var starts: [Start] = []
     /// The state that few children have, stored apart so that the slots of the others are small.
-    private var storedRecord = LazyStorage<Record>()
+    private(set) var storedRecord = LazyStorage<Record>()
 
     init(_ tenancy: Tenancy) { self.tenancy = tenancy }
 
@@ -178,17 +178,6 @@ extension ChildSlot {
             return Begun(earlyExit: reason, spares: record.spares)
         case .vacant, .held, .flushing, .active, .draining, .down: return nil
         }
-    }
-
-    /// Makes a life active whose start concerns only the calls that wait for it.
-    ///
-    /// - Returns: Those calls; `nil` when the start has to be reported to others too, or messages wait for the child.
-    mutating func becameReady(at time: MonotonicTime) -> [Start]? {
-        guard case .starting(let life) = phase, storedRecord.isEmpty, startInitiator == .parent else { return nil }
-        phase = .active(Life(host: life.host, readySince: life.host.readyBefore ?? time))
-        startInitiator = nil
-        defer { starts = [] }
-        return starts
     }
 
     /// Decides what becomes of a message for the child.

@@ -124,16 +124,20 @@ extension ChildSupervisor {
             handle(.startFailed(key, incarnation, reason(for: error, key, incarnation)))
             return nil
         }
+        #if !SLOW_PATH_ONLY
         let mustAnnounce = node.runtime.announcesStarts || node.runtime.lives.areWanted && life.slot.value.definition.hasProcess
+        #endif
         let (starts, own, spares) = mutateAndPerform { state -> ([ChildSlot.Start], ChildSlot.Start?, SparePool?) in
             let now = state.time.now
             let decided = state.machine.handle(.started(key, incarnation), now: now.sinceOrigin)
+            #if !SLOW_PATH_ONLY
             // The usual outcome concerns only the calls that wait for it, and needs no turn.
             if !mustAnnounce, state.outbox.isIdle, decided.count == 1, case .report(_, _, .started) = decided[0],
                 let starts = life.slot.value.becameReady(at: now)
             {
                 return (starts, nil, nil)
             }
+            #endif
             state.outbox.add(decided)
             // When a stop has come first, the start fails with it.
             let own = isAwaited ? life.slot.value.awaitStart() : nil

@@ -6,7 +6,7 @@ import WireProtocol
 final class LocalHost: ChildHost {
     typealias Conclusion = @Sendable (Result<Void, any Error>) -> Void
 
-    private enum Phase {
+    enum Phase {
         /// The coordinator isn't ready yet. Can transition to: ready, ended.
         case beginning(Box<Beginning>)
         /// The coordinator is ready. Can transition to: ended.
@@ -15,7 +15,7 @@ final class LocalHost: ChildHost {
     }
 
     /// The state that is needed until the coordinator is ready, and is dropped then.
-    private struct Beginning: Sendable {
+    struct Beginning: Sendable {
         /// The values that the coordinator is created with; `nil` once it is.
         var parameters: NodeParameters?
         /// The function that takes the outcome of the start, once.
@@ -31,7 +31,7 @@ final class LocalHost: ChildHost {
         var earlyEnd: ExitReason?
     }
 
-    private struct State {
+    struct State {
         var phase: Phase
         var node: Node?
         /// The end, once it has begun.
@@ -41,7 +41,7 @@ final class LocalHost: ChildHost {
     }
 
     let events: HostEvents
-    private let state: Lock<State>
+    let state: Lock<State>
 
     init(_ parameters: NodeParameters, events: consuming HostEvents) {
         self.events = events
@@ -75,16 +75,10 @@ final class LocalHost: ChildHost {
         let made: (node: Node, configuration: ConfigurationValue, limit: Duration)
         do throws(CoordinatorError) { made = try makeNode() } catch { return .refusal(error) }
         let (node, configuration, limit) = made
-        guard node.type.startsAtOnce else { return .work(node, within: limit) { try await node.start(configuration) } }
-        do {
-            // What a coordinator begins is no part of the handler that starts it.
-            guard let paused = try HandlerScope.perform(in: nil, { try node.startAtOnce(configuration) }) else {
-                return becomeReady() ? nil : .work(node, within: limit) {}
-            }
-            return .work(node, within: limit) { try await node.proceed(paused) }
-        } catch {
-            return .work(node, within: limit) { throw error }
-        }
+        #if !SLOW_PATH_ONLY
+        if node.type.startsAtOnce { return startAtOnce(node, configuration, within: limit) }
+        #endif
+        return .work(node, within: limit) { try await node.start(configuration) }
     }
 
     /// Does the rest of a start.
@@ -169,19 +163,6 @@ final class LocalHost: ChildHost {
             state.node = node
             return (node, configuration, limit)
         }
-    }
-
-    /// Concludes a start that took no time.
-    ///
-    /// - Returns: False when the host was told to stop meanwhile.
-    private func becomeReady() -> Bool {
-        let (isReady, earlyEnd) = state.withLock { state -> (Bool, ExitReason?) in
-            guard case .beginning(let beginning) = state.phase, beginning.value.shutdown == nil else { return (false, nil) }
-            state.phase = .ready
-            return (true, beginning.value.earlyEnd)
-        }
-        if let earlyEnd { endByItself(earlyEnd) }
-        return isReady
     }
 
     /// Concludes the start with its outcome, the first that there is; a coordinator that isn't to be is ended before.

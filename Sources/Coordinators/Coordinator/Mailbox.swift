@@ -75,16 +75,6 @@ struct Mailbox {
         let row: MessageRow
     }
 
-    /// Asks that are on their way to the coordinator in their askers' tasks.
-    private struct Reservations {
-        var bytes = 0
-        var count: Int32 = 0
-        /// The priority of their tasks: an executor runs the jobs of one priority in order.
-        ///
-        /// Its number, because the type's layout is known only at run time, and so would be that of all that contains it.
-        var priority: UInt8 = 0
-    }
-
     /// The policy of the coordinator's type, which never changes, and which all of its mailboxes share.
     private let limits: Box<MailboxPolicy>
     private var messages = WaitingMessages()
@@ -92,7 +82,7 @@ struct Mailbox {
     private var notices: Deque<Notice> = []
     private var needing: Deque<Needing> = []
     private var next: UInt64 = 0
-    private var bytes = 0
+    private(set) var bytes = 0
     private var runningBytes = 0
     /// The number of messages that wait or run.
     ///
@@ -118,12 +108,23 @@ struct Mailbox {
     private var eventBytes = 0
     /// The number of messages that the coordinator has handled, those that failed included.
     private(set) var handled: UInt64 = 0
+    #if !SLOW_PATH_ONLY
     /// The asks that are on their way to the coordinator in their askers' tasks: nothing may overtake them.
-    private var reservations = Reservations()
+    var reservations = Reservations()
+    #endif
 
     init(_ limits: Box<MailboxPolicy>) { self.limits = limits }
 
-    private var policy: MailboxPolicy { limits.value }
+    var policy: MailboxPolicy { limits.value }
+
+    /// What will come without having been taken, and has its room; nothing without shortcuts.
+    var reserved: (count: Int, bytes: Int) {
+        #if !SLOW_PATH_ONLY
+        (Int(reservations.count), reservations.bytes)
+        #else
+        (0, 0)
+        #endif
+    }
 
     /// Takes a message, as the policy demands.
     ///
@@ -148,16 +149,6 @@ struct Mailbox {
             append(envelope, row, to: lane)
         }
         return admission
-    }
-
-    /// Takes messages that share an envelope, and whose row neither awaits nor needs dependencies, unless there isn't room for all.
-    mutating func takeAll(_ envelope: Envelope, _ row: MessageRow, isFromSubtree: Bool) -> Bool {
-        guard expected + envelope.count <= policy.waiting else { return false }
-        guard bytes + reservations.bytes + envelope.size <= policy.bytes else { return false }
-        count += Int32(envelope.count)
-        bytes += envelope.size
-        append(envelope, row, to: isFromSubtree ? .subtree : .ordinary)
-        return true
     }
 
     /// Decides about a message, and drops others for it if the policy says so.
@@ -210,9 +201,6 @@ struct Mailbox {
     /// The number of messages that have left the queue, and whose handlers have not ended.
     var takenCount: Int { Int(running) }
 
-    /// The number of asks that are on their way to the coordinator in their askers' tasks.
-    var reservationCount: Int { Int(reservations.count) }
-
     /// The time at which the oldest message that is queued was sent or arrived.
     var oldestArrival: MonotonicTime? {
         [messages.oldestArrival, needing.first { !$0.envelope.isWithdrawn }?.envelope.arrived].compactMap(\.self).min()
@@ -227,43 +215,14 @@ struct Mailbox {
     /// Whether nothing waits and nothing runs.
     var isIdle: Bool { count == 0 && notices.isEmpty && !isPaused && !isDraining }
 
-    /// Holds back all other items for an ask that runs in its asker's task.
-    ///
-    /// - Parameters:
-    ///   - size: The size of the message in bytes.
-    ///   - priority: The priority of the task, as a number.
-    /// - Returns: False when an item waits or runs, so that the ask wouldn't be the next, or the ask has no room.
-    mutating func reserve(_ size: Int, _ priority: UInt8) -> Bool {
-        guard isIdle else { return false }
-        if reservations.count == 0 {
-            reservations.priority = priority
-        } else {
-            let isFull = reservationCount - policy.waiting >= policy.running || reservations.bytes + size > policy.bytes
-            guard reservations.priority == priority, !isFull else { return false }
-        }
-        reservations.count += 1
-        reservations.bytes += size
-        return true
-    }
-
-    /// Whether an ask is on its way in its asker's task.
-    var isReserved: Bool { reservations.count > 0 }
-
     /// Notes a message that is handled without a place here.
     mutating func noteHandled() { handled &+= 1 }
-
-    /// - Parameter isHandled: Whether the ask is handled now.
-    mutating func endReservation(_ size: Int, isHandled: Bool = true) {
-        reservations.count -= 1
-        reservations.bytes -= size
-        if isHandled { handled &+= 1 }
-    }
 
     /// Notes that draining begins, if there is a need.
     ///
     /// - Returns: Whether the caller has to begin draining.
     mutating func beginDraining() -> Bool {
-        guard !isDraining, reservations.count == 0 else { return false }
+        guard !isDraining, reserved.count == 0 else { return false }
         return goesOnDraining()
     }
 
@@ -430,14 +389,14 @@ struct Mailbox {
     ///
     /// - Parameter lane: The lane of the message; `nil` if it waits for a dependency.
     private func isFull(for envelope: Envelope, in lane: WaitingMessages.Lane?) -> Bool {
-        if expected > 0, bytes + reservations.bytes + envelope.size > policy.bytes { return true }
+        if expected > 0, bytes + reserved.bytes + envelope.size > policy.bytes { return true }
         // No more messages wait than there are.
         guard expected >= policy.waiting, waiting >= policy.waiting else { return false }
         return lane.map { !findsPlace(in: $0) } ?? true
     }
 
-    /// The number of messages that wait or run, and of asks that are on their way to the coordinator.
-    private var expected: Int { Int(count) + reservationCount }
+    /// The number of messages that wait or run, and of those that will come.
+    var expected: Int { Int(count) + reserved.count }
 
     /// The number of messages that wait, without those that the next drain begins.
     private var waiting: Int {
@@ -454,7 +413,7 @@ struct Mailbox {
     }
 
     /// The number of messages that have not begun and need a place.
-    private var claimants: Int { messages.count(in: .ordinary) + messages.count(in: .subtree) + Int(sharing) + reservationCount }
+    private var claimants: Int { messages.count(in: .ordinary) + messages.count(in: .subtree) + Int(sharing) + reserved.count }
 
     private var freePlaces: Int { isPaused ? 0 : max(policy.running - Int(places), 0) }
 

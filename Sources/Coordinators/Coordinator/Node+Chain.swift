@@ -20,33 +20,12 @@ extension Node {
         }
     }
 
-    /// Searches a row for messages of one name that have arrived together.
-    func climb(_ envelopes: [Envelope]) {
-        guard let first = envelopes.first, envelopes.count > 1 || first.count > 1, !first.isBuiltin else {
-            return envelopes.forEach { climb($0) }
-        }
-        var node = self
-        while true {
-            if let row = node.type.table.row(for: first.body) { return node.accept(envelopes, row) }
-            guard let parent = node.parent else { return envelopes.flatMap(\.separated).forEach { node.leaveProcess($0) } }
-            node = parent
-        }
-    }
-
-    /// Sends a one-way message to a coordinator above this process, if it leaves at once and nothing more is to be done for it.
-    ///
-    /// - Returns: Whether a coordinator responds; `nil` if the message has to take the whole way.
-    func sendUp<M: ResponderMessage>(_ message: M) throws(CoordinatorError) -> Bool? {
-        guard let uplink = runtime.uplink, existingOpenAsks?.isClosed != true, leavesProcess(ObjectIdentifier(M.self)) else { return nil }
-        return try uplink.send(message, from: path)
-    }
-
-    /// Returns whether no coordinator of this process, from here up, has a row for messages of a type.
-    ///
-    /// A recursion, as in the search for the shortcut of an ask.
-    private func leavesProcess(_ message: ObjectIdentifier) -> Bool {
-        guard case .none = type.table.match(for: message) else { return false }
-        return parent?.leavesProcess(message) ?? true
+    /// Searches a row for what has arrived on a link: one message, or several that share an envelope.
+    func climb(arrived envelope: Envelope) {
+        #if !SLOW_PATH_ONLY
+        if envelope.count > 1 { return climbTogether(envelope) }
+        #endif
+        climb(envelope)
     }
 
     func leaveProcess(_ envelope: Envelope) {

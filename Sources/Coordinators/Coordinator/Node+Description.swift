@@ -14,7 +14,7 @@ extension Node.State {
         let waitingInBatch = max(atOnce - 1, 0)
         let oldest = [mailbox.oldestArrival, oldestArrival(inBatch: waitingInBatch)].compactMap(\.self).min()
         return CoordinatorSnapshot.Mailbox(
-            waiting: mailbox.messageCount - mailbox.takenCount - mailbox.withdrawnCount + waitingInBatch + mailbox.reservationCount,
+            waiting: mailbox.messageCount - mailbox.takenCount - mailbox.withdrawnCount + waitingInBatch + mailbox.reserved.count,
             running: running + min(atOnce, 1),
             oldestWaiting: oldest.map { max(.now - $0, .zero) },
             handled: mailbox.handled,

@@ -12,21 +12,7 @@ extension Node {
         try await proceed(instance)
     }
 
-    /// Creates a coordinator whose type starts at once, and makes it active.
-    ///
-    /// - Returns: The coordinator, if it begins paused: the caller then has to call ``proceed(_:)``.
-    func startAtOnce(_ configuration: ConfigurationValue) throws -> (any Coordinator)? {
-        let instance = try make(configuration)
-        switch store(instance, isReady: true) {
-        case .active:
-            beginRunHook(instance)
-            return nil
-        case .starting: return instance
-        case .draining, .stopping, .stopped: throw CoordinatorError.hasStopped(path)
-        }
-    }
-
-    private func make(_ configuration: ConfigurationValue) throws -> any Coordinator {
+    func make(_ configuration: ConfigurationValue) throws -> any Coordinator {
         do {
             try type.policy.validate()
         } catch {
@@ -40,7 +26,7 @@ extension Node {
     ///
     /// - Returns: The phase then. A coordinator that was stopped meanwhile isn't stored, since the objects that it has made would keep it
     ///   alive.
-    private func store(_ instance: any Coordinator, isReady: Bool) -> Phase {
+    func store(_ instance: any Coordinator, isReady: Bool) -> Phase {
         let (phase, draining) = state.withLock { state -> (Phase, Draining?) in
             guard state.life.phase == .starting else { return (state.life.phase, nil) }
             state.life.instance = instance
@@ -67,7 +53,7 @@ extension Node {
         runtime.features.hasStarted(instance, of: self)
     }
 
-    private func beginRunHook(_ instance: any Coordinator) {
+    func beginRunHook(_ instance: any Coordinator) {
         runtime.features.isReady(self)
         if type.lacks(.run) { return }
         let task = Task.immediate(executorPreference: runtime.time.executor) {

@@ -44,52 +44,15 @@ extension Node {
         if isHeldUp, !envelope.isOneWay { watchForCycles() }
     }
 
-    /// Takes messages for one of this coordinator's rows that have arrived together.
-    func accept(_ envelopes: [Envelope], _ row: MessageRow) {
-        if envelopes.count == 1, let envelope = envelopes.first, envelope.count > 1, acceptAll(envelope, row) { return }
-        let envelopes = envelopes.flatMap(\.separated)
-        // Each message that has to wait for a dependency, or may be refused, is decided about by itself.
-        guard type.mailbox.value.whenFull == .wait, row.needs.isEmpty, row.inline == nil else {
-            return envelopes.forEach { accept($0, row) }
-        }
-        let (admissions, draining) = state.withLock { state -> ([Mailbox.Admission]?, Draining?) in
-            guard state.life.phase == .starting || state.life.phase == .active else { return (nil, nil) }
-            let admissions = envelopes.map { envelope in
-                envelope.noteTaker(self)
-                return state.mailbox.take(envelope, row, isFromSubtree: isFromSubtree(envelope), isNeeding: false)
-            }
-            return (admissions, state.drainingToBegin())
-        }
-        guard let admissions else { return envelopes.forEach { accept($0, row) } }
-        for (envelope, admission) in zip(envelopes, admissions) {
-            if case .admitted = admission { take(envelope, row) }
-        }
-        if let draining { begin(draining) }
-    }
-
-    /// Takes messages that share an envelope, if they need not be apart.
-    private func acceptAll(_ envelope: Envelope, _ row: MessageRow) -> Bool {
-        // A handler that awaits has a message of its own, and so has a message that may wait for a dependency, or be refused.
-        guard row.immediate != nil, !row.interleaves, row.needs.isEmpty, type.mailbox.value.whenFull == .wait else { return false }
-        let (isTaken, draining) = state.withLock { state -> (Bool, Draining?) in
-            guard state.life.phase == .starting || state.life.phase == .active else { return (false, nil) }
-            guard state.mailbox.takeAll(envelope, row, isFromSubtree: isFromSubtree(envelope)) else { return (false, nil) }
-            return (true, state.drainingToBegin())
-        }
-        if isTaken { take(envelope, row) }
-        if let draining { begin(draining) }
-        return isTaken
-    }
-
     /// Returns whether a message comes from below this coordinator, or from one of its own handlers.
     ///
     /// Messages from outside the tree name the coordinator itself as their sender, as its own do.
-    private func isFromSubtree(_ envelope: Envelope) -> Bool {
+    func isFromSubtree(_ envelope: Envelope) -> Bool {
         envelope.sender == path ? HandlerScope.current?.belongs(to: self) == true : envelope.sender.isWithin(path)
     }
 
     /// Notes that the mailbox has room for a message, which no longer counts as under way on its link.
-    private func take(_ envelope: Envelope, _ row: MessageRow) {
+    func take(_ envelope: Envelope, _ row: MessageRow) {
         envelope.release()
         if envelope.isOneWay, !row.isInterceptor { envelope.complete(.success(.none)) }
     }
@@ -270,6 +233,35 @@ extension Node {
     }
 }
 
+// MARK: - What the mailbox has
+
+extension Node {
+    /// Whether a message isn't handled yet, or not handed on to a child.
+    var hasMessages: Bool { state.withLock { $0.hasMessages } }
+}
+
+extension Node.State {
+    /// Whether no handler runs, and none is about to begin.
+    var isIdle: Bool { handlers.running.isEmpty && !mailbox.isDraining }
+
+    /// Removes and returns the callers that wait until no handler runs, if none does.
+    mutating func takeIdleWaiters() -> [CheckedContinuation<Void, Never>] {
+        guard hasExtras, !extras.idleWaiters.isEmpty, isIdle else { return [] }
+        defer { extras.idleWaiters = [] }
+        return extras.idleWaiters
+    }
+
+    /// Whether a message isn't handled yet, or not handed on to a child.
+    var hasMessages: Bool { mailbox.messageCount > 0 || hasExtras && !extras.waitingForChildren.isEmpty }
+
+    /// Returns the draining of the mailbox, if the caller must begin it.
+    mutating func drainingToBegin() -> Draining? {
+        // The instance is retained only by the caller that needs it.
+        guard life.instance != nil, mailbox.beginDraining(), let instance = life.instance else { return nil }
+        return Draining(coordinator: instance, number: handlers.addDraining())
+    }
+}
+
 // MARK: - Running handlers
 
 extension Node {
@@ -433,31 +425,4 @@ extension Node {
             }
         }
     }
-}
-
-extension Node.State {
-    /// Whether no handler runs, and none is about to begin.
-    var isIdle: Bool { handlers.running.isEmpty && !mailbox.isDraining }
-
-    /// Removes and returns the callers that wait until no handler runs, if none does.
-    mutating func takeIdleWaiters() -> [CheckedContinuation<Void, Never>] {
-        guard hasExtras, !extras.idleWaiters.isEmpty, isIdle else { return [] }
-        defer { extras.idleWaiters = [] }
-        return extras.idleWaiters
-    }
-
-    /// Whether a message isn't handled yet, or not handed on to a child.
-    var hasMessages: Bool { mailbox.messageCount > 0 || hasExtras && !extras.waitingForChildren.isEmpty }
-
-    /// Returns the draining of the mailbox, if the caller must begin it.
-    mutating func drainingToBegin() -> Draining? {
-        // The instance is retained only by the caller that needs it.
-        guard life.instance != nil, mailbox.beginDraining(), let instance = life.instance else { return nil }
-        return Draining(coordinator: instance, number: handlers.addDraining())
-    }
-}
-
-extension Node {
-    /// Whether a message isn't handled yet, or not handed on to a child.
-    var hasMessages: Bool { state.withLock { $0.hasMessages } }
 }

@@ -214,10 +214,12 @@ final class Node: ConfiguredReceiver {
     private let ownOpenAsks = LazyReference<OpenAsks>()
     /// The coordinator's logger, made when it's first needed.
     private let ownLogger = LazyReference<Box<Logger>>()
+    #if !SLOW_PATH_ONLY
     /// The turn of the direct ask that is on the coordinator's executor.
     ///
     /// Far from the reference counts and the lock: a task that looks for it would slow down the one that has it.
     let directTurn = DirectTurn()
+    #endif
     /// The incarnation, which stands in the gap behind the turn.
     let incarnation: Incarnation
 

@@ -84,3 +84,21 @@ final class BusyWait: Sendable {
         }
     }
 }
+
+extension Envelope {
+    /// Waits for the answer without giving up the thread, if another process is to answer, no other ask is open and the answer comes soon.
+    @inline(__always)
+    func awaitBusily() async {
+        if (way?.peer as? Peer)?.awaitBusily(self) == true { await Task.yield() }
+    }
+}
+
+extension Peer {
+    /// Waits for the answer to an ask without giving up the thread, if no other ask is open and the answer comes soon.
+    ///
+    /// - Returns: Whether the task is to give up the thread for a moment.
+    fileprivate func awaitBusily(_ envelope: Envelope) -> Bool {
+        guard busyWait > .zero, counts.openAsks.load(ordering: .relaxed) == 1 else { return false }
+        return BusyWait.shared.wait(upTo: busyWait) { envelope.hasEnded }
+    }
+}

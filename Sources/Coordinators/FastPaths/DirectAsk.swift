@@ -85,6 +85,36 @@ class AnyDirectRow: @unchecked Sendable {
     init(isInline: Bool) { self.isInline = isInline }
 }
 
+/// The direct rows of a table, by the types of their messages.
+struct DirectRows: Sendable {
+    /// The rows that match a message.
+    enum Match {
+        case none
+        /// One row and no other, which has a direct form; it lives as long as the table.
+        case direct(Unmanaged<AnyDirectRow>)
+        case other
+    }
+
+    /// The direct form of each type's only row.
+    private let byType: TypeMap<AnyDirectRow?>
+    /// Whether there are rows that match a prefix of the name, so that it has to be looked at.
+    private let arePrefixed: Bool
+
+    init(_ byType: [ObjectIdentifier: [MessageRow]], arePrefixed: Bool) {
+        self.byType = TypeMap(byType.mapValues { $0.count == 1 ? $0[0].shortcuts.direct : nil })
+        self.arePrefixed = arePrefixed
+    }
+
+    /// Returns whether rows match a message, without a look at its name.
+    ///
+    /// - Parameter message: The type of the message.
+    func match(for message: ObjectIdentifier) -> Match {
+        guard !arePrefixed else { return .other }
+        guard let index = byType.index(of: message) else { return .none }
+        return byType.values[index].map { .direct(.passUnretained($0)) } ?? .other
+    }
+}
+
 /// A direct row that knows its coordinator's type.
 final class TypedDirectRow<C: Coordinator, M: ResponderMessage>: DirectRow<M>, @unchecked Sendable {
     typealias Body = @Sendable (C, M) throws -> M.Reply
@@ -109,6 +139,43 @@ final class TypedDirectRow<C: Coordinator, M: ResponderMessage>: DirectRow<M>, @
 }
 
 // MARK: - The shortcut of an ask
+
+extension CoordinatorContext {
+    /// Asks by a row that can run in this task, if there is one, and otherwise by a message that takes the whole way.
+    @inline(__always)
+    func shortcutAsk<M: ResponderMessage>(_ message: M, _ timeout: Duration?) async throws -> M.Reply {
+        switch node.shortcut(for: ObjectIdentifier(M.self), size: Envelope.size(of: M.self)) {
+        case .row(let ask):
+            do {
+                // The row runs in this task and doesn't await, so that cancellation has nothing to end.
+                return try await ask.perform(message)
+            } catch is DirectRowRefusal {}
+        case .unhandled:
+            try Task.checkCancellation()
+            throw node.unhandled(M.name, of: path)
+        case .observed: return try await observedAsk(message, timeout)
+        case nil: break
+        }
+        return try await queuedAsk(message, timeout)
+    }
+
+    /// Asks within the instruments.
+    private func observedAsk<M: ResponderMessage>(_ message: M, _ timeout: Duration?) async throws -> M.Reply {
+        try await node.runtime.instruments.around(MessageInfo(M.self, .ask, sentBy: node)) {
+            switch node.shortcutWithinInstruments(for: ObjectIdentifier(M.self), size: Envelope.size(of: M.self)) {
+            case .row(let ask):
+                do {
+                    return try await ask.perform(message, observed: ObservedAsk(from: path))
+                } catch is DirectRowRefusal {}
+            case .unhandled:
+                try Task.checkCancellation()
+                throw node.unhandled(M.name, of: path)
+            case .observed, nil: break
+            }
+            return try await queuedAsk(message, timeout)
+        }
+    }
+}
 
 extension Node {
     /// The way of an ask that is known before there is a message.
@@ -144,7 +211,7 @@ extension Node {
         // Not retained: the counts of references of the coordinators on the way are shared by all askers.
         var node = Unmanaged.passUnretained(self)
         while true {
-            switch node._withUnsafeGuaranteedRef({ $0.type.table.match(for: message) }) {
+            switch node._withUnsafeGuaranteedRef({ $0.type.table.directRows.match(for: message) }) {
             case .direct(let row): return node._withUnsafeGuaranteedRef { $0.claim(row, size) }.map { .row($0) }
             case .other: return nil
             case .none:
@@ -185,5 +252,45 @@ extension Node {
         }
         if let draining { begin(draining) }
         return isActive
+    }
+}
+
+// MARK: - The room of an ask that is on its way
+
+extension Mailbox {
+    /// Asks that are on their way to the coordinator in their askers' tasks.
+    struct Reservations {
+        fileprivate(set) var bytes = 0
+        fileprivate(set) var count: Int32 = 0
+        /// The priority of their tasks: an executor runs the jobs of one priority in order.
+        ///
+        /// Its number, because the type's layout is known only at run time, and so would be that of all that contains it.
+        fileprivate var priority: UInt8 = 0
+    }
+
+    /// Holds back all other items for an ask that runs in its asker's task.
+    ///
+    /// - Parameters:
+    ///   - size: The size of the message in bytes.
+    ///   - priority: The priority of the task, as a number.
+    /// - Returns: False when an item waits or runs, so that the ask wouldn't be the next, or the ask has no room.
+    mutating func reserve(_ size: Int, _ priority: UInt8) -> Bool {
+        guard isIdle else { return false }
+        if reservations.count == 0 {
+            reservations.priority = priority
+        } else {
+            let isFull = reserved.count - policy.waiting >= policy.running || reservations.bytes + size > policy.bytes
+            guard reservations.priority == priority, !isFull else { return false }
+        }
+        reservations.count += 1
+        reservations.bytes += size
+        return true
+    }
+
+    /// - Parameter isHandled: Whether the ask is handled now.
+    mutating func endReservation(_ size: Int, isHandled: Bool = true) {
+        reservations.count -= 1
+        reservations.bytes -= size
+        if isHandled { noteHandled() }
     }
 }

@@ -35,7 +35,7 @@ enum WarmUp {
             _ = try? result.get().encoded(as: codec)
             answer.settle()
         }
-        node.climb([Envelope(body, asker: asker, sender: .root, deadline: .now + .seconds(5))])
+        node.climb(Envelope(body, asker: asker, sender: .root, deadline: .now + .seconds(5)))
         await answer.value
     }
 }

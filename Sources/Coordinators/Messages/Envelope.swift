@@ -222,9 +222,6 @@ final class Envelope: Sendable {
     /// Whether the message has ended; a handler need not begin then.
     var hasEnded: Bool { isEnded.load(ordering: .acquiring) }
 
-    /// The process that is to answer, if the message is open and has been handed to another one.
-    private var processAsked: (any RemoteProcess)? { way?.peer }
-
     /// The process that is to answer, and the message's number on the link to it, if it's open and has been handed to another process.
     var way: (peer: any RemoteProcess, correlation: UInt64)? {
         state.withLock { state in if case .forwarded(let peer, let correlation)? = state.work { (peer, correlation) } else { nil } }
@@ -456,7 +453,9 @@ extension Envelope {
         defer { waiting?.end() }
         open(in: asks)
         if !hasEnded { dispatch(self) }
-        if processAsked?.awaitBusily(self) == true { await Task.yield() }
+        #if !SLOW_PATH_ONLY
+        await awaitBusily()
+        #endif
         if let outcome = takeOutcome() {
             // Yields, so that a loop that retries lets other tasks run; a message without a responder is no reason to retry.
             if case .failure(let error) = outcome, (error as? CoordinatorError)?.code != .unhandled { await Task.yield() }
@@ -521,23 +520,10 @@ extension CoordinatorError {
 extension Envelope {
     /// An envelope for each of the messages, none of which has been handled yet.
     var separated: [Envelope] {
-        guard count > 1, case .encoded(let name, let codec, let payload) = body, case .peer(let peer, let arrival) = asker else {
-            return [self]
-        }
-        return (0..<count).map { _ in
-            // A message that waits must not keep the others' bytes.
-            let payload = Payload(Bytes(Array(payload.take())))
-            let arrival = Arrival(correlation: 0, codec: codec, route: arrival.route, size: Self.size(ofPayload: payload.count))
-            return Envelope(
-                .encoded(name: name, codec, payload),
-                asker: .peer(peer, arrival),
-                sender: sender,
-                deadline: nil,
-                trace: trace,
-                isOneWay: true,
-                isBuiltin: false
-            )
-        }
+        #if !SLOW_PATH_ONLY
+        if count > 1 { return separatedMessages }
+        #endif
+        return [self]
     }
 }
 

@@ -48,11 +48,6 @@ protocol RemoteProcess: AnyObject, Sendable {
     ///
     /// - Returns: False when the message hasn't left, or the other side may never answer it; nothing has happened then.
     func cancelToItsEnd(_ correlation: UInt64) -> Bool
-
-    /// Waits for the answer to an ask without giving up the thread, if no other ask is open and the answer comes soon.
-    ///
-    /// - Returns: Whether the task is to give up the thread for a moment.
-    func awaitBusily(_ envelope: Envelope) -> Bool
 }
 
 /// A message of the other side, until it's answered.

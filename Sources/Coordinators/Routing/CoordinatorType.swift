@@ -63,9 +63,6 @@ final class CoordinatorType: Sendable {
     /// Notes that a registry has checked the type's names.
     func noteCheck(by registry: UInt64) { checker.store(registry, ordering: .relaxed) }
 
-    /// Whether the start of such a coordinator is known to have nothing to wait for: it has no `start` hook, and no scene.
-    var startsAtOnce: Bool { lacks(.start) && !ownsScene }
-
     /// Whether a coordinator that ends is known to have nothing to wait for but its children and its handlers.
     var stopsAtOnce: Bool { lacks(.stopped) && !ownsScene }
 

@@ -7,22 +7,11 @@ import WireProtocol
 /// All instances share one table. Rows are in the order of the array: the first that matches gets the message; if it lets the message
 /// climb, the next that matches gets it, before the parent.
 final class ResponderTable: Sendable {
-    /// The rows that match a message.
-    enum Match {
-        case none
-        /// One row and no other, which has a direct form; it lives as long as the table.
-        case direct(Unmanaged<AnyDirectRow>)
-        case other
-    }
-
-    /// The rows for the messages of one type.
-    private struct TypeRows {
-        let rows: [MessageRow]
-        /// The direct form of the only row.
-        let direct: AnyDirectRow?
-    }
-
-    private let byType: TypeMap<TypeRows>
+    /// The rows for the messages of each type.
+    private let byType: TypeMap<[MessageRow]>
+    #if !SLOW_PATH_ONLY
+    let directRows: DirectRows
+    #endif
     /// The rows by each name of their types, and by all names in one text.
     private let byName: [String: [MessageRow]]
     /// Rows that match a prefix of the name.
@@ -74,7 +63,10 @@ final class ResponderTable: Sendable {
             case .dismissal(let body): dismissal = dismissal ?? body
             }
         }
-        self.byType = TypeMap(byType.mapValues { TypeRows(rows: $0, direct: $0.count == 1 ? $0[0].direct : nil) })
+        self.byType = TypeMap(byType)
+        #if !SLOW_PATH_ONLY
+        directRows = DirectRows(byType, arePrefixed: !prefixed.isEmpty)
+        #endif
         self.byName = byName
         self.prefixed = prefixed
         self.messages = messages
@@ -83,15 +75,6 @@ final class ResponderTable: Sendable {
         self.dismissal = dismissal
         self.pool = pool
         self.directory = directory
-    }
-
-    /// Returns whether rows match a message, without a look at its name.
-    ///
-    /// - Parameter message: The type of the message.
-    func match(for message: ObjectIdentifier) -> Match {
-        guard prefixed.isEmpty else { return .other }
-        guard let index = byType.index(of: message) else { return .none }
-        return byType.values[index].direct.map { .direct(.passUnretained($0)) } ?? .other
     }
 
     /// Returns whether a row is for the events of children whose type has this name.
@@ -118,7 +101,7 @@ final class ResponderTable: Sendable {
     func row(for body: Envelope.Body, after index: Int = -1) -> MessageRow? {
         let rows =
             switch body {
-            case .value(let message): byType.index(of: ObjectIdentifier(type(of: message))).map { byType.values[$0].rows }
+            case .value(let message): byType.index(of: ObjectIdentifier(type(of: message))).map { byType.values[$0] }
             case .encoded(let name, _, _): self.rows(named: name)
             }
         let exact = rows?.first { $0.index > index }
@@ -208,14 +191,35 @@ final class MessageRow: Sendable {
     /// Whether its handlers begin though others run, and others begin though they run, however few may run at the same time.
     let interleaves: Bool
     let body: Body
-    /// The body in the form that doesn't suspend, if it has one: for an ask that runs in the asker's task.
-    let direct: AnyDirectRow?
     /// The body in the form that doesn't suspend, if it has one: for a message from the mailbox, which needs no task of its own then.
     let immediate: ImmediateBody?
     /// The body in the form that isn't isolated to the coordinator, if the row is inline.
     let inline: InlineRow?
+    let shortcuts: Shortcuts
     /// The row's index in the table.
     let index: Int
+
+    /// The forms of a body that shortcuts run; none without them.
+    struct Shortcuts: Sendable {
+        #if !SLOW_PATH_ONLY
+        /// The body in the form that doesn't suspend, if it has one: for an ask that runs in the asker's task.
+        var direct: AnyDirectRow?
+        #endif
+
+        init() {}
+
+        init<C: Coordinator, M: ResponderMessage>(_ body: @escaping @Sendable (isolated C, M) throws -> M.Reply) {
+            #if !SLOW_PATH_ONLY
+            direct = TypedDirectRow<C, M>(body)
+            #endif
+        }
+
+        init<C: Coordinator, M: ResponderMessage>(inline body: @escaping @Sendable (C, M) throws -> M.Reply) {
+            #if !SLOW_PATH_ONLY
+            direct = TypedDirectRow<C, M>(inline: body)
+            #endif
+        }
+    }
 
     /// The dependencies that must be provided before the row can run.
     struct Needs: Sendable {
@@ -272,9 +276,9 @@ final class MessageRow: Sendable {
         needs: Needs = Needs(),
         interleaves: Bool = false,
         index: Int = 0,
-        direct: AnyDirectRow? = nil,
         immediate: ImmediateBody? = nil,
         inline: InlineRow? = nil,
+        shortcuts: Shortcuts = Shortcuts(),
         body: @escaping Body
     ) {
         self.match = match
@@ -283,9 +287,9 @@ final class MessageRow: Sendable {
         self.needs = needs
         self.interleaves = interleaves
         self.index = index
-        self.direct = direct
         self.immediate = immediate
         self.inline = inline
+        self.shortcuts = shortcuts
         self.body = body
     }
 
@@ -298,9 +302,9 @@ final class MessageRow: Sendable {
             needs: needs,
             interleaves: interleaves,
             index: index,
-            direct: direct,
             immediate: immediate,
             inline: inline,
+            shortcuts: shortcuts,
             body: body
         )
     }
@@ -318,13 +322,13 @@ final class MessageRow: Sendable {
         self.init(
             .type(M.self),
             interleaves: interleaves,
-            direct: TypedDirectRow<C, M>(body),
             immediate: { coordinator, envelope in
                 // Rows are called only for coordinators of their table.
                 let me = unsafeDowncast(coordinator, to: C.self)
                 let message = try envelope.message(as: M.self, isLast: true)
                 return .value(try me.assumeIsolated { try body($0, message) })
             },
+            shortcuts: Shortcuts(body),
             body: { coordinator, envelope, _, _ in
                 let me: C = try Self.cast(coordinator)
                 return .value(try await body(me, envelope.message(as: M.self, isLast: true)))
@@ -342,9 +346,9 @@ final class MessageRow: Sendable {
             .type(M.self),
             // It takes no turn, and so waits for none where it has to wait at all.
             interleaves: true,
-            direct: TypedDirectRow<C, M>(inline: body),
             immediate: { coordinator, envelope in try inline(coordinator, envelope) },
             inline: InlineRow(inline),
+            shortcuts: Shortcuts(inline: body),
             body: { coordinator, envelope, _, _ in try inline(coordinator, envelope) }
         )
     }

@@ -40,7 +40,9 @@ extension RuntimeCore {
     /// Records that nothing is left of a process of the tree.
     func processEnded(_ family: ProcessFamily) async {
         journal?.ended(family.leader)
+        #if !SLOW_PATH_ONLY
         returnMemoryAfterEnd()
+        #endif
         try? await uplink?.report(ProcessReport(family, lives: false))
     }
 

@@ -58,7 +58,9 @@ final class RuntimeCore: ServiceOwner {
     let orphansAreLeft = Atomic(false)
     /// The remains of the former program in this process, or of a killed one.
     private let remains = LazyReference<Inheritance>()
+    #if !SLOW_PATH_ONLY
     let memoryReturn = Lock(MemoryReturn())
+    #endif
     /// The commands that run because a program was given up.
     let hooksOnGivingUp = HookRuns()
     /// Whether this process has ever spawned another.

@@ -5,77 +5,25 @@ import WireProtocol
 
 extension Peer {
     /// Takes the frames that have arrived together.
-    ///
-    /// Messages that are alike are handed on together, so that they enter a mailbox at once.
     func receive(_ frames: inout IncomingFrames) {
-        var run = MessageRun()
-        while let frame = frames.next() {
-            switch frame.content {
-            case .ask(let ask):
-                let timeout = ask.timeoutMicroseconds
-                let deadline = timeout == 0 ? nil : MonotonicTime.now + .microseconds(Int64(clamping: timeout))
-                let label = DeliveryLabel(ask, of: frame)
-                accept(frame, ask.target, ask.sender, ask.message, deadline, ask.trace, ask.payload, isOneWay: false, label, &run)
-            case .send(let send):
-                if run.gathered?.add(send, of: frame, names: frames.definitions) == true { continue }
-                if let first = gather(send, of: frame, names: frames.definitions) {
-                    handOn(&run)
-                    run.gathered = first
-                    continue
-                }
-                let (trace, payload) = (frames.ownMemory(for: send.trace), frames.ownMemory(for: send.payload))
-                accept(frame, send.target, send.sender, send.message, nil, trace, payload, isOneWay: true, nil, &run)
-            default:
-                // Whatever comes after messages must not overtake them.
-                handOn(&run)
-                receive(frame)
-            }
-        }
-        handOn(&run)
+        #if !SLOW_PATH_ONLY
+        receiveTogether(&frames)
+        #else
+        while let frame = frames.next() { receive(frame, of: &frames) }
+        #endif
     }
 
-    private func handOn(_ run: inout MessageRun) {
-        if let messages = run.gathered.take() { accept(messages) }
-        if run.envelopes.isEmpty { return }
-        owner.messagesReceived(run.envelopes, run.target, run.isDirect)
-        run.envelopes.removeAll(keepingCapacity: true)
-    }
-
-    /// Begins to gather messages like this one; returns `nil` if the message stands by itself.
-    private func gather(_ send: Send, of frame: Frame, names: Int) -> GatheredMessages? {
-        guard frame.correlation == 0, !frame.flags.contains(.stream), send.payload.count <= GatheredMessages.payloadLimit,
-            send.trace.count <= Self.traceLimit, let texts = link.texts(of: (send.target, send.sender, send.message)),
-            !Builtins.isName(texts.2)
-        else { return nil }
-        return GatheredMessages(send, of: frame, names: names, (target: texts.0, sender: texts.1, message: texts.2))
-    }
-
-    private func accept(_ messages: GatheredMessages) {
-        let (target, sender, name) = messages.texts
-        let arrival = Arrival(
-            correlation: 0,
-            codec: messages.codec,
-            route: Self.route(target, name),
-            size: messages.lengths.reduce(0) { $0 + Envelope.size(ofPayload: $1) },
-            count: messages.lengths.count
-        )
-        let envelope = Envelope(
-            .encoded(name: name, messages.codec, messages.payload),
-            asker: .peer(self, arrival),
-            sender: CoordinatorPath(sender) ?? .root,
-            deadline: nil,
-            trace: messages.trace,
-            isOneWay: true,
-            isBuiltin: false
-        )
-        let last = Envelope.size(ofPayload: messages.lengths.last ?? 0)
-        switch state.withLock({ $0.admit(envelope, arrival, last: last) }) {
-        case .violation(let violation):
-            link.close(because: violation)
-            // Those before the one without credit are lost too; no credit was taken for any.
-            owner.messageLost(envelope, lost(maybeExecuted: false))
-        case .full, .closed, .withdrawn: envelope.end(.failure(lost(maybeExecuted: false)))
-        case .admitted: owner.messagesReceived([envelope], target, messages.isDirect)
+    func receive(_ frame: Frame, of frames: inout IncomingFrames) {
+        switch frame.content {
+        case .ask(let ask):
+            let timeout = ask.timeoutMicroseconds
+            let deadline = timeout == 0 ? nil : MonotonicTime.now + .microseconds(Int64(clamping: timeout))
+            let label = DeliveryLabel(ask, of: frame)
+            accept(frame, ask.target, ask.sender, ask.message, deadline, ask.trace, ask.payload, isOneWay: false, label)
+        case .send(let send):
+            let (trace, payload) = (frames.ownMemory(for: send.trace), frames.ownMemory(for: send.payload))
+            accept(frame, send.target, send.sender, send.message, nil, trace, payload, isOneWay: true, nil)
+        default: receive(frame)
         }
     }
 
@@ -108,8 +56,7 @@ extension Peer {
         _ trace: Bytes,
         _ payload: Bytes,
         isOneWay: Bool,
-        _ label: DeliveryLabel?,
-        _ run: inout MessageRun
+        _ label: DeliveryLabel?
     ) {
         guard let (target, sender, message) = link.texts(of: (target, sender, message)) else {
             let error = CoordinatorError(.coding, "a message uses a name that was never defined on this link")
@@ -151,23 +98,16 @@ extension Peer {
             lingers: frame.flags.contains(.lingering)
         )
         switch state.withLock({ $0.admit(envelope, arrival) }) {
-        case .violation(let violation): return link.close(because: violation)
-        case .full:
-            return envelope.end(.failure(CoordinatorError(.tooManyOpenAsks, "\(Self.openAsksLimit) asks are open on this link")))
+        case .violation(let violation): link.close(because: violation)
+        case .full: envelope.end(.failure(CoordinatorError(.tooManyOpenAsks, "\(Self.openAsksLimit) asks are open on this link")))
         case .closed:
             // The other side learns from the end of the link that the message is lost, and may send it again.
             if !envelope.wantsAnswer { envelope.end(.failure(lost(maybeExecuted: false))) }
-            return
-        case .withdrawn: return envelope.cancel()
+        case .withdrawn: envelope.cancel()
         case .admitted(let isEarliest):
             if isEarliest, let deadline { watch(until: deadline) }
+            owner.messagesReceived(envelope, target, frame.flags.contains(.direct))
         }
-        let isDirect = frame.flags.contains(.direct)
-        if label != nil || !run.isContinued(by: envelope, target, isDirect) { handOn(&run) }
-        run.envelopes.append(envelope)
-        (run.target, run.isDirect) = (target, isDirect)
-        // Each acknowledged message is decided about by itself.
-        if label != nil { handOn(&run) }
     }
 
     func giveBack(_ arrival: Arrival) {
@@ -377,7 +317,7 @@ extension Peer: DeadlineWatcher {
 
 extension Peer.State {
     /// The decision about a message that has arrived.
-    fileprivate enum Admittance {
+    enum Admittance {
         /// The message is open; its deadline may be the earliest.
         case admitted(isEarliest: Bool)
         /// As many messages are open as may be.
@@ -393,7 +333,7 @@ extension Peer.State {
     /// Charges the other side for a message that has arrived, and opens the message.
     ///
     /// - Parameter last: The size of the last message if there are several.
-    fileprivate mutating func admit(_ envelope: Envelope, _ arrival: Arrival, last: Int? = nil) -> Admittance {
+    mutating func admit(_ envelope: Envelope, _ arrival: Arrival, last: Int? = nil) -> Admittance {
         if arrival.correlation != 0, incoming[arrival.correlation] != nil {
             return .violation("\(envelope.body.name) has the number of an ask that is open")
         }

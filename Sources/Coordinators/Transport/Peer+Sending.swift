@@ -69,35 +69,6 @@ extension Peer {
         }
     }
 
-    /// Sends a one-way message that wants no answer, if it can leave now.
-    ///
-    /// - Returns: Whether the message has left; otherwise it has to wait, or can't be sent.
-    func send<M: ResponderMessage>(
-        _ message: M,
-        called name: String,
-        from sender: CoordinatorPath,
-        as codec: PayloadCodec
-    ) throws(CoordinatorError) -> Bool {
-        let payload = Bytes(try PayloadCoder.encode(message, as: codec))
-        let trace = Self.acceptable(TraceContext.current?.bytes ?? [])
-        let size = Envelope.size(ofPayload: payload.count)
-        let hasLeft = state.withLock { state -> Bool in
-            guard !state.phase.isClosed, !state.phase.isDraining, state.windows.takeOpen(route: name, size: size) else { return false }
-            do throws(LinkError) {
-                try link.append { intern in
-                    let content = Send(target: 0, sender: intern(sender.description), message: intern(name), trace: trace, payload: payload)
-                    return Frame(.send(content), codec: codec)
-                }
-                return true
-            } catch {
-                state.windows.takeBack(size, route: name)
-                return false
-            }
-        }
-        if hasLeft { link.flushSoon() }
-        return hasLeft
-    }
-
     /// Opens a message and hands it to the link, unless it has to wait; called under the lock of the state.
     ///
     /// - Returns: The outcome, and the number of the message if it's open now.
@@ -268,11 +239,6 @@ extension Peer {
         if !departures.isEmpty { state.withLock { $0.takeAllAnswered() }?.settle(()) }
     }
 
-    func awaitBusily(_ envelope: Envelope) -> Bool {
-        guard busyWait > .zero, counts.openAsks.load(ordering: .relaxed) == 1 else { return false }
-        return BusyWait.shared.wait(upTo: busyWait) { envelope.hasEnded }
-    }
-
     /// Sends a request to the other side's runtime, and waits for the answer.
     ///
     /// - Parameter lane: The bulk lane for a request that must not overtake messages.
@@ -422,7 +388,7 @@ extension Peer {
 
     /// Returns a trace context if the other side takes it: for a longer one it would close the link, and a message is worth more than its
     /// trace.
-    fileprivate static func acceptable(_ trace: Bytes) -> Bytes { trace.count <= traceLimit ? trace : [] }
+    static func acceptable(_ trace: Bytes) -> Bytes { trace.count <= traceLimit ? trace : [] }
 }
 
 extension Envelope {

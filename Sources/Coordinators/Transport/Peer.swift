@@ -9,10 +9,10 @@ import WireProtocol
 final class Peer: RemoteProcess {
     /// The functions by which a peer hands frames to its owner.
     struct Owner: Sendable {
-        /// Takes messages of one name that have arrived one after the other.
+        /// Takes a message, or several that share an envelope.
         ///
         /// `target`: the path of the coordinator that the messages are for; empty when the owner chooses.
-        let messagesReceived: @Sendable (_ envelopes: [Envelope], _ target: String, _ isDirect: Bool) -> Void
+        let messagesReceived: @Sendable (_ envelope: Envelope, _ target: String, _ isDirect: Bool) -> Void
         /// Answers a request of the other side's runtime.
         let inspected: @Sendable (_ operation: String, _ target: String, _ payload: JSONValue) async throws -> JSONValue
         /// Takes a notification of the other side's runtime, or, with an empty name, an event of its coordinator.

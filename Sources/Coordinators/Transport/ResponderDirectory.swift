@@ -24,8 +24,10 @@ final class ResponderDirectory: Sendable {
     /// The rows as the parent has told them.
     let levels: [Directory]
     private let entries: [String: Entry]
+    #if !SLOW_PATH_ONLY
     /// What is known of the types of messages that were sent.
-    private let simpleEntries = Lock<[ObjectIdentifier: SimpleEntry?]>([:])
+    let simpleEntries = Lock<[ObjectIdentifier: SimpleEntry?]>([:])
+    #endif
     /// The rows that match the beginning of a name: all of them intercept.
     private let prefixes: [Prefix]
 
@@ -64,28 +66,6 @@ final class ResponderDirectory: Sendable {
 
     private func entry(behindPrefixesFor name: String) -> Entry? {
         prefixes.isEmpty ? nil : Index.entry(for: name, behind: prefixes)
-    }
-
-    /// An entry for messages of one type, for which nothing more is to be done than to send them.
-    struct SimpleEntry: Sendable {
-        let name: String
-        let isOfThisBuild: Bool
-    }
-
-    /// Returns the entry for messages of a type; `nil` if no coordinator above responds, an interceptor comes first, or the runtime has a part
-    /// in their way.
-    func simpleEntry<M: ResponderMessage>(for message: M.Type) -> SimpleEntry? {
-        let type = ObjectIdentifier(message)
-        if let known = simpleEntries.withLock({ $0[type] }) { return known }
-        let name = M.wireName
-        let isOrdinary = !Builtins.isName(name)
-        let simple =
-            isOrdinary
-            ? entry(for: name).flatMap { entry in
-                entry.isIntercepted ? nil : SimpleEntry(name: name, isOfThisBuild: entry.isOfThisBuild)
-            } : nil
-        simpleEntries.withLock { $0[type] = .some(simple) }
-        return simple
     }
 
     /// The entries while the rows are read, in the order in which messages meet them.

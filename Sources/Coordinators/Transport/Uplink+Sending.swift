@@ -35,15 +35,6 @@ extension Uplink {
         return true
     }
 
-    /// Sends a one-way message on its way up, if it leaves at once and nothing more is to be done for it.
-    ///
-    /// - Returns: Whether a coordinator above responds; `nil` if the message has to take the whole way.
-    func send<M: ResponderMessage>(_ message: M, from sender: CoordinatorPath) throws(CoordinatorError) -> Bool? {
-        let (peer, directory) = state.withLock { ($0.peerForMessages, $0.above.directory) }
-        guard let peer, let entry = directory?.simpleEntry(for: M.self) else { return nil }
-        return try peer.send(message, called: entry.name, from: sender, as: entry.isOfThisBuild ? .compact : peer.codec) ? true : nil
-    }
-
     /// Sends a message on its way up.
     ///
     /// - Parameter target: The path of a coordinator elsewhere in the tree; empty: from the parent of this process's own coordinator

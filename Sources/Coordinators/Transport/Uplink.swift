@@ -13,7 +13,7 @@ protocol UplinkOwner: AnyObject, Sendable {
     /// Takes messages of one name that have arrived one after the other.
     ///
     /// `target`: the path of the coordinator that the messages are for; empty: the one that the process begins with.
-    func messagesReceived(_ envelopes: [Envelope], _ target: String, _ isDirect: Bool)
+    func messagesReceived(_ envelope: Envelope, _ target: String, _ isDirect: Bool)
     /// Answers a request of the parent for this process's runtime.
     func inspected(_ operation: String, _ target: String, _ payload: JSONValue) async throws -> JSONValue
     /// Takes note that a message of the parent, which wants no answer, can't be handled.

@@ -66,10 +66,12 @@ final class Worker: Sendable {
     /// Does, in a process that waits for a life, what any life begins with.
     func rehearse() async {
         runtime.registry.makeTables()
+        #if !SLOW_PATH_ONLY
         await WarmUp.run()
         // The second one maps again what a life needs.
         FreeMemory.unmapCode()
         await WarmUp.run()
+        #endif
     }
 
     /// Ends the coordinator, and then the process; a second call can only shorten the time.
@@ -272,14 +274,13 @@ extension Worker: UplinkOwner {
         if let (host, latest) = change { host?.inherit(latest) }
     }
 
-    func messagesReceived(_ envelopes: [Envelope], _ target: String, _ isDirect: Bool) {
+    func messagesReceived(_ envelope: Envelope, _ target: String, _ isDirect: Bool) {
         guard let (node, rest) = place(target) else {
             let error = CoordinatorError(.noSuchPath, "there is no coordinator at \(target) in this process")
-            for envelope in envelopes { envelope.end(.failure(error)) }
-            return
+            return envelope.end(.failure(error))
         }
-        if rest.isEmpty, !isDirect { return node.climb(envelopes) }
-        for envelope in envelopes.flatMap(\.separated) { node.deliver(envelope, to: rest, isDirect: isDirect) }
+        if rest.isEmpty, !isDirect { return node.climb(arrived: envelope) }
+        for envelope in envelope.separated { node.deliver(envelope, to: rest, isDirect: isDirect) }
     }
 
     func messageLost(_ envelope: Envelope, _ error: any Error) {

@@ -50,9 +50,9 @@ extension WorkerHost {
             counts: runtime.counts,
             busyWait: runtime.options.busyWait,
             owner: Peer.Owner(
-                messagesReceived: { [parent] envelopes, target, _ in
-                    guard let path = CoordinatorPath(target) else { return parent.climb(envelopes) }
-                    for envelope in envelopes.flatMap(\.separated) { parent.route(envelope, to: path) }
+                messagesReceived: { [parent] envelope, target, _ in
+                    guard let path = CoordinatorPath(target) else { return parent.climb(arrived: envelope) }
+                    for envelope in envelope.separated { parent.route(envelope, to: path) }
                 },
                 inspected: { [weak self] operation, _, payload in try await self?.answer(operation, payload) ?? .null },
                 notified: { [weak self, weak link] name, codec, payload in

@@ -81,8 +81,8 @@ extension NodeRouter {
             sharesClock: false,
             counts: runtime.counts,
             owner: Peer.Owner(
-                messagesReceived: { [weak self] envelopes, target, isDirect in
-                    self?.receive(envelopes, target, isDirect: isDirect, refusals)
+                messagesReceived: { [weak self] envelope, target, isDirect in
+                    self?.receive(envelope, target, isDirect: isDirect, refusals)
                 },
                 inspected: { [weak self] operation, target, _ in
                     guard operation == Self.question else { throw CoordinatorError(.unsupported, "a node doesn't know '\(operation)'") }

@@ -135,17 +135,17 @@ final class NodeRouter: PlacedDelivery {
 
     /// Delivers messages of another node, or refuses them if this one doesn't own the child in the epoch for which they are meant, or has
     /// refused earlier ones.
-    func receive(_ envelopes: [Envelope], _ text: String, isDirect: Bool, _ refusals: NodeRefusals) {
+    func receive(_ envelope: Envelope, _ text: String, isDirect: Bool, _ refusals: NodeRefusals) {
         guard let target = NodeTarget(text), let root = root() else {
-            return refuse(envelopes, CoordinatorError(.noSuchPath, "\(text) is no coordinator of this node"))
+            return envelope.end(.failure(CoordinatorError(.noSuchPath, "\(text) is no coordinator of this node")))
         }
         guard !refusals.includes(target), children.takes(target.key, epoch: target.epoch) else {
             // For a child that the cluster doesn't place no later message could be taken either.
             if children.place(of: target.key) != nil { refusals.note(target) }
             let error = "\(path(of: target.key)) isn't on this node in epoch \(target.epoch)"
-            return refuse(envelopes, CoordinatorError(.notHere, error))
+            return envelope.end(.failure(CoordinatorError(.notHere, error)))
         }
-        for envelope in envelopes.flatMap(\.separated) {
+        for envelope in envelope.separated {
             deliverHere(Waiting(envelope: envelope, rest: target.rest, isDirect: isDirect), to: target.key, of: root)
         }
     }
@@ -163,10 +163,6 @@ final class NodeRouter: PlacedDelivery {
     }
 
     func end(_ message: Waiting, _ key: String) { message.envelope.end(.failure(CoordinatorError.hasStopped(path(of: key)))) }
-
-    private func refuse(_ envelopes: [Envelope], _ error: CoordinatorError) {
-        for envelope in envelopes { envelope.end(.failure(error)) }
-    }
 
     /// Records a message that wanted no answer, and can't be handled.
     func recordLoss(of envelope: Envelope, because error: any Error) { root()?.recordLoss(of: envelope, because: error) }

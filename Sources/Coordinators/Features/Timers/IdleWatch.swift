@@ -96,7 +96,7 @@ extension Node.State {
 
     /// Whether nothing waits and nothing runs.
     fileprivate var isQuiet: Bool {
-        mailbox.isIdle && !mailbox.isReserved && handlers.running.isEmpty && runTask == nil && extras.waitingForChildren.isEmpty
+        mailbox.isIdle && mailbox.reserved.count == 0 && handlers.running.isEmpty && runTask == nil && extras.waitingForChildren.isEmpty
             && (!hasExtras || timers.all.allSatisfy { $0.interval != nil || $0.hasEnded })
     }
 }

@@ -38,7 +38,7 @@ final class Bench: Sendable {
                 announcesCredit: hello.processStartTime % 2 == 0,
                 counts: LiveCounts(),
                 owner: Peer.Owner(
-                    messagesReceived: { envelopes, _, _ in for envelope in envelopes { Self.handle(envelope) } },
+                    messagesReceived: { envelope, _, _ in Self.handle(envelope) },
                     inspected: { _, _, payload in payload },
                     notified: { _, codec, payload in Self.read(payload, codec) },
                     frameReceived: { _ in },

@@ -17,6 +17,8 @@ enum Poller {
     static let thread = Lock(find())
 
     /// Calls a function that connects; the thread doesn't take the caller's place meanwhile.
+    ///
+    /// Not for an encrypted stream, whose address nng looks up first, on a thread of its own.
     static func standBack(during connect: () -> Void) {
         thread.withLock { thread in
             // A thread that the operator has scheduled in another way stays so; a failure changes nothing.

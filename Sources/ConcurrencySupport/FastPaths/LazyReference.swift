@@ -1,3 +1,7 @@
+// Saves: 31 % of the instructions of an ask in its asker's task: 1,908 without it, 1,321 with it; 4 % of a queued ask's.
+// Measured: `Benchmarks/guard ask-direct ask-queued`, with this type and with one on `AtomicLazyReference`.
+// Off: COORDINATORS_SLOW_PATH_ONLY: the standard library's reference, in LazyReference+Standard.swift.
+
 public import Synchronization
 
 /// A reference that is set once, and is the same for all threads from then on.

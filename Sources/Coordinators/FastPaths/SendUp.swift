@@ -1,0 +1,89 @@
+import ConcurrencySupport
+import Links
+import WireProtocol
+
+// MARK: - A one-way message without an envelope
+
+extension Node {
+    /// Sends a one-way message to a coordinator above this process, if it leaves at once and nothing more is to be done for it.
+    ///
+    /// - Returns: Whether a coordinator responds; `nil` if the message has to take the whole way.
+    func sendUp<M: ResponderMessage>(_ message: M) throws(CoordinatorError) -> Bool? {
+        guard let uplink = runtime.uplink, existingOpenAsks?.isClosed != true, leavesProcess(ObjectIdentifier(M.self)) else { return nil }
+        return try uplink.send(message, from: path)
+    }
+
+    /// Returns whether no coordinator of this process, from here up, has a row for messages of a type.
+    ///
+    /// A recursion, as in the search for the shortcut of an ask.
+    private func leavesProcess(_ message: ObjectIdentifier) -> Bool {
+        guard case .none = type.table.directRows.match(for: message) else { return false }
+        return parent?.leavesProcess(message) ?? true
+    }
+}
+
+extension Uplink {
+    /// Sends a one-way message on its way up, if it leaves at once and nothing more is to be done for it.
+    ///
+    /// - Returns: Whether a coordinator above responds; `nil` if the message has to take the whole way.
+    func send<M: ResponderMessage>(_ message: M, from sender: CoordinatorPath) throws(CoordinatorError) -> Bool? {
+        let (peer, directory) = state.withLock { ($0.peerForMessages, $0.above.directory) }
+        guard let peer, let entry = directory?.simpleEntry(for: M.self) else { return nil }
+        return try peer.send(message, called: entry.name, from: sender, as: entry.isOfThisBuild ? .compact : peer.codec) ? true : nil
+    }
+}
+
+extension Peer {
+    /// Sends a one-way message that wants no answer, if it can leave now.
+    ///
+    /// - Returns: Whether the message has left; otherwise it has to wait, or can't be sent.
+    func send<M: ResponderMessage>(
+        _ message: M,
+        called name: String,
+        from sender: CoordinatorPath,
+        as codec: PayloadCodec
+    ) throws(CoordinatorError) -> Bool {
+        let payload = Bytes(try PayloadCoder.encode(message, as: codec))
+        let trace = Self.acceptable(TraceContext.current?.bytes ?? [])
+        let size = Envelope.size(ofPayload: payload.count)
+        let hasLeft = state.withLock { state -> Bool in
+            guard !state.phase.isClosed, !state.phase.isDraining, state.windows.takeOpen(route: name, size: size) else { return false }
+            do throws(LinkError) {
+                try link.append { intern in
+                    let content = Send(target: 0, sender: intern(sender.description), message: intern(name), trace: trace, payload: payload)
+                    return Frame(.send(content), codec: codec)
+                }
+                return true
+            } catch {
+                state.windows.takeBack(size, route: name)
+                return false
+            }
+        }
+        if hasLeft { link.flushSoon() }
+        return hasLeft
+    }
+}
+
+extension ResponderDirectory {
+    /// An entry for messages of one type, for which nothing more is to be done than to send them.
+    struct SimpleEntry: Sendable {
+        let name: String
+        let isOfThisBuild: Bool
+    }
+
+    /// Returns the entry for messages of a type; `nil` if no coordinator above responds, an interceptor comes first, or the runtime has a part
+    /// in their way.
+    func simpleEntry<M: ResponderMessage>(for message: M.Type) -> SimpleEntry? {
+        let type = ObjectIdentifier(message)
+        if let known = simpleEntries.withLock({ $0[type] }) { return known }
+        let name = M.wireName
+        let isOrdinary = !Builtins.isName(name) && name != Navigate.name
+        let simple =
+            isOrdinary
+            ? entry(for: name).flatMap { entry in
+                entry.isIntercepted ? nil : SimpleEntry(name: name, isOfThisBuild: entry.isOfThisBuild)
+            } : nil
+        simpleEntries.withLock { $0[type] = .some(simple) }
+        return simple
+    }
+}

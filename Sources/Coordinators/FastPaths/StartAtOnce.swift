@@ -1,0 +1,65 @@
+import ConcurrencySupport
+
+extension CoordinatorType {
+    /// Whether the start of such a coordinator is known to have nothing to wait for: it has no `start` hook, and no scene.
+    var startsAtOnce: Bool { lacks(.start) && !ownsScene }
+}
+
+extension LocalHost {
+    /// Creates a coordinator and makes it active, in the caller's thread.
+    ///
+    /// - Returns: What is left to be done by `proceed`; `nil` when the coordinator is ready.
+    func startAtOnce(_ node: Node, _ configuration: ConfigurationValue, within limit: Duration) -> RestOfStart? {
+        do {
+            // What a coordinator begins is no part of the handler that starts it.
+            guard let paused = try HandlerScope.perform(in: nil, { try node.startAtOnce(configuration) }) else {
+                return becomeReady() ? nil : .work(node, within: limit) {}
+            }
+            return .work(node, within: limit) { try await node.proceed(paused) }
+        } catch {
+            return .work(node, within: limit) { throw error }
+        }
+    }
+
+    /// Concludes a start that took no time.
+    ///
+    /// - Returns: False when the host was told to stop meanwhile.
+    private func becomeReady() -> Bool {
+        let (isReady, earlyEnd) = state.withLock { state -> (Bool, ExitReason?) in
+            guard case .beginning(let beginning) = state.phase, beginning.value.shutdown == nil else { return (false, nil) }
+            state.phase = .ready
+            return (true, beginning.value.earlyEnd)
+        }
+        if let earlyEnd { endByItself(earlyEnd) }
+        return isReady
+    }
+}
+
+extension Node {
+    /// Creates a coordinator whose type starts at once, and makes it active.
+    ///
+    /// - Returns: The coordinator, if it begins paused: the caller then has to call ``proceed(_:)``.
+    fileprivate func startAtOnce(_ configuration: ConfigurationValue) throws -> (any Coordinator)? {
+        let instance = try make(configuration)
+        switch store(instance, isReady: true) {
+        case .active:
+            beginRunHook(instance)
+            return nil
+        case .starting: return instance
+        case .draining, .stopping, .stopped: throw CoordinatorError.hasStopped(path)
+        }
+    }
+}
+
+extension ChildSlot {
+    /// Makes a life active whose start concerns only the calls that wait for it.
+    ///
+    /// - Returns: Those calls; `nil` when the start has to be reported to others too, or messages wait for the child.
+    mutating func becameReady(at time: MonotonicTime) -> [Start]? {
+        guard case .starting(let life) = phase, storedRecord.isEmpty, startInitiator == .parent else { return nil }
+        phase = .active(Life(host: life.host, readySince: life.host.readyBefore ?? time))
+        startInitiator = nil
+        defer { starts = [] }
+        return starts
+    }
+}

@@ -56,9 +56,6 @@ extension ByteStream {
             guard result == 0 else { throw NNGError(.init(rawValue: result), operation: "dial", address: url) }
         }
         let outcome = try await dialer.perform("dial", address: url, timeout: timeout) { dialer, aio in
-            #if !SLOW_PATH_ONLY
-            if session == nil { return Poller.standBack { nng_stream_dialer_dial(dialer, aio) } }
-            #endif
             nng_stream_dialer_dial(dialer, aio)
         }
         guard let stream = outcome.output else {

@@ -3,13 +3,8 @@ import Glibc
 /// What the kernel tells this process of itself, see proc(5).
 enum OwnProcess {
     /// The open descriptors; some may be closed by now.
-    static var descriptors: [Int32] { numbers(in: "/proc/self/fd") }
-
-    /// The threads; some may have ended by now.
-    static var threads: [pid_t] { numbers(in: "/proc/self/task") }
-
-    private static func numbers(in path: String) -> [Int32] {
-        guard let directory = opendir(path) else { return [] }
+    static var descriptors: [Int32] {
+        guard let directory = opendir("/proc/self/fd") else { return [] }
         defer { closedir(directory) }
         var numbers: [Int32] = []
         while let entry = readdir(directory) {

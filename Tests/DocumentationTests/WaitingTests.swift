@@ -20,7 +20,7 @@ struct WaitingTests {
         "CoordinatorDaemon/Notification/ServiceReports.swift": (3, "what systemd is told at intervals, as it asks for"),
         "CoordinatorsCluster/Node/ClusterNode+Placement.swift": (4, "the pause before the first plan; tries that the store has failed"),
         "CoordinatorsObservability/Export/TelemetryExport.swift": (1, "the interval of an export"),
-        "Links/LaterFlushes.swift": (1, "one-way messages leave every tenth of a millisecond, while there are some"),
+        "Links/FastPaths/LaterFlushes.swift": (1, "one-way messages leave every tenth of a millisecond, while there are some"),
         "coordinatorctl/Commands/TopCommand.swift": (2, "the interval at which the screen is drawn"),
         "coordinatorctl/Load/Bench.swift": (1, "the interval at which the line of figures is drawn"),
         "coordinatorctl/Load/LoadGenerator.swift": (1, "asks are due at fixed times"),

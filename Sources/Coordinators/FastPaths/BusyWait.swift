@@ -1,3 +1,7 @@
+// Saves: 30 % of the round trip of an ask to another process: 116 us without it, 81 us with it, for 14 % more processor time.
+// Measured: `Measure round-trips place=worker busy-wait=0`, and 200; five rounds in turn.
+// Off: `CoordinatorRuntime.Options.busyWait = .zero`, or COORDINATORS_SLOW_PATH_ONLY.
+
 import ConcurrencySupport
 import Glibc
 import Synchronization

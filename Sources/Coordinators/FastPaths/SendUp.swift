@@ -1,3 +1,7 @@
+// Saves: 60 % of the processor time of a one-way message to another process: 5,990 ns without it, 2,410 ns with it.
+// Measured: `Measure one-way place=worker`, five rounds in turn: 248,000 messages a second without it, 595,000 with it.
+// Off: COORDINATORS_SLOW_PATH_ONLY: each message has an envelope, and is flushed at once.
+
 import ConcurrencySupport
 import Links
 import WireProtocol

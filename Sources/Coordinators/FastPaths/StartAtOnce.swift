@@ -1,3 +1,7 @@
+// Saves: 53 % of the time of a start within the process: 13.3 us without it, 6.3 us with it; `becameReady` alone 30 %.
+// Measured: `Measure starts count=20000`, five rounds in turn.
+// Off: COORDINATORS_SLOW_PATH_ONLY: each start has a task, and is reported through the supervisor's outbox.
+
 import ConcurrencySupport
 
 extension CoordinatorType {

@@ -1,3 +1,7 @@
+// Saves: 5 % of the median from `kill -9` of a worker to the answer of its spare, 2.63 ms without it and 2.50 ms with it; 19 % of the p99.
+// Measured: `Measure kills spares=2`, ten rounds in turn on a busy machine.
+// Off: COORDINATORS_SLOW_PATH_ONLY: a spare makes its tables, and waits.
+
 import ConcurrencySupport
 import Logging
 import WireProtocol

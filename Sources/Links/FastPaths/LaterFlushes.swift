@@ -1,3 +1,7 @@
+// Saves: 35 % of the processor time of a one-way message to another process: 3,560 ns without it, 2,330 ns with it.
+// Measured: `Measure one-way place=worker`, five rounds in turn: 392,000 messages a second without it, 579,000 with it.
+// Off: COORDINATORS_SLOW_PATH_ONLY: the one-way message that waits for company is one without an envelope.
+
 import ConcurrencySupport
 import Glibc
 

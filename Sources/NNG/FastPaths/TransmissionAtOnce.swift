@@ -1,3 +1,7 @@
+// Saves: 49 % of the round trip of an ask to another process: 127 us without it, 64 us with it.
+// Measured: `Measure round-trips place=worker`, five rounds in turn.
+// Off: COORDINATORS_SLOW_PATH_ONLY: what a link sends is `transmit`.
+
 internal import CNNG
 import ConcurrencySupport
 

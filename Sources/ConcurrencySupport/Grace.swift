@@ -1,5 +1,7 @@
 /// The time that the steps of an end may take together, counted from the beginning of the first; it can be shortened meanwhile, never
-/// lengthened. The time doesn't count in which this process itself stands still.
+/// lengthened.
+///
+/// The time doesn't count in which this process itself stands still.
 package final class Grace: Sendable {
     private struct State {
         var limit: Duration?

@@ -132,7 +132,8 @@ struct Reconfiguration: Sendable {
         Task { result.settle(await start()) }
         var deadline = PatientDeadline(child.startPatience)
         while true {
-            if let error = await result.value(before: min(deadline.next, .now + .milliseconds(500))) { return error.map { Failure(text: $0) } }
+            let look = min(deadline.next, .now + .milliseconds(500))
+            if let error = await result.value(before: look) { return error.map { Failure(text: $0) } }
             if isStopping() { deadline = PatientDeadline(child.startPatience) }
             if deadline.look() { return Failure(text: "it isn't ready yet, and is still being started", goesOn: true) }
         }

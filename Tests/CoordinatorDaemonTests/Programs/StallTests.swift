@@ -38,7 +38,10 @@ struct StallTests {
         var child: String {
             let process =
                 if let script { "program: { command: [sh, -c, '\(script)'], \(keys) }" } else { "worker: { \(keys) }" }
-            return "  - { name: \(name), autostart: \(moment != .start), stop_timeout: \(stopTimeout), \(process) }\n".replacing("NAME", with: name)
+            return "  - { name: \(name), autostart: \(moment != .start), stop_timeout: \(stopTimeout), \(process) }\n".replacing(
+                "NAME",
+                with: name
+            )
         }
 
         /// Whether the child says by a file that it's up, and whether by another one that it was told what it is to do.
@@ -204,7 +207,8 @@ struct StallTests {
     @Test("A program that the next daemon's file doesn't have any more is given its time to end, though that daemon stands still")
     func unclaimed() async throws {
         let directory = try TemporaryDirectory()
-        let script = "trap \"touch DIR/told; until test -e DIR/go; do sleep 0.05; done; sleep 3; touch DIR/done; exit\" TERM; touch DIR/up; "
+        let script =
+            "trap \"touch DIR/told; until test -e DIR/go; do sleep 0.05; done; sleep 3; touch DIR/done; exit\" TERM; touch DIR/up; "
         let tree = "children:\n  - { name: p, stop_timeout: 2s, program: { command: [sh, -c, '\(script)\(Self.forever)'] } }\n"
         func exists(_ name: String) -> Bool { access(directory.file(name), F_OK) == 0 }
         try await RunningDaemon.with(tree.replacing("DIR", with: directory.path)) { daemon in

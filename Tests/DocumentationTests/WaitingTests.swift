@@ -82,10 +82,10 @@ struct WaitingTests {
     private static let timers: [String: String] = [
         // Once, and it ends something.
         "ConcurrencySupport/Grace.swift": "the time for an end", "ConcurrencySupport/OneShot.swift": "a deadline",
+        "ConcurrencySupport/Patience.swift": "a deadline that the own lateness extends",
         "Control/Nodes/PairConnection+Greeting.swift": "the time for a greeting",
         "CoordinatorConsole/HTTP/HTTPExchange.swift": "the time for an answer",
         "CoordinatorConsole/HTTP/HTTPServer.swift": "the time for an end",
-        "Coordinators/Coordinator/LocalHost.swift": "the time for a start",
         "Coordinators/Messages/OpenAsks.swift": "the earliest deadline of a coordinator's asks",
         "Coordinators/API/ReplyStream.swift": "the time for an acceptance",
         "Coordinators/Transport/Peer.swift": "a deadline",

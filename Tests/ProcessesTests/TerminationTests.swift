@@ -59,7 +59,9 @@ extension ProcessesTests {
             let poll = systemCalls.pollWait
             systemCalls.pollWait = { descriptor, tokens, milliseconds in
                 let count = poll(descriptor, tokens, milliseconds)
-                if isStanding.exchange(false, ordering: .relaxed) { usleep(2_000_000) }
+                if isStanding.exchange(false, ordering: .relaxed) {
+                    realTimeOfThread(.seconds(2), because: "the thread that ends processes stands still meanwhile")
+                }
                 return count
             }
             let output = Transcript()

@@ -99,7 +99,8 @@ struct ProgramAdoptionTests {
 
             // Where init takes its time to reap them, those that have ended are found as zombies, and their codes are known.
             let after = try await daemon.programs("all run again") { nodes in
-                ["/other", "/changed", "/ends"].allSatisfy { nodes[$0]?.state == "active" } && nodes["/ends"]?.incarnation == 2
+                // What was ready stays so: it says that only once.
+                ["/other", "/changed", "/ends", "/notifier"].allSatisfy { nodes[$0]?.state == "active" } && nodes["/ends"]?.incarnation == 2
             }
             for key in Self.kept + ["tells"] { #expect(after["/\(key)"]?.identity == former["/\(key)"]?.identity, "\(key)") }
             #expect(ProcessIdentity(processID: forked)?.isAlive == true)

@@ -98,7 +98,8 @@ import WireProtocol
         let long = [["NAME", "STATE"], ["├─ ingest-service-of-the-east", "active"], ["├─ 東京の東の取り込みサービス", "failed"], ["├─ b", "active"]]
         let yielded = TextLayout.table(long, [.left, .left], yielding: 0, width: 30)
         let states = yielded.split(separator: "\n").map { $0.split(separator: " ").last }
-        #expect(states == ["STATE", "active", "failed", "active"] && yielded.split(separator: "\n").allSatisfy { String($0).shownCount <= 30 })
+        #expect(states == ["STATE", "active", "failed", "active"])
+        #expect(yielded.split(separator: "\n").allSatisfy { String($0).shownCount <= 30 })
         #expect(yielded.contains("├─ i") && yielded.contains("…east  active") && yielded.contains("ビス  failed"), "\(yielded)")
         #expect(TextLayout.table(long, [.left, .left], yielding: 0, width: 60) == TextLayout.table(long, [.left, .left], width: nil))
         #expect("日本語".cut(to: 4) == "日…" && "日本語".cut(to: 6) == "日本語")

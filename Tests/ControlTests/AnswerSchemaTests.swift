@@ -13,7 +13,10 @@ struct AnswerSchemaTests {
     func files() throws {
         let directory = "\(Files.packageRoot)/Deploy/schema"
         let written = try Files.names(in: directory).map { name in
-            (String(name.prefix { $0 != "." }), Self.bare(try ControlJSON.parse(Array(try #require(Files.text(of: "\(directory)/\(name)")).utf8))))
+            (
+                String(name.prefix { $0 != "." }),
+                Self.bare(try ControlJSON.parse(Array(try #require(Files.text(of: "\(directory)/\(name)")).utf8)))
+            )
         }
         var declared = try AnswerSchema.schemas(of: SchemasCommand.files)
         declared.merge(try AnswerSchema.schemas(of: ConfigurationReport.files)) { first, _ in first }

@@ -19,8 +19,8 @@ struct LayerTests {
 
     /// The references that go upwards all the same, and the reason.
     private static let upward: [(file: String, names: Set<String>, reason: String)] = [
-        ("Routing/Coordinator.swift", ["CoordinatorContext", "Responder"], "the protocol that authors conform to names what they get and give"),
-        ("Routing/CoordinatorType.swift", ["CoordinatorContext", "init(of:)", "row"], "makes a coordinator of a type that nothing else knows"),
+        ("Routing/Coordinator.swift", ["CoordinatorContext", "Responder"], "the protocol of authors names what they get and give"),
+        ("Routing/CoordinatorType.swift", ["CoordinatorContext", "init(of:)", "row"], "makes a coordinator of an author's type"),
         ("Runtime/CoordinatorRuntime+Options.swift", ["CoordinatorRuntime"], "the name space of the options"),
         ("Runtime/RuntimeCore.swift", ["CoordinatorRuntime"], "the name space of the options"),
         ("Children/RuntimeCore+Hosts.swift", ["CoordinatorRuntime"], "the name space of the options"),

@@ -25,7 +25,9 @@ package struct AnswerSchema {
         self.json = json
     }
 
-    /// Finds the schemas of files. A file whose type has an earlier file refers to that.
+    /// Finds the schemas of files.
+    ///
+    /// A file whose type has an earlier file refers to that.
     ///
     /// - Parameter noting: Whether each member is noted with the type that it belongs to, for its documentation.
     package static func schemas(

@@ -188,7 +188,8 @@ extension Node {
         switch target {
         case .key(let key): forward(envelope, toChild: key)
         case .type(let name):
-            if let child = existingSupervision?.handles.first(where: { $0.typeName == name }) { return forward(envelope, toChild: child.key) }
+            let children = existingSupervision?.handles ?? []
+            if let child = children.first(where: { $0.typeName == name }) { return forward(envelope, toChild: child.key) }
             if keepForStart(envelope, of: target) { return }
             envelope.end(.failure(CoordinatorError(.noSuchChild, "\(path) has no child of the type \(name)")))
         }
@@ -241,7 +242,10 @@ extension Node {
             guard let instance = state.withLock({ $0.life.instance }) else { throw CoordinatorError.hasStopped(path) }
             try await type.open(instance, key)
             while let messages = takeWaiting(for: key) {
-                for message in messages where !message.envelope.hasEnded { supervision.deliver(message.envelope, to: key, [], isDirect: true) }
+                let supervision = supervision
+                for message in messages where !message.envelope.hasEnded {
+                    supervision.deliver(message.envelope, to: key, [], isDirect: true)
+                }
             }
         } catch {
             // The hook's own error; the messages have not begun, whatever the hook has asked others.

@@ -24,7 +24,13 @@ final class HandlerScope: Sendable {
     /// The number of waits of the handler's tasks; far below zero once the handler has ended.
     private let waits = Atomic(0)
 
-    private init(of receiver: any MessageReceiver, _ number: UInt64, handling handled: ObjectIdentifier?, deadline: MonotonicTime?, isObserved: Bool) {
+    private init(
+        of receiver: any MessageReceiver,
+        _ number: UInt64,
+        handling handled: ObjectIdentifier?,
+        deadline: MonotonicTime?,
+        isObserved: Bool
+    ) {
         self.receiver = receiver
         self.number = number
         self.handled = handled

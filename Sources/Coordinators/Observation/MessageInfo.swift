@@ -99,7 +99,12 @@ extension MessageInfo {
     }
 
     /// Creates the description of an ask that runs in its asker's task, and is handled now.
-    init<M: ResponderMessage>(_ message: M.Type, from sender: CoordinatorPath, since asked: MonotonicTime, handledBy receiver: some MessageReceiver) {
+    init<M: ResponderMessage>(
+        _ message: M.Type,
+        from sender: CoordinatorPath,
+        since asked: MonotonicTime,
+        handledBy receiver: some MessageReceiver
+    ) {
         (direction, kind, self.sender, target, coordinatorType) = (.incoming, .ask, sender, receiver.path, receiver.typeName)
         (isRemote, waited, named) = (false, .now - asked, .type(message))
         traced = TraceContext.current?.bytes ?? []

@@ -141,7 +141,9 @@ final class RuntimeCore: ServiceOwner {
                 "handler.path": "\(verdict.message.path)", "grace": "\(verdict.grace)",
             ]
         )
-        if lives.areWanted { lives.add(LifeChange(.stuck(verdict.description), of: verdict.receiver.path, verdict.receiver.incarnation, nil)) }
+        if lives.areWanted {
+            lives.add(LifeChange(.stuck(verdict.description), of: verdict.receiver.path, verdict.receiver.incarnation, nil))
+        }
         guard options.whenStuck == .endProcess else { return }
         Diagnostics.print("\(verdict.description): the process ends")
         let hasThread = DetachedThread.run { [logQueue] in

@@ -123,13 +123,15 @@ extension PathsCommand {
             }
         }
         // The daemon's own answers, with what a later one may have added.
-        let results = PathResults(results: outcomes.map { outcome -> Either<JSONValue, FailedPath> in
-            switch outcome.result {
-            case .success(let (json, _)): .first(json)
-            case .failure(let error) where waiting?.accepts(error) == true: .second(FailedPath(path: outcome.path, requested: true))
-            case .failure(let error): .second(FailedPath(path: outcome.path, error: error))
+        let results = PathResults(
+            results: outcomes.map { outcome -> Either<JSONValue, FailedPath> in
+                switch outcome.result {
+                case .success(let (json, _)): .first(json)
+                case .failure(let error) where waiting?.accepts(error) == true: .second(FailedPath(path: outcome.path, requested: true))
+                case .failure(let error): .second(FailedPath(path: outcome.path, error: error))
+                }
             }
-        })
+        )
         return try ControlJSON.text(of: results) + "\n"
     }
 }

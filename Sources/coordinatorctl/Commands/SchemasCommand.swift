@@ -13,7 +13,8 @@ struct SchemasCommand: ParsableCommand {
     /// The files in `Deploy/schema`, and the types of what is in them; `coordinatord --schemas` has those of files that need no daemon.
     static var files: KeyValuePairs<String, any Decodable.Type> {
         [
-            "ask": AskResult.self, "bench": BenchResult.self, "config-changes": ConfigurationChanges.self, "dead-letters": DeadLetterList.self,
+            "ask": AskResult.self, "bench": BenchResult.self, "config-changes": ConfigurationChanges.self,
+            "dead-letters": DeadLetterList.self,
             "doctor": DoctorReport.self, "error": CommandFailure.self, "events": ControlEvent.self, "failed-path": FailedPath.self,
             "history": LifeHistory.self, "lifecycle": LifecycleResult.self, "lifecycle-list": PathResults<LifecycleResult>.self,
             "logs": LogLine.self, "metrics": TreeMetrics.self, "node": TreeNode.self, "nodes": NodeList.self, "ps": ProcessList.self,

@@ -162,7 +162,9 @@ extension NodeRouter {
 
     /// Returns the link on which a coordinator of another node has sent a message, and for what; `nil` for other messages.
     private static func sender(of envelope: Envelope) -> (Peer, NodeTarget)? {
-        guard case .peer(let process, let arrival) = envelope.asker, let peer = process as? Peer, peer.correspondent == .node else { return nil }
+        guard case .peer(let process, let arrival) = envelope.asker, let peer = process as? Peer, peer.correspondent == .node else {
+            return nil
+        }
         return arrival.route.flatMap(NodeTarget.init).map { (peer, $0) }
     }
 }

@@ -120,6 +120,32 @@ struct OrderTests {
         }
     }
 
+    @Test("What an operator is stopping doesn't come back with what it requires, if that is stopped meanwhile")
+    func stoppedTogether() async throws {
+        let tree = """
+            children:
+              - name: server
+                program: \(Self.shell("trap 'echo > asked; while [ ! -e go ]; do sleep 0.02; done; exit 0' TERM; while :; do sleep 0.02; done"))
+                requires: [db]
+              - { name: db, \(Self.sleeper) }
+            """
+        try await Self.run(tree) { daemon, directory in
+            async let server = daemon.control("stop", "/server")
+            try await daemon.eventually("the server is asked to end") { Files.text(of: directory.file("asked")) != nil }
+            let errors = Transcript()
+            let stop = daemon.controlSpecification(["stop", "/db"], standardError: errors.destination)
+            try await withChild(stop) { database in
+                try await daemon.eventually("the stop of the database is under way") { errors.text.contains("waiting for") }
+                try Files.write("", to: directory.file("go"))
+                #expect(await database.waitForExit() == .exited(code: 0))
+            }
+            #expect(try await server.exitCode == 0)
+            #expect(try await daemon.states() == ["/server": "inactive", "/db": "inactive"])
+            #expect(try await daemon.control("start", "/db").exitCode == 0)
+            #expect(try await daemon.states() == ["/server": "inactive", "/db": "active"])
+        }
+    }
+
     @Test("A child waits until another one is healthy, also by way of several lives")
     func healthy() async throws {
         let tree = """

@@ -68,7 +68,9 @@ struct RollingRestartTests {
                 for round in 1...Self.rounds {
                     let before = try await daemon.allPIDs()
                     let ended = try await daemon.control("restart", "--rolling", "/web")
-                    #expect(ended.exitCode == 0 && ended.errors == "", "\(ended)")
+                    // On a machine that is busy the command says that it waits.
+                    let errors = ended.errors.split(separator: "\n").filter { !$0.hasPrefix("coordinatorctl: waiting for ") }
+                    #expect(ended.exitCode == 0 && errors == [], "\(ended)")
                     let lines = ended.output.split(separator: "\n")
                     #expect(lines.count == 3)
                     for (number, line) in lines.enumerated() {

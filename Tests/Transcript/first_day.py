@@ -201,7 +201,7 @@ class FirstDay:
         self.write("healthy", "")
         self.eventually("it's healthy", lambda: self.node("/server")["health"]["healthy"])
         self.both(["stop", "/database"], "lifecycle", shows="inactive")
-        self.run(["status", "/server"], exit=3, shows="inactive")
+        self.run(["status", "/server"], exit=3, shows="waiting")
         self.run(["logs", "/server"], shows="asked by QUIT")
         self.both(["start", "/database"], "lifecycle", shows="active")
         self.eventually("what requires it is back", lambda: self.state("/server") == "active")

@@ -147,7 +147,7 @@ class Transcript:
         talk = self.both(["status", "/talker", "--lines", "5"], "status", says="]: two")
         if {line["line"] for line in talk["log"]} != {"one", "two"}:
             self.fail(f"status --lines: {talk.get('log')}")
-        self.run(["status", "/talker"], shows="command:      sleep 100000")
+        self.run(["status", "/talker"], shows="command:    sleep 100000")
         if [child["path"] for child in self.run(["tree", "--failed"], schema="tree")["children"]]:
             self.fail("tree --failed has what doesn't fail")
         self.both(["status", "/no*"], "error", exit=4)

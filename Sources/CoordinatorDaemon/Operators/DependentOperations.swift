@@ -40,8 +40,10 @@ struct DependentOperations {
     private func stop(_ place: ConfiguredChildren.Place) async throws {
         let (siblings, key) = (place.siblings, place.child.key)
         guard siblings.isRunning(key) || siblings.isWaiting(key) else { return }
+        // One that an operator is stopping doesn't come back with what it requires.
+        let isOwnStop = siblings.change(key) { $0.isStopWanted && !$0.isRestarting && !$0.isHeld } ?? false
         siblings.cancelStart(of: key)
-        siblings.hold(key)
+        if !isOwnStop { siblings.hold(key) }
         siblings.change(key) { ($0.isStopWanted, $0.isRestarting) = (true, false) }
         guard siblings.isRunning(key) else { return }
         _ = try await runtime.stop(place.path)

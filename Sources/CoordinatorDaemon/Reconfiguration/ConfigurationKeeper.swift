@@ -163,7 +163,8 @@ final class ConfigurationKeeper: Sendable {
                 do throws(ConfigurationError) {
                     return .success(try DaemonConfiguration.readWithPlaces(path: file, as: account, checkingFiles: true))
                 } catch {
-                    guard self.hasAlready(error), let read = try? DaemonConfiguration.readWithPlaces(path: file, as: account) else {
+                    // What has other problems isn't compared: that looks at files, which may hang.
+                    guard let read = try? DaemonConfiguration.readWithPlaces(path: file, as: account), self.hasAlready(error) else {
                         return .failure(error)
                     }
                     return .success(read)

@@ -125,11 +125,14 @@ struct OrderTests {
         let tree = """
             children:
               - name: server
-                program: \(Self.shell("trap 'echo > asked; while [ ! -e go ]; do sleep 0.02; done; exit 0' TERM; while :; do sleep 0.02; done"))
+                program: \(Self.shell(
+                    "trap 'echo > asked; while [ ! -e go ]; do sleep 0.02; done; exit 0' TERM; echo > ready; while :; do sleep 0.02; done"
+                ))
                 requires: [db]
               - { name: db, \(Self.sleeper) }
             """
         try await Self.run(tree) { daemon, directory in
+            try await daemon.eventually("the server waits for its end") { Files.text(of: directory.file("ready")) != nil }
             async let server = daemon.control("stop", "/server")
             try await daemon.eventually("the server is asked to end") { Files.text(of: directory.file("asked")) != nil }
             let errors = Transcript()

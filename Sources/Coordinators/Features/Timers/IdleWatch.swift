@@ -73,7 +73,7 @@ extension Node {
 
     func endIdleWatch() {
         let timer = state.withLock { state -> Timers.Timer? in
-            guard let watch = state.idleWatch.watch else { return nil }
+            guard state.hasExtras, let watch = state.idleWatch.watch else { return nil }
             state.idleWatch.watch = nil
             return watch.timer
         }

@@ -173,7 +173,7 @@ struct AnotherUserTests {
             try await daemon.eventually("it has tried; the log: \(log.text.suffix(2_000))") {
                 Files.text(of: notes) == String(repeating: "closed\n", count: attempts)
             }
-            let process = try #require(try await daemon.node("/evil").pid)
+            let process = try await daemon.runningPID(of: "/evil")
             try await daemon.eventually("there is an event") {
                 let events = try await daemon.control("events", "--path", "/evil").output
                 return events.split(separator: "\n").contains { line in

@@ -157,7 +157,7 @@ struct ConfigurationApplyTests {
             let states = try await daemon.states()
             #expect(states == ["/stopped": "inactive", "/failing": "active", "/broken": "failed", "/once": "inactive"])
             #expect(try await daemon.control("start", "/stopped").exitCode == 0)
-            let pid = try #require(try await daemon.node("/stopped").pid)
+            let pid = try await daemon.runningPID(of: "/stopped")
             #expect(Files.text(of: "/proc/\(pid)/cmdline") == "sleep\01001\0")
         }
     }

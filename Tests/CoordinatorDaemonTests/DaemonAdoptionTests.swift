@@ -91,7 +91,7 @@ struct DaemonAdoptionTests {
             try await daemon.eventually("both are active") {
                 try await daemon.tree().children.allSatisfy { $0.state == "active" }
             }
-            let first = try #require(try await daemon.node("/receiver").pid)
+            let first = try await daemon.runningPID(of: "/receiver")
             try Files.write("", to: directory.file("hold"))
             try await withChild(daemon.controlSpecification(["restart", "--rolling", "/receiver"])) { _ in
                 try await daemon.eventually("the next life has begun") { lines("born").count == 2 }

@@ -31,7 +31,7 @@ struct DaemonLogsTests {
             try await daemon.eventually("it has spoken") { try await daemon.control("logs", "/talker").output.contains("tick 5\n") }
             let whole = try await daemon.control("logs", "/talker")
             #expect(whole.exitCode == 0)
-            let pid = try #require(try await daemon.node("/talker").pid)
+            let pid = try await daemon.runningPID(of: "/talker")
             #expect(Self.lines(whole.output).first?.hasSuffix(" /talker[\(pid)]: talker begins") == true)
             #expect(Self.lines(try await daemon.control("logs", "/talker", "-n", "2").output).count == 2)
             let chosen = try await daemon.control("logs", "/talker", "--grep", "tick [12]$").output
@@ -65,6 +65,7 @@ struct DaemonLogsTests {
                 program: { command: [sh, -c, "echo begins as $$; while sleep 0.02; do echo tick; done"] }
             """
         try await RunningDaemon.with(tree) { daemon in
+            _ = try await daemon.runningPID(of: "/talker")
             let (output, errors) = (Transcript(), Transcript())
             let specification = daemon.controlSpecification(
                 ["logs", "-f", "/talker", "-n", "0"],
@@ -74,12 +75,12 @@ struct DaemonLogsTests {
             try await withChild(specification) { follower in
                 try await daemon.eventually("it ticks") { output.text.contains("tick") }
                 #expect(try await daemon.control("restart", "/talker").exitCode == 0)
-                let second = try #require(try await daemon.node("/talker").pid)
+                let second = try await daemon.runningPID(of: "/talker")
                 try await daemon.eventually("the next life is shown") { output.text.contains("/talker[\(second)]: begins as \(second)") }
                 let file = "\(daemon.directory)/run/logs/talker.log"
                 #expect(rename(file, file + ".1") == 0)
                 #expect(try await daemon.control("restart", "/talker").exitCode == 0)
-                let third = try #require(try await daemon.node("/talker").pid)
+                let third = try await daemon.runningPID(of: "/talker")
                 try await daemon.eventually("what comes after the rotation is shown") { output.text.contains("begins as \(third)") }
                 #expect(output.text.ranges(of: "begins as \(second)").count == 1)
                 try daemon.process.send(.terminate)
@@ -166,7 +167,7 @@ struct DaemonLogsTests {
     func events() async throws {
         try await RunningDaemon.with(Self.tree) { daemon in
             try await daemon.eventually("it's up") { try await daemon.node("/errors").state == "active" }
-            let pid = try #require(try await daemon.node("/errors").pid)
+            let pid = try await daemon.runningPID(of: "/errors")
             kill(pid, SIGKILL)
             try await daemon.eventually("it lives again") { try await daemon.node("/errors").incarnation == 2 }
             #expect(try await daemon.control("stop", "/errors").exitCode == 0)
@@ -190,7 +191,7 @@ struct DaemonLogsTests {
             #expect(Self.lines(history.output).count == 3)
             #expect(try await daemon.control("history", "/nothing").exitCode == 4)
             // A coordinator two processes below.
-            let worker = try #require(try await daemon.node("/app").pid)
+            let worker = try await daemon.runningPID(of: "/app")
             kill(worker, SIGKILL)
             try await daemon.eventually("the worker's crash is an event") {
                 try await daemon.control("events", "--path", "/app").output.contains("crashed  /app")

@@ -212,7 +212,7 @@ struct DaemonTests {
     func pauses() async throws {
         try await RunningDaemon.with(Self.tree) { daemon in
             try await daemon.everythingActive()
-            let pid = try #require(try await daemon.node("/app/a").pid)
+            let pid = try await daemon.runningPID(of: "/app/a")
             // The second time nothing is left to do.
             for _ in 0..<2 {
                 let paused = try await daemon.control("pause", "/app/a")

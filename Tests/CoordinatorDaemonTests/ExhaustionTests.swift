@@ -141,13 +141,13 @@ struct ExhaustionTests {
             }
             let kills = 10
             for life in 1...kills {
-                kill(try #require(try await daemon.node("/sleeper").pid), SIGKILL)
+                kill(try await daemon.runningPID(of: "/sleeper"), SIGKILL)
                 try await daemon.eventually("it lives again") {
                     let sleeper = try await daemon.node("/sleeper")
                     return sleeper.incarnation == UInt32(life + 1) && sleeper.state == "active"
                 }
             }
-            kill(try #require(try await daemon.node("/app").pid), SIGKILL)
+            kill(try await daemon.runningPID(of: "/app"), SIGKILL)
             try await daemon.eventually("it lives again") { try await daemon.node("/app").incarnation == 2 }
             try await daemon.everythingActive()
             #expect(log.text.ranges(of: "the journal of processes can't be written").count == 1)
@@ -156,7 +156,7 @@ struct ExhaustionTests {
             #expect(try await daemon.control("restart", "/sleeper").exitCode == 0)
             try await daemon.eventually("it's complete again") { log.text.contains("the journal of processes is complete again") }
             let journal = try #require(Files.names(in: "\(daemon.directory)/run").first { $0.hasSuffix(".processes") })
-            let pid = try #require(try await daemon.node("/sleeper").pid)
+            let pid = try await daemon.runningPID(of: "/sleeper")
             #expect(Files.text(of: "\(daemon.directory)/run/\(journal)")?.contains("+ \(pid) ") == true)
         }
     }
@@ -168,9 +168,9 @@ struct ExhaustionTests {
         try await RunningDaemon.with(Self.tree, wrapper: wrapper, hasOwnFiles: true) { daemon in
             try await daemon.everythingActive()
             for number in 0..<40 { close(open("\(daemon.directory)/run/\(number)", O_CREAT | O_WRONLY | O_CLOEXEC, 0o600)) }
-            kill(try #require(try await daemon.node("/app").pid), SIGKILL)
+            kill(try await daemon.runningPID(of: "/app"), SIGKILL)
             try await daemon.eventually("it can't start") { try await daemon.node("/app").state != "active" }
-            kill(try #require(try await daemon.node("/sleeper").pid), SIGKILL)
+            kill(try await daemon.runningPID(of: "/sleeper"), SIGKILL)
             try await daemon.eventually("the program lives again") {
                 let sleeper = try await daemon.node("/sleeper")
                 return sleeper.incarnation == 2 && sleeper.state == "active"
@@ -229,7 +229,7 @@ struct ExhaustionTests {
             #expect(try await daemon.tree().children.map(\.pid) == before.children.map(\.pid))
             // Backoff and restart don't wait for the clock either.
             try clocks.step(CLOCK_REALTIME, by: -86_400)
-            kill(try #require(try await daemon.node("/app").pid), SIGKILL)
+            kill(try await daemon.runningPID(of: "/app"), SIGKILL)
             try await daemon.eventually("it lives again") { try await daemon.node("/app").incarnation == 2 }
             try await daemon.everythingActive()
             let began = MachineClock.now

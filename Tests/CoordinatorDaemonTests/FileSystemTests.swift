@@ -120,7 +120,7 @@ struct FileSystemTests {
     /// Kills the child that has nothing to do with the file system, which is restarted at once.
     @discardableResult
     private static func restartAnother(of daemon: RunningDaemon) async throws -> Duration {
-        let web = try #require(try await daemon.node("/web").pid)
+        let web = try await daemon.runningPID(of: "/web")
         let restart = try await elapsed {
             kill(web, SIGKILL)
             try await daemon.eventually("the other child is restarted") {

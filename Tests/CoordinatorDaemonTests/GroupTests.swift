@@ -143,7 +143,7 @@ struct GroupTests {
         try await RunningDaemon.with(tree) { daemon in
             // A shell that has just begun has no trap yet.
             func isTrapSet() async throws {
-                let pid = try #require(try await daemon.node("/middle").pid)
+                let pid = try await daemon.runningPID(of: "/middle")
                 try await daemon.eventually("the signal is trapped") { Files.text(of: directory.file("middle.pid")) == "\(pid)\n" }
             }
             // What is required is started, although its own autostart is false.

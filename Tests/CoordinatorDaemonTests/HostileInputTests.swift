@@ -32,7 +32,7 @@ struct HostileInputTests {
             let seed = UInt64.random(in: .min ... .max)
             // Once, so that what is made for the first time is there.
             let first = try await Self.assail(daemon, rounds: 2, seed: seed)
-            let processes = [daemon.process.identity.processID, try #require(try await daemon.node("/app").pid)]
+            let processes = [daemon.process.identity.processID, try await daemon.runningPID(of: "/app")]
             try await daemon.eventually("the first ones are gone") { processes.allSatisfy { Usage($0).descriptors < 60 } }
             let usage = processes.map(Usage.init)
 

@@ -35,7 +35,7 @@ struct InstanceNumberTests {
             }
             try await expect("/web-2", ["COORDINATOR_INSTANCE=2", "COORDINATOR_INSTANCES=2", "PORT=8082"])
             try await expect("/app-1", ["COORDINATOR_INSTANCE=1", "COORDINATOR_INSTANCES=2", "SHARD=s1"])
-            let pid = try #require(try await daemon.node("/web-1").pid)
+            let pid = try await daemon.runningPID(of: "/web-1")
             #expect(daemon.arguments(of: pid).contains("arg-1-{instance}"))
 
             #expect(try await daemon.control("scale", "web", "3").exitCode == 0)

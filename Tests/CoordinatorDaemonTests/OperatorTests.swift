@@ -114,7 +114,7 @@ struct OperatorTests {
     func killed() async throws {
         try await Self.with { daemon in
             try await daemon.eventually("it's up") { try await daemon.node("/sleeper").state == "active" }
-            let pid = try #require(try await daemon.node("/sleeper").pid)
+            let pid = try await daemon.runningPID(of: "/sleeper")
             let printed = try await daemon.control("kill", "/sleeper")
             #expect(printed.exitCode == 0)
             #expect(!printed.output.contains("pid \(pid)"))

@@ -30,7 +30,7 @@ struct OutputTests {
             }
             // And the daemon's own log has run over too.
             try await daemon.eventually("many lives") { try await daemon.node("/flapping").incarnation > 100 }
-            kill(try #require(try await daemon.node("/sleeper").pid), SIGKILL)
+            kill(try await daemon.runningPID(of: "/sleeper"), SIGKILL)
             try await daemon.eventually("it's back") {
                 let sleeper = try await daemon.node("/sleeper")
                 return sleeper.incarnation == 2 && sleeper.state == "active"

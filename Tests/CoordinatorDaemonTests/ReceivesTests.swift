@@ -101,7 +101,7 @@ struct ReceivesTests {
                     let node = try await daemon.node("/app")
                     return node.incarnation == incarnation && node.state == "active"
                 }
-                kill(try #require(try await daemon.node("/app").pid), SIGKILL)
+                kill(try await daemon.runningPID(of: "/app"), SIGKILL)
             }
             let end = try await lost
             #expect(end.hasPrefix("failed: /app "), "\(end)")
@@ -128,7 +128,7 @@ struct ReceivesTests {
             """
         try await RunningDaemon.with(tree) { daemon in
             try await daemon.allActive()
-            let pid = try #require(try await daemon.node("/ledger").pid)
+            let pid = try await daemon.runningPID(of: "/ledger")
             let push: JSONValue = ["sender": 1, "count": 2_000]
             async let asking = daemon.call(.ask(path: "/other", message: "Ledger.PushBeside", payload: push, timeout: .seconds(60)))
             func entries() -> [Int] {

@@ -193,6 +193,16 @@ final class RunningDaemon: Sendable {
         try await eventuallyWithoutError(what(), sourceLocation: sourceLocation, condition)
     }
 
+    /// Returns the number of a child's process, once the daemon says that it has one: what the process does can be seen before.
+    func runningPID(of path: String, sourceLocation: SourceLocation = #_sourceLocation) async throws -> Int32 {
+        var pid: Int32?
+        try await eventually("\(path) has a process", sourceLocation: sourceLocation) {
+            pid = try await node(path).pid
+            return pid != nil
+        }
+        return try #require(pid, sourceLocation: sourceLocation)
+    }
+
     /// Has the daemon run its executable anew, and returns what it says.
     func upgrade(_ arguments: String..., sourceLocation: SourceLocation = #_sourceLocation) async throws -> UpgradeResult {
         let ended = try await control(["upgrade", "--json"] + arguments)

@@ -19,13 +19,13 @@ struct SpareTests {
             for life in 1...3 {
                 let spares = try await daemon.spares(1)
                 #expect(try await daemon.processes().filter(spares.contains) == [], "`ps` shows the tree, and a spare isn't in it")
-                let pid = try #require(try await daemon.node("/app").pid)
+                let pid = try await daemon.runningPID(of: "/app")
                 #expect(kill(pid, SIGKILL) == 0)
                 try await daemon.eventually("life \(life + 1) is active") {
                     let node = try await daemon.node("/app")
                     return node.incarnation == UInt32(life + 1) && node.state == "active"
                 }
-                let next = try #require(try await daemon.node("/app").pid)
+                let next = try await daemon.runningPID(of: "/app")
                 #expect(spares.map(\.processID) == [next])
                 #expect(spares.allSatisfy { $0.isAlive })
             }
@@ -69,7 +69,7 @@ struct SpareTests {
             let former = try await daemon.spares(1)
             try install("new")
             #expect(try await daemon.control("restart", "/app").exitCode == 0)
-            let pid = try #require(try await daemon.node("/app").pid)
+            let pid = try await daemon.runningPID(of: "/app")
             #expect(!former.map(\.processID).contains(pid))
             let spares = try await daemon.spares(1)
             #expect(spares.isDisjoint(with: former))
@@ -81,9 +81,9 @@ struct SpareTests {
     func afterChanges() async throws {
         try await RunningDaemon.with(Self.tree(2) + "\norphan_grace: 60s") { daemon in
             var former = try await daemon.spares(2)
-            let first = try #require(try await daemon.node("/app").pid)
+            let first = try await daemon.runningPID(of: "/app")
             #expect(try await daemon.control("restart", "--rolling", "/app").exitCode == 0)
-            let pid = try #require(try await daemon.node("/app").pid)
+            let pid = try await daemon.runningPID(of: "/app")
             #expect(pid != first && !former.map(\.processID).contains(pid), "a replacement has a process of its own")
             former = try await daemon.spares(2)
             #expect(try await daemon.control("upgrade").exitCode == 0)

@@ -85,7 +85,7 @@ struct StubbornTests {
             for (kind, sleepers) in children {
                 let former = sleepers.living
                 let start = ContinuousClock.now
-                let pid = try #require(try await daemon.node("/\(kind.rawValue)").pid)
+                let pid = try await daemon.runningPID(of: "/\(kind.rawValue)")
                 kill(pid, SIGKILL)
                 try await daemon.eventually("\(kind) lives again") { try await daemon.node("/\(kind.rawValue)").incarnation == 2 }
                 #expect(former.allSatisfy { !$0.isAlive }, "\(kind)")

@@ -86,7 +86,7 @@ struct EndsTests {
                     }
                 }
                 group.addTask {
-                    kill(try #require(try await daemon.node("/outside").pid), SIGKILL)
+                    kill(try await daemon.runningPID(of: "/outside"), SIGKILL)
                     try await daemon.eventually("it's told from a kill of ours") {
                         try await daemon.node("/outside").lastExit == "killed by signal 9 from outside"
                     }

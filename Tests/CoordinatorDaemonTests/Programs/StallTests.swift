@@ -155,7 +155,7 @@ struct StallTests {
                 }
                 return true
             }
-            let worker = try #require(try await daemon.node("/worker").pid)
+            let worker = try await daemon.runningPID(of: "/worker")
             defer { kill(worker, SIGCONT) }
             kill(worker, SIGSTOP)
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -213,7 +213,7 @@ struct StallTests {
         func exists(_ name: String) -> Bool { access(directory.file(name), F_OK) == 0 }
         try await RunningDaemon.with(tree.replacing("DIR", with: directory.path)) { daemon in
             try await daemon.eventually("it's up") { exists("up") }
-            let former = try #require(try await daemon.node("/p").pid.flatMap { ProcessIdentity(processID: $0) })
+            let former = try #require(ProcessIdentity(processID: try await daemon.runningPID(of: "/p")))
             try daemon.rewrite("children: []\n")
             let next = try await daemon.killAndReplace(daemon.process)
             try await daemon.eventually("it was told to end") { exists("told") }

@@ -12,14 +12,7 @@ extension UpgradeTests {
 
     private static let formerTree = """
         children:
-          - name: app
-            worker: { executable: FIXTURE, coordinator: RootCoordinator, configuration: { children: [a, b], placement: worker } }
-            stop_timeout: 5s
-          - name: other
-            worker: { executable: FIXTURE, coordinator: MiddleCoordinator }
-          - name: counter
-            program: { command: [sh, -c, 'i=0; while true; do echo "line $i"; i=$((i+1)); sleep 0.05; done'] }
-            logging: { standard_error: separate }
+        \(keptByEachBuild)
           - name: piper
             program: { command: [sh, -c, 'echo >&3; exec sleep 1000'], ready: { fd: 3 } }
           - name: group

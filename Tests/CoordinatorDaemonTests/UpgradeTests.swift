@@ -10,9 +10,8 @@ import WireProtocol
 
 @Suite("An upgrade of the daemon", .timeLimit(minutes: 10))
 struct UpgradeTests {
-    /// The two workers below `app` are deeper ones; the programs show what is handed on of each: a pipe, two, a socket, a descriptor.
-    private static let tree = """
-        children:
+    /// The two workers below `app` are deeper ones; the program writes all the time.
+    static let keptByEachBuild = """
           - name: app
             worker: { executable: FIXTURE, coordinator: RootCoordinator, configuration: { children: [a, b], placement: worker } }
             stop_timeout: 5s
@@ -21,6 +20,12 @@ struct UpgradeTests {
           - name: counter
             program: { command: [sh, -c, 'i=0; while true; do echo "line $i"; i=$((i+1)); sleep 0.05; done'] }
             logging: { standard_error: separate }
+        """
+
+    /// The programs show what is handed on of each: a pipe, two, a socket, a descriptor.
+    private static let tree = """
+        children:
+        \(keptByEachBuild)
           - name: notifier
             program:
               command: [python3, -c, "NOTIFIER"]

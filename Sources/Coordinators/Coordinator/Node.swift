@@ -272,7 +272,9 @@ final class Node: ConfiguredReceiver {
     var supervision: any ChildSupervision {
         state.withLock { state in
             if let supervision = state.supervision { return supervision }
-            guard let supervision = runtime.supervise(self) as? any ChildSupervision else { preconditionFailure("a supervisor supervises") }
+            guard let supervision = runtime.supervise(self) as? any ChildSupervision else {
+                preconditionFailure("it returns a ChildSupervision")
+            }
             switch state.life.phase {
             case .starting, .active, .draining: state.supervision = supervision
             // Children that are started now would never be ended.

@@ -32,7 +32,8 @@ protocol TreeFeatures: Sendable {
     /// A child has had nothing to do for its idle time-out.
     func childIsIdle(_ key: String, _ incarnation: Incarnation, of owner: any ChildOwner)
 
-    /// Returns whether the decision about a child's dismissal is the coordinator's own, because the child's page is its first.
+    /// Returns whether a child that asks to be dismissed asks for the dismissal of the coordinator itself, because the first page of the
+    /// coordinator's own stack is the child's.
     func passesDismissalOn(of child: CoordinatorPath, to parent: any MessageReceiver) -> Bool
 
     // MARK: Messages between runtimes

@@ -31,7 +31,7 @@ struct EndsOfAsksTests {
                 guard let maybeExecuted = cell.told.maybeExecuted else { continue }
                 let isUncertain = end.isUncertain(cell.way, place)
                 // On a busy machine a message may not have left in its time, and its end then proves that.
-                if end == .timedOutWaiting, isUncertain, !cell.began { continue }
+                if end.isTimeOut, isUncertain, !cell.began { continue }
                 #expect(maybeExecuted == (cell.began || isUncertain), what)
             }
             if end == .givenUpWaiting { #expect(cells.allSatisfy { $0.told.message.contains("Boom") }, "\(cells)") }
@@ -170,10 +170,11 @@ private enum DeedEnd: String, CaseIterable {
     func isUncertain(_ way: DeedWay, _ place: DeedPlace) -> Bool {
         switch self {
         // What an interceptor does counts, unless a refusal comes back through it.
-        case .timedOutWaiting where way == .intercepted: true
+        case .timedOutWaiting where way == .intercepted, .timedOutRunning where way == .intercepted: true
         // The message has left, and its asker hears no more of it; a pool keeps what its members don't take.
-        case .timedOutWaiting where way.isOfNode: true
-        case .timedOutWaiting, .killedWaiting, .askerStoppedWaiting: place != .inProcess && way != .pool
+        case .timedOutWaiting where way.isOfNode, .timedOutRunning where way.isOfNode: true
+        // What is to run may not have begun in its time either.
+        case .timedOutWaiting, .timedOutRunning, .killedWaiting, .askerStoppedWaiting: place != .inProcess && way != .pool
         default: false
         }
     }

@@ -8,11 +8,11 @@ enum Tree {
         _ count: Int,
         levels: Int,
         _ instruments: [any CoordinatorInstrument] = [],
-        records wish: TelemetryConfiguration? = nil
+        records configuration: TelemetryConfiguration? = nil
     ) async throws {
         var options = CoordinatorRuntime.Options()
         options.instruments = instruments
-        options.exporter = wish.map(Discarder.init)
+        options.exporter = configuration.map(Discarder.init)
         options.logger.logLevel = .critical
         let runtime = CoordinatorRuntime(Root.self, options: options)
         try await runtime.start()
@@ -36,7 +36,7 @@ struct PassThrough: CoordinatorInstrument {
 
 /// What takes telemetry and exports none: the cost of recording it in a process.
 private struct Discarder: TelemetryExporter {
-    let wish: TelemetryConfiguration
+    let configuration: TelemetryConfiguration
 
     func export(_ spans: [MessageSpan], missed: UInt64) {}
     func run(_ source: TelemetrySource) async {}

@@ -79,7 +79,7 @@ struct DaemonAdoptionTests {
             children:
               - name: receiver
                 worker: { executable: FIXTURE, coordinator: SuccessionReceiver, configuration: { directory: \(directory.path) } }
-                receives: [Succession.]
+                receives: [UpgradeCompletion.]
                 overlap: true
                 stop_timeout: 60s
               - name: sender

@@ -400,7 +400,7 @@ struct UpgradeTests {
             case .version: _ = try await next.version()
             case .check: try await next.check("file")
             case .rehearsal:
-                let report = try #require(Rehearsal(report: Array(#"{"version":"1.2.3","programs":0,"sockets":0}"#.utf8)))
+                let report = try #require(UpgradeDryRun(report: Array(#"{"version":"1.2.3","programs":0,"sockets":0}"#.utf8)))
                 try await next.rehearse(heritage, as: .current(), expecting: report)
             }
         }

@@ -48,12 +48,12 @@ import Testing
     /// Both ways: members that a version doesn't know are skipped, and those that it expects may be missing.
     @Test func versionsReadOneAnothersValues() throws {
         let pin = try #require(NodeName("b"))
-        var wish = SubtreeWish(labels: ["disk": "ssd"], pin: pin)
+        var wish = PlacementConstraints(labels: ["disk": "ssd"], pin: pin)
         let former = #"{"labels":{"disk":"ssd"},"moves":3,"pin":"b","weight":1}"#
         #expect(String(decoding: wish.json, as: UTF8.self) == former, "a subtree that isn't stopped is written as ever")
-        #expect(SubtreeWish(json: Array(former.utf8)) == wish)
+        #expect(PlacementConstraints(json: Array(former.utf8)) == wish)
         wish.isStopped = true
-        #expect(SubtreeWish(json: wish.json) == wish)
+        #expect(PlacementConstraints(json: wish.json) == wish)
         let read = try JSONDecoder().decode(Former.self, from: Data(wish.json))
         #expect(read.labels == wish.labels && read.weight == 1 && read.pin == "b")
 

@@ -92,7 +92,7 @@ struct AuthorityTests {
             var asks = AskDurations()
             asks.note(AskDurations.Key(path: path.description, message: "Forged", hasFailed: false), .seconds(1))
             return asks
-        case is LifeReport.Type: return LifeReport(changes: [LifeChange(.adopted, of: path, 1, 1)])
+        case is LifecycleReport.Type: return LifecycleReport(changes: [LifecycleRecord(.adopted, of: path, 1, 1)])
         case is TreeEvent.Type: return TreeEvent(.event(type: "Forged"), at: path)
         case is MessageTraces.Report.Type:
             let hop = MessageTrace.Hop(

@@ -100,7 +100,7 @@ struct BetweenLivesTests {
     func returned() async throws {
         try await withRoot("a", in: .inProcess) { runtime in
             let children = try #require(try runtime.root.existingChildren)
-            let life = ChildInstance(key: "a", incarnation: 1)
+            let life = IncarnationID(key: "a", incarnation: 1)
             let older = MessageParking<ParkedMessage>.limit + 100
             children.handle(.becameUnreachable, of: life)
             for number in older..<(older + 10) { children.deliver(Self.add(number), to: "a", [], isDirect: false) }
@@ -131,7 +131,7 @@ struct BetweenLivesTests {
             children.deliver(second, to: "a", [], isDirect: false)
             for (message, isKept) in [(first, true), (late, false)] {
                 let message = ParkedMessage(envelope: message, rest: [], isDirect: false)
-                #expect(children.park(returned: message, from: ChildInstance(key: "a", incarnation: 1)) == isKept)
+                #expect(children.park(returned: message, from: IncarnationID(key: "a", incarnation: 1)) == isKept)
             }
             children.withSlot("a") { $0.phase = .flushing(life) }
             children.flush("a")

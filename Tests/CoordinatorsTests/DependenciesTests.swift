@@ -67,7 +67,7 @@ struct DependenciesTests {
         own.tea = "own"
         var override = Dependencies()
         override.milk = 9
-        var node = NodeDependencies(inherited: inherited, overrides: override, isBehindBorder: false)
+        var node = CellDependencies(inherited: inherited, overrides: override, isBehindBorder: false)
         #expect(node.effective.tea == "inherited")
         node.provide(own)
         #expect(node.effective.tea == "own")

@@ -26,7 +26,7 @@ struct HandedDownDependenciesTests {
         }
     }
 
-    private static func provide(_ number: Int, at root: Node, toReach leaves: [Node]) {
+    private static func provide(_ number: Int, at root: CoordinatorCell, toReach leaves: [CoordinatorCell]) {
         var dependencies = Dependencies()
         dependencies.entries["\(number)"] = DependencyEntry(describedBy: number)
         root.provide(dependencies)
@@ -36,7 +36,7 @@ struct HandedDownDependenciesTests {
         }
     }
 
-    private static func readWhileGrowing(_ leaves: [Node], until isOver: OneShot<Void>) async {
+    private static func readWhileGrowing(_ leaves: [CoordinatorCell], until isOver: OneShot<Void>) async {
         var seen = leaves.map { _ in 0 }
         while isOver.outcome == nil {
             for (index, leaf) in leaves.enumerated() {

@@ -47,7 +47,7 @@ struct LifeFilesTests {
             }
             // The root has given its own descriptor up: it can't hold the lock for a worker that is gone.
             #expect(!Self.files(of: getpid()).contains(lock))
-            #expect(try LifeLock(lock) == nil)
+            #expect(try IncarnationLock(lock) == nil)
         }
     }
 
@@ -55,7 +55,7 @@ struct LifeFilesTests {
     func duplicate() async throws {
         try await Self.with { runtime, directory in
             try await runtime.startChild("a", .worker)
-            var lock = try LifeLock(directory.file("run/\(RuntimeFiles.lockName(of: "/b"))"))
+            var lock = try IncarnationLock(directory.file("run/\(RuntimeFiles.lockName(of: "/b"))"))
             #expect(lock != nil)
             let error = await #expect(throws: CoordinatorError.self) { try await runtime.startChild("b", .worker) }
             #expect(error?.message.contains("a process lives at /b already") == true, "\(String(describing: error))")

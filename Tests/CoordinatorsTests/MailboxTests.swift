@@ -16,10 +16,10 @@ struct MailboxTests {
         mailbox.put("b")
         mailbox.post("two")
         mailbox.put("c")
-        #expect([mailbox.beginDraining(), mailbox.beginDraining()] == [true, false])
+        #expect([mailbox.beginRun(), mailbox.beginRun()] == [true, false])
         #expect(mailbox.begin() == ["a", "one", "b", "two", "c"])
         #expect(mailbox.begin().isEmpty)
-        #expect(!mailbox.isDraining)
+        #expect(!mailbox.isRunning)
     }
 
     @Test("A batch is bounded, and the next goes on where it ended")
@@ -57,15 +57,15 @@ struct MailboxTests {
         mailbox.put("a")
         mailbox.pause()
         #expect(mailbox.isPaused)
-        #expect(!mailbox.beginDraining())
+        #expect(!mailbox.beginRun())
         mailbox.post("one")
         mailbox.put("b")
         mailbox.post("two")
-        #expect(mailbox.beginDraining())
+        #expect(mailbox.beginRun())
         #expect(mailbox.begin() == ["one", "two"])
         mailbox.begin()
         mailbox.resume()
-        #expect(mailbox.beginDraining())
+        #expect(mailbox.beginRun())
         #expect(mailbox.begin() == ["a", "b"])
     }
 
@@ -75,7 +75,7 @@ struct MailboxTests {
         #expect(mailbox.isIdle)
         mailbox.put("a")
         #expect(!mailbox.isIdle)
-        _ = mailbox.beginDraining()
+        _ = mailbox.beginRun()
         let batch = mailbox.takeBatch()
         _ = mailbox.takeBatch()
         #expect(!mailbox.isIdle)
@@ -208,9 +208,9 @@ struct MailboxTests {
         #expect(mailbox.put("full") == "refused")
         mailbox.endReservation(1)
         #expect(mailbox.put("waits") == "admitted")
-        #expect((mailbox.beginDraining(), mailbox.reserve(1, medium)) == (false, false))
+        #expect((mailbox.beginRun(), mailbox.reserve(1, medium)) == (false, false))
         mailbox.endReservation(1)
-        #expect(mailbox.beginDraining())
+        #expect(mailbox.beginRun())
     }
 
     @Test("Asks of tasks of different priorities don't overtake one another")
@@ -233,7 +233,7 @@ struct MailboxTests {
         #expect(batch.map(\.word) == ["0", "1"])
         mailbox.begin()
         mailbox.ended(batch[1])
-        #expect(mailbox.beginDraining())
+        #expect(mailbox.beginRun())
         #expect(mailbox.takeBatch().map(\.word) == ["2"])
         #expect(mailbox.messageCount == 4)
         // Notices aren't counted.
@@ -266,7 +266,7 @@ struct MailboxTests {
         mailbox.ended(first[1])
         #expect(mailbox.begin().isEmpty)
         mailbox.ended(first[2])
-        #expect(mailbox.beginDraining())
+        #expect(mailbox.beginRun())
         #expect(mailbox.begin() == ["d", "e"])
     }
 
@@ -280,7 +280,7 @@ struct MailboxTests {
         mailbox.put("from below 2", as: .below)
         #expect(mailbox.begin().isEmpty)
         mailbox.handlerWaits()
-        #expect(mailbox.beginDraining())
+        #expect(mailbox.beginRun())
         let besides = mailbox.takeBatch()
         #expect(besides.map(\.word) == ["from below 1", "from below 2"])
         mailbox.handlerWaitsNoMore()
@@ -388,7 +388,7 @@ struct MailboxTests {
         mailbox.put("needs", 1, isNeeding: true)
         mailbox.post("notice")
         mailbox.close()
-        #expect(!mailbox.beginDraining())
+        #expect(!mailbox.beginRun())
         #expect(mailbox.begin().isEmpty)
         #expect(mailbox.removeAll().map(\.word) == ["a", "needs", "notice"])
         #expect(mailbox.messageCount == 1)
@@ -409,7 +409,7 @@ struct MailboxTests {
 
     @Test("Events beyond their limit are dropped, the oldest first, and no other notice is")
     func events() {
-        let birth = NodeParameters(
+        let birth = CellParameters(
             type: .of(Listener.self),
             configuration: .value(NoConfiguration()),
             path: "/a",
@@ -418,8 +418,8 @@ struct MailboxTests {
             runtime: RuntimeCore(CoordinatorRuntime.Options()),
             startTimeout: .seconds(1)
         )
-        let node = Node(birth, host: nil)
-        let child = AnyChild(supervisor: ChildSupervisor(node: node), key: "b", typeName: "B")
+        let cell = CoordinatorCell(birth, host: nil)
+        let child = AnyChild(supervisor: ChildSupervisor(cell: cell), key: "b", typeName: "B")
         let mailbox = Stage(MailboxPolicy())
         #expect(mailbox.append(.lifecycle(child, .paused)).isEmpty)
         var dropped: [Int] = []
@@ -519,7 +519,7 @@ private final class Stage {
     #endif
     func takeBatch() -> [Mailbox.Item] { mailbox.takeBatch() }
     func ended(_ item: Mailbox.Item) { mailbox.ended(item) }
-    func beginDraining() -> Bool { mailbox.beginDraining() }
+    func beginRun() -> Bool { mailbox.beginRun() }
     #if !SLOW_PATH_ONLY
     func reserve(_ size: Int, _ priority: UInt8) -> Bool { mailbox.reserve(size, priority) }
     func endReservation(_ size: Int) { mailbox.endReservation(size) }

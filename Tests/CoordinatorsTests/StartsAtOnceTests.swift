@@ -11,7 +11,7 @@ private actor Parent: Coordinator {
     init(_ context: Context) { self.context = context }
 
     static func with(_ body: (Context, CoordinatorRuntime) async throws -> Void) async throws {
-        try await withRuntime(Parent.self, options: Support.options) { try await body(Context(node: $0.root), $0) }
+        try await withRuntime(Parent.self, options: Support.options) { try await body(Context(cell: $0.root), $0) }
     }
 }
 
@@ -87,9 +87,9 @@ struct StartsAtOnceTests {
                 let child = try await context.start(Plain.self, as: "\(value)") { $0.value = value }
                 #expect(try await child.ask(Plain.Value()) == value)
                 #expect(child.state == .active)
-                #expect(child.supervisor.node.dependencies.number == 7)
-                let node = try #require((try child.supervisor.host(of: "\(value)") as? LocalHost)?.coordinator)
-                #expect(node.dependencies.number == 7)
+                #expect(child.supervisor.cell.dependencies.number == 7)
+                let cell = try #require((try child.supervisor.host(of: "\(value)") as? LocalHost)?.coordinator)
+                #expect(cell.dependencies.number == 7)
             }
         }
     }
@@ -101,8 +101,8 @@ struct StartsAtOnceTests {
             try await context.pause("known")
             try await context.restart("known")
             #expect(context.child("known")?.state == .paused)
-            let node = try #require((try context.node.children.host(of: "known") as? LocalHost)?.coordinator)
-            #expect(node.situation.isPaused && node.state.withLock { $0.mailbox.isPaused })
+            let cell = try #require((try context.cell.children.host(of: "known") as? LocalHost)?.coordinator)
+            #expect(cell.situation.isPaused && cell.state.withLock { $0.mailbox.isPaused })
         }
     }
 
@@ -143,7 +143,7 @@ struct StartsAtOnceTests {
             let runtime = CoordinatorRuntime(Parent.self, options: Support.options)
             try await runtime.start()
             let root = try runtime.root
-            let context = CoordinatorContext<Parent>(node: root)
+            let context = CoordinatorContext<Parent>(cell: root)
             try await context.start(Plain.self, as: "first")
             await withDiscardingTaskGroup { group in
                 for number in 0..<20 {
@@ -177,7 +177,7 @@ struct ChildSizeTests {
     func parts() {
         #expect(MemoryLayout<ChildSlot>.size <= 64)
         #expect(MemoryLayout<ChildDefinition.Kind>.size <= 72)
-        #expect(MemoryLayout<Node.State>.size - MemoryLayout<Mailbox>.size <= 136)
+        #expect(MemoryLayout<CoordinatorCell.State>.size - MemoryLayout<Mailbox>.size <= 136)
     }
 
     @Test("An empty value takes the room of a reference, and is empty again when it's emptied")

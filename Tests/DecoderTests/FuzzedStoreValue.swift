@@ -46,8 +46,8 @@ struct FuzzedStoreValue: Sendable {
     /// All types, each with what a leader does with it; `DecoderTests` finds those that aren't here.
     static let all = [
         FuzzedStoreValue(
-            SubtreeWish.self,
-            in: "Node/SubtreeWish.swift",
+            PlacementConstraints.self,
+            in: "Node/PlacementConstraints.swift",
             of: #"{"labels":{"disk":"ssd"},"group":"g","weight":5,"moves":3,"pin":"a"}"#,
             .desired("/shop")
         ) { wish in
@@ -57,7 +57,7 @@ struct FuzzedStoreValue: Sendable {
         },
         FuzzedStoreValue(
             SubtreeAssignment.self,
-            in: "Node/SubtreeWish.swift",
+            in: "Node/PlacementConstraints.swift",
             of: #"{"node":"a","failures":[{"node":"b","lease":7}],"isGivenUp":false}"#,
             .assignment("/shop")
         ) { assignment in

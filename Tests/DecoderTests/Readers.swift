@@ -193,12 +193,12 @@ extension Reader {
                 "nodes":[{"name":"a","self":true,"leads":true,"drains":false,"labels":{"x":"y"},"capacity":5,"version":"1","subtrees":["/c"]}]}
                 """#
         ),
-        answer(Whereabouts.self, of: #"{"path":"/a","node":"a","epoch":5,"failed_on":["b"],"given_up":false}"#),
+        answer(SubtreeLocation.self, of: #"{"path":"/a","node":"a","epoch":5,"failed_on":["b"],"given_up":false}"#),
         Reader(
             "what a rehearsal says",
-            in: "CoordinatorDaemon/Upgrade/Rehearsal.swift",
+            in: "CoordinatorDaemon/Upgrade/UpgradeDryRun.swift",
             of: #"{"version":"1.2.3","programs":5,"sockets":6}"#
-        ) { Rehearsal(report: $0) != nil },
+        ) { UpgradeDryRun(report: $0) != nil },
         answer(
             TraceResult.self,
             in: "CoordinatorConsole/API/Changes.swift",
@@ -248,8 +248,8 @@ extension Reader {
             _ = TreeMetrics(sum, unreadableEntries: nil, clusterFiles: nil)
         },
         decoded(
-            LifeReport.self,
-            in: "Coordinators/Observation/LifeReports.swift",
+            LifecycleReport.self,
+            in: "Coordinators/Observation/LifecycleReporter.swift",
             of: #"{"changes":[{"path":"/a","incarnation":1,"processID":2,"kind":{"adopted":{}},"time":5}],"missed":6}"#
         ) { report in
             var sum = report
@@ -274,10 +274,10 @@ extension Reader {
             ProcessReport("process-started", try ControlJSON.parse($0)) != nil
         },
         Reader(
-            "LifeProposal",
+            "StartProposal",
             in: "Coordinators/Children/Workers/SparePool.swift",
             of: #"{"type":"T","configuration":{"a":5},"complete":true}"#
-        ) { LifeProposal(LifeProposal.operation, try ControlJSON.parse($0)) != nil },
+        ) { StartProposal(StartProposal.operation, try ControlJSON.parse($0)) != nil },
         Reader(
             "journal of processes",
             in: "Coordinators/Runtime/ProcessJournal.swift",

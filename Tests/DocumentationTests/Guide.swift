@@ -38,6 +38,33 @@ struct Guide {
         ["", "Sources/", "Sources/Coordinators/"].contains { access("\(Files.packageRoot)/\($0)\(path)", F_OK) == 0 }
     }
 
+    /// What a row of a table says beyond whole paths: `name` in a file, and a file beside the one that was named before.
+    struct Signpost: Hashable {
+        /// From the root of the repository.
+        var path: String
+        var name: String?
+    }
+
+    /// The signposts of a table's row. What stands between the names says how they belong together: `a` and `b` in `File.swift`.
+    static func signposts(in row: Substring) -> [Signpost] {
+        let pieces = row.split(separator: "`", omittingEmptySubsequences: false)
+        var (folder, names, found) = ("", [Substring](), [Signpost]())
+        for index in stride(from: 1, to: pieces.count - 1, by: 2) {
+            let (word, after) = (pieces[index], pieces[index + 1])
+            let isFile = [".swift", ".c", ".js", ".md", ".yaml", ".json", ".py"].contains { word.hasSuffix($0) } && !word.contains(" ")
+            if word.contains("/"), isPath(word) {
+                folder = isFile ? String(word[..<(word.lastIndex(of: "/") ?? word.endIndex)]) : String(word)
+            }
+            if isFile, !folder.isEmpty {
+                let path = word.contains("/") ? String(word) : "\(folder)/\(word)"
+                if !word.contains("/") { found.append(Signpost(path: path)) }
+                found += names.map { Signpost(path: path, name: String($0.prefix { $0 != "(" })) }
+            }
+            names = isFile ? [] : [" in ", " and ", ", "].contains(after) ? names + [word] : []
+        }
+        return found
+    }
+
     private static func isPath(_ word: Substring) -> Bool {
         guard word.contains("/"), !word.hasPrefix("/"), !word.hasPrefix(".") else { return false }
         let isBelowRoot = ["Sources/", "Tests/", "Deploy/", "Benchmarks/"].contains { word.hasPrefix($0) }

@@ -10,6 +10,25 @@ struct GuideTests {
         for path in guide.paths where !Guide.exists(path) { Issue.record("\(name) names \(path), which doesn't exist") }
     }
 
+    @Test("What it says to stand in a file, or beside one, does")
+    func signposts() throws {
+        let text = try #require(Files.text(of: "\(Files.packageRoot)/.github/CONTRIBUTING.md"))
+        let signposts = text.split(separator: "\n").filter { $0.hasPrefix("|") }.flatMap(Guide.signposts)
+        #expect(signposts.count > 80)
+        for signpost in signposts {
+            let file = Files.text(of: "\(Files.packageRoot)/\(signpost.path)")
+            if file == nil { Issue.record("CONTRIBUTING.md names \(signpost.path), which doesn't exist") }
+            guard let name = signpost.name, let file, !file.contains(name) else { continue }
+            Issue.record("CONTRIBUTING.md says that \(signpost.path) has `\(name)`")
+        }
+        let row = "| a | `f` and `g(_:)` in `Sources/A/B.swift`, then `C.swift` beside it; `h`: `D.md` there |"
+        let expected = [
+            Guide.Signpost(path: "Sources/A/B.swift", name: "f"), Guide.Signpost(path: "Sources/A/B.swift", name: "g"),
+            Guide.Signpost(path: "Sources/A/C.swift"), Guide.Signpost(path: "Sources/A/D.md"),
+        ]
+        #expect(Guide.signposts(in: row[...]) == expected)
+    }
+
     @Test("Every test that a command runs exists", arguments: [".github/CONTRIBUTING.md", Guide.guarantees])
     func filters(_ name: String) throws {
         let guide = try Guide(name)

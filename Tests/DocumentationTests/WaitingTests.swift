@@ -11,7 +11,7 @@ struct WaitingTests {
         // What is due at a time.
         "ConcurrencySupport/Timers.swift": (1, "the timers themselves: the thread sleeps until the next one is due, or until it's woken"),
         "Control/Nodes/NodeLinks.swift": (2, "pings"),
-        "Coordinators/Features/Cluster/NodeRouter+Links.swift": (1, "pings"),
+        "Coordinators/Features/Cluster/ClusterRouter+Links.swift": (1, "pings"),
         "Control/Server/ConnectionTable.swift": (
             2, "a connection without requests, until that is too long; descriptors, freed a moment after a close"
         ),
@@ -63,10 +63,10 @@ struct WaitingTests {
         ),
         "coordinatorctl/Commands/ClusterCommands.swift": (1, "what a node that drains still has, which the nodes tell when they are asked"),
         "CoordinatorDaemon/Shutdown/ShutdownSignal.swift": (1, "processes that are being started don't learn of the first call"),
-        "CoordinatorDaemon/Upgrade/Succession.swift": (1, "workers that are back, of which each reports to its own parent"),
+        "CoordinatorDaemon/Upgrade/UpgradeCompletion.swift": (1, "workers that are back, of which each reports to its own parent"),
         "CoordinatorDaemon/Upgrade/Upgrade.swift": (1, "open requests of all connections, which are counted nowhere else"),
         "Coordinators/Children/ChildSupervisor+Operations.swift": (1, "a life that has begun and hasn't started its own children"),
-        "Coordinators/Features/Cluster/NodeRouter+Delivery.swift": (
+        "Coordinators/Features/Cluster/ClusterRouter+Delivery.swift": (
             1, "whether a child can be reached follows from the cluster, links and other senders"
         ),
         "Coordinators/Observation/MessageTraces.swift": (1, "the reports of a trace are complete when none has come for a while"),

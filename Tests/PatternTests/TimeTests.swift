@@ -96,7 +96,7 @@ struct PatternIdleTests {
     func ends(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.resting(place)
-            _ = try? await child.ask(Resting.Tick(), timeout: .seconds(20))
+            _ = try? await child.ask(RestingChild.Tick(), timeout: .seconds(20))
             try await eventually("its key is free") { tree.root.child("rests") == nil }
             #expect(tree.notebook.reads("/rests stopped"))
         }
@@ -110,9 +110,9 @@ struct PatternIdleTests {
                 try await eventually("the message has arrived") {
                     let child = try await tree.resting(place, key)
                     switch key {
-                    case "handler": return try? await child.send(Resting.Await("go on"))
-                    case "task": return try? await child.send(Resting.Work("go on"))
-                    default: return try? await child.send(Resting.Nest())
+                    case "handler": return try? await child.send(RestingChild.Await("go on"))
+                    case "task": return try? await child.send(RestingChild.Work("go on"))
+                    default: return try? await child.send(RestingChild.Nest())
                     }
                 }
             }
@@ -145,10 +145,10 @@ struct PatternIdleTests {
                 // At about the time of its end, sooner or later.
                 try await realTime(.milliseconds(44 + (round * 7) % 25), because: "a worker counts its idle time by the machine's clock")
                 // Senders of all kinds.
-                async let asking: Void = waking.ask(Resting.Note(round * 3), timeout: .seconds(60))
-                async let sending = waking.send(Resting.Note(round * 3 + 1))
-                async let peeking = waking.ask(Resting.Peek(), timeout: .seconds(60))
-                async let askingLater: Void = waking.ask(Resting.Note(round * 3 + 2), timeout: .seconds(60))
+                async let asking: Void = waking.ask(RestingChild.Note(round * 3), timeout: .seconds(60))
+                async let sending = waking.send(RestingChild.Note(round * 3 + 1))
+                async let peeking = waking.ask(RestingChild.Peek(), timeout: .seconds(60))
+                async let askingLater: Void = waking.ask(RestingChild.Note(round * 3 + 2), timeout: .seconds(60))
                 let isSent = try await sending
                 #expect(isSent)
                 _ = try await (asking, peeking, askingLater)

@@ -311,17 +311,17 @@ extension ProcessesTests {
         @Test func theLockIsHeldForAsLongAsTheChildLives() async throws {
             try await withTemporaryDirectory { directory in
                 let path = directory.file("lock")
-                var lock = try LifeLock(path)
-                #expect(try LifeLock(path) == nil)
+                var lock = try IncarnationLock(path)
+                #expect(try IncarnationLock(path) == nil)
                 var specification = ProcessSpecification(executable: "/bin/sleep", arguments: ["100"])
                 specification.descriptors = [try #require(lock).inherited(as: 7)]
                 try await withChild(specification) { child in
                     lock = nil
-                    #expect(try LifeLock(path) == nil, "the child has it")
+                    #expect(try IncarnationLock(path) == nil, "the child has it")
                     try child.send(.kill)
                     _ = await child.waitForExit()
                     // The child of another test has a copy of each descriptor, until it has become its program.
-                    try await eventually("the lock is free") { try LifeLock(path) != nil }
+                    try await eventually("the lock is free") { try IncarnationLock(path) != nil }
                 }
             }
         }
@@ -329,7 +329,7 @@ extension ProcessesTests {
         @Test func aChildsChildrenDoNotHoldTheLock() async throws {
             try await withTemporaryDirectory { directory in
                 let path = directory.file("lock")
-                var lock = try LifeLock(path)
+                var lock = try IncarnationLock(path)
                 // The shell's own way of close-on-exec: its child gets the descriptor closed.
                 var specification = shell("setsid sleep 100 7>&- & echo $!; exec sleep 100")
                 specification.descriptors = [try #require(lock).inherited(as: 7)]
@@ -339,7 +339,7 @@ extension ProcessesTests {
                     _ = await child.waitForExit()
                     #expect(grandchild.isAlive)
                     // The child of another test has a copy of each descriptor, until it has become its program.
-                    try await eventually("the lock is free") { try LifeLock(path) != nil }
+                    try await eventually("the lock is free") { try IncarnationLock(path) != nil }
                 }
             }
         }
@@ -364,7 +364,7 @@ extension ProcessesTests {
         private static func takeAndRemove(_ path: String, _ holders: Holders) throws -> Int {
             var rounds = 0
             for _ in 0..<2_000 {
-                guard let lock = try LifeLock(path) else { continue }
+                guard let lock = try IncarnationLock(path) else { continue }
                 let others = holders.count.withLock { holders in
                     defer { holders += 1 }
                     return holders
@@ -380,10 +380,10 @@ extension ProcessesTests {
         @Test func whatCanNotBeLockedIsAnErrorAndLeavesNothing() throws {
             let ledger = Ledger()
             ledger.plan(.init(call: .lockFile, number: 1, isForever: false, errno: EMFILE))
-            let error = #expect(throws: ProcessError.self) { try LifeLock("/tmp/never", systemCalls: ledger.systemCalls) }
+            let error = #expect(throws: ProcessError.self) { try IncarnationLock("/tmp/never", systemCalls: ledger.systemCalls) }
             #expect(error?.code == .outOfDescriptors)
             #expect(ledger.openDescriptors.isEmpty)
-            #expect(throws: ProcessError.self) { try LifeLock("/nowhere/lock") }
+            #expect(throws: ProcessError.self) { try IncarnationLock("/nowhere/lock") }
         }
     }
 }

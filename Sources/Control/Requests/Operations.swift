@@ -416,7 +416,7 @@ extension ControlOperation {
     package static let nodes = ControlOperation(Nodes())
 
     package struct Where: DescribedOperation {
-        package typealias Answer = Whereabouts
+        package typealias Answer = SubtreeLocation
         package var path = ""
         package static let about = OperationDescription(Self(), "where", .observe, .path(\.path))
         package static let summary = "Show the node on which a subtree of the cluster is."
@@ -443,7 +443,7 @@ extension ControlOperation {
     }
 
     package struct Move: DescribedOperation {
-        package typealias Answer = Whereabouts
+        package typealias Answer = SubtreeLocation
         package var path = ""
         /// The node; nil lets the subtree go where it's placed.
         package var node: String?

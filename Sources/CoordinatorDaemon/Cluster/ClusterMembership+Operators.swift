@@ -73,14 +73,14 @@ extension ClusterMembership {
     }
 
     /// Tells where the subtree is to which a path belongs.
-    func whereabouts(of path: CoordinatorPath) async throws(ControlError) -> Whereabouts {
+    func whereabouts(of path: CoordinatorPath) async throws(ControlError) -> SubtreeLocation {
         guard let node, let key = path.components.first.map(String.init) else { throw Self.isntPlaced(path) }
         let (view, standing) = await (node.clusterView, node.standing)
         let top = "/\(key)"
         guard view.wishes[top] != nil || view.owners[top] != nil else { throw Self.isntPlaced(path) }
         let (owner, assignment) = (view.owners[top], view.assignments[top]?.value)
         let (wish, ownerNode) = (view.wishes[top]?.value, owner?.record?.node)
-        var place = Whereabouts(
+        var place = SubtreeLocation(
             path: top,
             node: ownerNode?.description,
             epoch: owner?.epoch.rawValue,
@@ -137,7 +137,7 @@ extension ClusterMembership {
     /// Pins a subtree to a node, and returns when the node has it, or takes the pin away.
     ///
     /// - Throws: `.failed` when the node may not have the subtree, or can't run it; the pin is what it was before then.
-    func move(_ path: CoordinatorPath, to text: String?) async throws(ControlError) -> Whereabouts {
+    func move(_ path: CoordinatorPath, to text: String?) async throws(ControlError) -> SubtreeLocation {
         let place = try await whereabouts(of: path)
         guard place.path == path.description, let node else { throw Self.isntPlaced(path) }
         let view = await node.clusterView
@@ -198,7 +198,7 @@ extension ClusterMembership {
     }
 
     /// Returns where a subtree is whose pin was just written.
-    private func whereabouts(pinnedTo text: String?, _ path: CoordinatorPath) async throws(ControlError) -> Whereabouts {
+    private func whereabouts(pinnedTo text: String?, _ path: CoordinatorPath) async throws(ControlError) -> SubtreeLocation {
         var place = try await whereabouts(of: path)
         place.pinned = text
         return place

@@ -216,9 +216,9 @@ final class ClusterMembership: Sendable {
         let wanted = Dictionary(children.placedChildren.map { ("/\($0.key)", $0.placement) }) { first, _ in first }
             .compactMapValues(\.self)
         let changes = published.withLock { published in
-            var changes: [String: SubtreeWish?] = [:]
+            var changes: [String: PlacementConstraints?] = [:]
             for path in published.keys where wanted[path] == nil { changes.updateValue(nil, forKey: path) }
-            for (path, placement) in wanted where published[path] != placement { changes[path] = SubtreeWish(placement) }
+            for (path, placement) in wanted where published[path] != placement { changes[path] = PlacementConstraints(placement) }
             published = wanted
             return changes
         }
@@ -322,7 +322,7 @@ extension ClusterMembership: SubtreeHost {
     }
 }
 
-extension SubtreeWish {
+extension PlacementConstraints {
     fileprivate init(_ placement: ClusterPlacement) {
         self.init(labels: placement.labels, group: placement.apart, weight: placement.weight, moves: placement.moves)
     }

@@ -46,7 +46,7 @@ final class ConfiguredChildren: Codable, Sendable {
         var records: [String: Record] = [:]
         weak var supervisor: (any ConfiguredSupervisor)?
         /// The children that the next life of the supervisor doesn't start.
-        var resting: [String: Resting] = [:]
+        var resting: [String: RestingChild] = [:]
         /// The children that ran when the daemon was upgraded, which the next life of the supervisor starts.
         var continuing: Set<String> = []
         /// The epochs under which this node owns children of the cluster, by key.

@@ -21,7 +21,7 @@ public final class Daemon: Service {
     private let logs: ChildLogs
     private let events: EventLog
     /// The end of the upgrade by which this program has taken the daemon's place.
-    private let succession: Succession?
+    private let succession: UpgradeCompletion?
     /// The daemon as a node of a cluster; nil: it isn't one.
     private let cluster: ClusterMembership?
     private let standing: StandingFile
@@ -65,7 +65,7 @@ public final class Daemon: Service {
         directory: RuntimeDirectory,
         output: DaemonOutput,
         logger: Logger,
-        heritage: DaemonHeritage? = nil,
+        heritage: DaemonHandover? = nil,
         isRehearsal: Bool = false
     ) throws(ProcessError) {
         let logs = ChildLogs(configuration, directory: LogDirectory(directory).path, daemon: output, logger: logger)
@@ -171,7 +171,7 @@ public final class Daemon: Service {
         )
         upgrade.use(server)
         self.cluster?.use(server)
-        succession = heritage.map { [server, runtime] in Succession($0, server, runtime, UpgradeMarker(directory)) }
+        succession = heritage.map { [server, runtime] in UpgradeCompletion($0, server, runtime, UpgradeMarker(directory)) }
         // Operators wait until the children are back.
         if succession != nil { server.suspend() }
         self.logs = logs

@@ -19,7 +19,7 @@ final class StandingFile: Sendable {
     struct Content: Codable, Equatable {
         private(set) var format = currentFormat
         private(set) var boot = CoordinatorRuntime.boot
-        var resting: [String: Resting] = [:]
+        var resting: [String: RestingChild] = [:]
         /// What those are that have ended by themselves, condensed: one that the file says otherwise by now is another program.
         var ended: [String: String] = [:]
         var paused: Set<String> = []

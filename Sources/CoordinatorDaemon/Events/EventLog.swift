@@ -117,7 +117,7 @@ final class EventLog: Sendable {
     }
 
     /// Adds the changes of children that the library reports.
-    func note(_ changes: [LifeChange], missed: Int) {
+    func note(_ changes: [LifecycleRecord], missed: Int) {
         let appended = state.withLock { state -> [OneShot<Void>] in
             var signals: [OneShot<Void>] = []
             if missed > 0 {
@@ -193,7 +193,7 @@ extension ControlEvent {
     /// The number of restarts in a row with which a child is failing, as in its state.
     private static let failing = 3
 
-    fileprivate init(_ change: LifeChange) {
+    fileprivate init(_ change: LifecycleRecord) {
         self.init(
             time: Timestamp.text(microseconds: change.time),
             kind: .other,

@@ -254,7 +254,7 @@ extension ControlOperation.Shutdown: CarriedOutOperation {
 
 extension ControlOperation.Upgrade: CarriedOutOperation {
     func carriedOut(_ call: OperatorCall) async throws -> Encoded<UpgradeResult> {
-        let wish = CoordinatorDaemon.Upgrade.Wish(
+        let wish = CoordinatorDaemon.Upgrade.Request(
             executable: executable,
             wait: wait,
             isDryRun: isDryRun,
@@ -271,7 +271,7 @@ extension ControlOperation.Nodes: CarriedOutOperation {
 }
 
 extension ControlOperation.Where: CarriedOutOperation {
-    func carriedOut(_ call: OperatorCall) async throws -> Encoded<Whereabouts> {
+    func carriedOut(_ call: OperatorCall) async throws -> Encoded<SubtreeLocation> {
         try Encoded(await call.daemon.membership().whereabouts(of: try CoordinatorPath(operand: path)))
     }
 }
@@ -283,7 +283,7 @@ extension ControlOperation.Drain: CarriedOutOperation {
 }
 
 extension ControlOperation.Move: CarriedOutOperation {
-    func carriedOut(_ call: OperatorCall) async throws -> Encoded<Whereabouts> {
+    func carriedOut(_ call: OperatorCall) async throws -> Encoded<SubtreeLocation> {
         try Encoded(await call.daemon.membership().move(child(path), to: node))
     }
 }

@@ -102,21 +102,21 @@ final class NextExecutable {
     ///   - image: How this program was run, and so how the executable would be.
     ///   - expected: What it has to say of the heritage.
     /// - Throws: `failed` when it doesn't get so far.
-    func rehearse(_ heritage: Int32, as image: ProgramImage, expecting expected: Rehearsal) async throws(ControlError) {
+    func rehearse(_ heritage: Int32, as image: ProgramImage, expecting expected: UpgradeDryRun) async throws(ControlError) {
         let report = Collected(Self.outputLimit)
         let arguments = image.arguments.dropFirst().map { String(decoding: $0, as: UTF8.self) }
         let run = try await run(.rehearsal, arguments) { specification in
-            specification.environment = [DaemonHeritage.variable: "\(Rehearsal.heritage)"]
+            specification.environment = [DaemonHandover.variable: "\(UpgradeDryRun.heritage)"]
             specification.inheritedEnvironment = image.environment
-            specification.descriptors = [InheritedDescriptor(source: heritage, target: Rehearsal.heritage)]
-            specification.channels = [.pipe(target: Rehearsal.report) { report.add($0) }]
+            specification.descriptors = [InheritedDescriptor(source: heritage, target: UpgradeDryRun.heritage)]
+            specification.channels = [.pipe(target: UpgradeDryRun.report) { report.add($0) }]
         }
         if run.status == .exited(code: 64) {
             let reason = "it knows no rehearsal of an upgrade, which each executable has to pass; restart the service to go on as it"
             throw ControlError(.failed, "\(path) can't take the daemon's place: \(reason). \(Self.written(run)); nothing was changed")
         }
         guard run.status == .exited(code: 0) else { throw failure(.rehearsal, run) }
-        guard Rehearsal(report: report.bytes) == expected else {
+        guard UpgradeDryRun(report: report.bytes) == expected else {
             throw failure(.rehearsal, run, "doesn't say that it can go on with what the daemon would leave to it")
         }
     }

@@ -12,7 +12,7 @@ struct ProgramImage: Sendable {
         var buffer = [CChar](repeating: 0, count: 4_096)
         let length = max(readlink("/proc/self/exe", &buffer, buffer.count), 0)
         let executable = String(decoding: buffer[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        let prefix = Array("\(DaemonHeritage.variable)=".utf8)
+        let prefix = Array("\(DaemonHandover.variable)=".utf8)
         return ProgramImage(
             executable: executable,
             arguments: texts(CommandLine.unsafeArgv),

@@ -54,7 +54,7 @@ final class Upgrade: Sendable {
     func use(_ server: ControlServer) { self.server.withLock { $0 = server } }
 
     /// What an operator has asked for.
-    struct Wish {
+    struct Request {
         let executable: String?
         let wait: Duration
         let isDryRun: Bool
@@ -65,7 +65,7 @@ final class Upgrade: Sendable {
     ///
     /// - Returns: Only for a dry run: otherwise the next daemon answers the request.
     /// - Throws: The reason why nothing has changed.
-    func carryOut(_ wish: Wish) async throws(ControlError) -> JSONValue {
+    func carryOut(_ request: Request) async throws(ControlError) -> JSONValue {
         let isFirst = isUnderWay.withLock { isUnderWay in
             defer { isUnderWay = true }
             return !isUnderWay
@@ -73,7 +73,7 @@ final class Upgrade: Sendable {
         guard isFirst else { throw ControlError(.failed, "an upgrade is under way already; wait for its end") }
         defer { isUnderWay.withLock { $0 = false } }
         let (began, clock) = (Timestamp.nowMicroseconds, ContinuousClock.now)
-        let next = try await NextExecutable(path: wish.executable ?? image.executable)
+        let next = try await NextExecutable(path: request.executable ?? image.executable)
         let version = try await next.version()
         try await check(next)
         var result = UpgradeResult(
@@ -86,15 +86,15 @@ final class Upgrade: Sendable {
             endedAsks: false,
             durationMilliseconds: 0,
             pauseMilliseconds: 0,
-            isDryRun: wish.isDryRun
+            isDryRun: request.isDryRun
         )
-        try await rehearse(next, wish, result)
-        if wish.isDryRun {
+        try await rehearse(next, request, result)
+        if request.isDryRun {
             result.durationMilliseconds = (ContinuousClock.now - clock).wholeMilliseconds
             return try ControlJSON.value(of: result)
         }
         logger.notice("another executable takes the daemon's place", metadata: ["executable": "\(next.path)", "version": "\(version)"])
-        try await replace(by: next, wish, result, began: began)
+        try await replace(by: next, request, result, began: began)
     }
 
     /// Has the next executable check the file, and the configuration that's in effect, if that's another one.
@@ -114,7 +114,7 @@ final class Upgrade: Sendable {
     }
 
     /// Has the next executable read what it would be left at this moment, while this one goes on serving.
-    private func rehearse(_ next: NextExecutable, _ wish: Wish, _ result: UpgradeResult) async throws(ControlError) {
+    private func rehearse(_ next: NextExecutable, _ request: Request, _ result: UpgradeResult) async throws(ControlError) {
         let kept: [KeptProcess]
         do throws(ProcessError) {
             kept = try await ProcessSpawner.shared.survey()
@@ -122,32 +122,32 @@ final class Upgrade: Sendable {
             throw ControlError(.failed, error.message)
         }
         let now = Timestamp.nowMicroseconds
-        let heritage = heritage(wish, result, began: now, paused: now, children.resting(), kept, ListeningSocket.handovers)
+        let heritage = heritage(request, result, began: now, paused: now, children.resting(), kept, ListeningSocket.handovers)
         let file = try heritage.write()
         defer { close(file) }
-        try await next.rehearse(file, as: image, expecting: Rehearsal(of: heritage, by: result.version))
+        try await next.rehearse(file, as: image, expecting: UpgradeDryRun(of: heritage, by: result.version))
     }
 
     private func heritage(
-        _ wish: Wish,
+        _ request: Request,
         _ result: UpgradeResult,
         began: Int64,
         paused: Int64,
-        _ resting: [String: Resting],
+        _ resting: [String: RestingChild],
         _ kept: [KeptProcess],
         _ sockets: [ListeningSocket.Handover]
-    ) -> DaemonHeritage {
-        DaemonHeritage(
+    ) -> DaemonHandover {
+        DaemonHandover(
             configuration: keeper.text,
             instances: keeper.configuration.instances,
             runtime: runtime.heritage(among: kept),
             sockets: sockets,
             resting: resting,
             events: events.legacy,
-            request: DaemonHeritage.Request(
-                id: wish.requestID,
-                executable: wish.executable,
-                waitMilliseconds: wish.wait.wholeMilliseconds,
+            request: DaemonHandover.Request(
+                id: request.requestID,
+                executable: request.executable,
+                waitMilliseconds: request.wait.wholeMilliseconds,
                 result: result,
                 began: began,
                 paused: paused
@@ -158,7 +158,7 @@ final class Upgrade: Sendable {
 
     private func replace(
         by next: NextExecutable,
-        _ wish: Wish,
+        _ request: Request,
         _ result: UpgradeResult,
         began: Int64
     ) async throws(ControlError) -> Never {
@@ -169,13 +169,13 @@ final class Upgrade: Sendable {
         notifier.reloading("another executable takes the daemon's place")
         server.withLock { $0 }?.suspend()
         let resting = children.resting()
-        result.endedAsks = await !rest(within: wish.wait)
+        result.endedAsks = await !rest(within: request.wait)
         var stopped: [CoordinatorPath] = []
         for path in runtime.endingWorkers where (try? await runtime.stop(path)) != nil { stopped.append(path) }
         let failure: ControlError
         do throws(ControlError) {
             failure = try await run(next) { kept, sockets in
-                heritage(wish, result, began: began, paused: paused, resting, kept, sockets)
+                heritage(request, result, began: began, paused: paused, resting, kept, sockets)
             }
         } catch {
             failure = error
@@ -207,7 +207,7 @@ final class Upgrade: Sendable {
     /// Runs the next executable; returns only when that has failed.
     private func run(
         _ next: NextExecutable,
-        _ heritage: ([KeptProcess], [ListeningSocket.Handover]) -> DaemonHeritage
+        _ heritage: ([KeptProcess], [ListeningSocket.Handover]) -> DaemonHandover
     ) async throws(ControlError) -> ControlError {
         let kept: [KeptProcess]
         do throws(ProcessError) {
@@ -231,7 +231,7 @@ final class Upgrade: Sendable {
             by: ProcessReplacement(
                 executable: next.path,
                 arguments: [Array(next.path.utf8)] + image.arguments.dropFirst(),
-                environment: image.environment + [Array("\(DaemonHeritage.variable)=\(file)".utf8)],
+                environment: image.environment + [Array("\(DaemonHandover.variable)=\(file)".utf8)],
                 descriptors: heritage.runtime.descriptors + sockets.map(\.descriptor) + [file]
             )
         )

@@ -8,7 +8,7 @@ public struct Child<C: Coordinator>: Sendable {
     let key: String
 
     /// The child's place in the tree.
-    public var path: CoordinatorPath { supervisor.node.path.appending(key) }
+    public var path: CoordinatorPath { supervisor.cell.path.appending(key) }
 
     /// The state of the child; `inactive` when it's gone.
     public var state: CoordinatorState { supervisor.snapshotState(of: key) }
@@ -31,9 +31,9 @@ public struct Child<C: Coordinator>: Sendable {
 
     @inline(__always)
     private func askUnobserved<M: ResponderMessage>(_ message: M, _ timeout: Duration?) async throws -> M.Reply {
-        try await M.retried(within: timeout, supervisor.node.runtime.time) { deadline in
+        try await M.retried(within: timeout, supervisor.cell.runtime.time) { deadline in
             if M.coalesces {
-                return try await supervisor.node.askTogether(message, by: deadline, child: key) {
+                return try await supervisor.cell.askTogether(message, by: deadline, child: key) {
                     try await deliver(message, by: deadline, isOneWay: false)
                 }
             }
@@ -66,7 +66,7 @@ public struct Child<C: Coordinator>: Sendable {
     ///   - message: The message whose replies are wanted.
     ///   - timeout: The time after which the stream ends with `timedOut`; none by default.
     public func stream<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) -> ReplyStream<M.Reply> {
-        supervisor.node.stream(message, timeout, to: path) { dispatch($0) }
+        supervisor.cell.stream(message, timeout, to: path) { dispatch($0) }
     }
 
     /// Returns the child's key as a key of the parent's type; `nil` if it isn't one.
@@ -121,10 +121,10 @@ public struct Child<C: Coordinator>: Sendable {
 
     @inline(__always)
     private func sendUnobserved(_ message: some ResponderMessage, _ isAcknowledged: Bool, _ timeout: Duration?) async throws -> Bool {
-        let node = supervisor.node
-        let deadline = timeout.map { node.runtime.time.now + $0 }
+        let cell = supervisor.cell
+        let deadline = timeout.map { cell.runtime.time.now + $0 }
         if isAcknowledged {
-            return try await node.runtime.sendAcknowledged(.value(message), from: node.path, by: deadline, in: node.openAsks) {
+            return try await cell.runtime.sendAcknowledged(.value(message), from: cell.path, by: deadline, in: cell.openAsks) {
                 dispatch($0)
             }
         }
@@ -133,18 +133,18 @@ public struct Child<C: Coordinator>: Sendable {
 
     /// The instruments of the process; `nil` when there are none.
     private var instruments: Instruments? {
-        let instruments = supervisor.node.runtime.instruments
+        let instruments = supervisor.cell.runtime.instruments
         return instruments.areActive ? instruments : nil
     }
 
     private func info<M: ResponderMessage>(of message: M.Type, _ kind: MessageInfo.Kind) -> MessageInfo {
-        MessageInfo(message, kind, sentBy: supervisor.node, to: path)
+        MessageInfo(message, kind, sentBy: supervisor.cell, to: path)
     }
 
     private func deliver(_ message: some ResponderMessage, by deadline: MonotonicTime?, isOneWay: Bool) async throws -> Answer {
-        let node = supervisor.node
-        let envelope = Envelope(.value(message), sender: node.path, deadline: deadline, isOneWay: isOneWay)
-        return try await envelope.delivered(in: node.openAsks) { dispatch($0) }
+        let cell = supervisor.cell
+        let envelope = Envelope(.value(message), sender: cell.path, deadline: deadline, isOneWay: isOneWay)
+        return try await envelope.delivered(in: cell.openAsks) { dispatch($0) }
     }
 
     private func dispatch(_ envelope: Envelope) {

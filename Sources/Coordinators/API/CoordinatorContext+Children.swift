@@ -61,7 +61,7 @@ extension CoordinatorContext {
         restartLimits: RestartLimits? = nil,
         with configuration: K.Configuration
     ) async throws -> Child<K> {
-        let children = node.children
+        let children = cell.children
         let specification = ChildSpecification(
             id: key.description,
             restart: restart,
@@ -116,7 +116,7 @@ extension CoordinatorContext {
     ) async throws -> K.Output {
         let specification = ChildSpecification(id: key.description, restart: .transient, shutdown: shutdown)
         let definition = ChildDefinition(specification, kind(type, placement, configuration))
-        return try await node.children.run(definition, ifRunning: ifRunning).decoded(as: K.Output.self)
+        return try await cell.children.run(definition, ifRunning: ifRunning).decoded(as: K.Output.self)
     }
 
     /// Starts a coordinator by its type's name, in a worker whose program may be another one, as a configuration file can.
@@ -185,8 +185,8 @@ extension CoordinatorContext {
         var plan = WorkerPlan(spares: max(spares, 0), recycling: recycling, hang: hang, overlaps: overlaps)
         plan.memoryLimit = memoryLimit
         let place: CoordinatorDefinition.Place =
-            node.runtime.options.runsInOneProcess && executable == nil
-            ? .inProcess(try node.runtime.registry.type(named: typeName))
+            cell.runtime.options.runsInOneProcess && executable == nil
+            ? .inProcess(try cell.runtime.registry.type(named: typeName))
             : .worker(typeName: typeName, program, plan)
         let kind = ChildDefinition.Kind.coordinator(CoordinatorDefinition(configuration: .json(configuration), place: place))
         return try await start(kind, key, restart, shutdown, restartLimits, retriesFirstStart, ifPresent)
@@ -222,7 +222,7 @@ extension CoordinatorContext {
     ///
     /// - Throws: `noSuchChild`.
     public func remove(_ key: C.ChildKey) async throws {
-        try await node.children.stop(key.description, initiator: .parent, forgets: true)
+        try await cell.children.stop(key.description, initiator: .parent, forgets: true)
     }
 
     /// Ends a child and its subtree, whatever its state, and starts it again with its configuration.
@@ -231,7 +231,7 @@ extension CoordinatorContext {
     ///
     /// - Throws: `noSuchChild`; the error that its `start` threw.
     public func restart(_ key: C.ChildKey) async throws {
-        try await node.children.restart(key.description)
+        try await cell.children.restart(key.description)
     }
 
     /// Replaces the policy by which the children are supervised; earlier decisions stand.
@@ -239,7 +239,7 @@ extension CoordinatorContext {
     /// - Throws: A `SupervisionError` that names the value to correct; the former policy then stays.
     public func supervise(by policy: SupervisionPolicy) throws(SupervisionError) {
         try policy.validate()
-        node.children.handle(.policyChanged(policy))
+        cell.children.handle(.policyChanged(policy))
     }
 
     /// Pauses a child and those below it: new messages to them wait, and handlers that have begun go on.
@@ -248,14 +248,14 @@ extension CoordinatorContext {
     ///
     /// - Throws: `noSuchChild`.
     public func pause(_ key: C.ChildKey) async throws {
-        try await node.children.setPaused(true, for: key.description, initiator: .parent)
+        try await cell.children.setPaused(true, for: key.description, initiator: .parent)
     }
 
     /// Resumes a child that was paused by name; messages that have waited begin in order.
     ///
     /// The child stays paused as long as an ancestor is.
     public func resume(_ key: C.ChildKey) async throws {
-        try await node.children.setPaused(false, for: key.description, initiator: .parent)
+        try await cell.children.setPaused(false, for: key.description, initiator: .parent)
     }
 
     private func start(
@@ -275,15 +275,15 @@ extension CoordinatorContext {
             restartLimits: restartLimits
         )
         let definition = ChildDefinition(specification, kind)
-        try await node.children.start(definition, ifPresent: ifPresent)
-        return AnyChild(supervisor: node.children, key: definition.key, typeName: definition.typeName)
+        try await cell.children.start(definition, ifPresent: ifPresent)
+        return AnyChild(supervisor: cell.children, key: definition.key, typeName: definition.typeName)
     }
 
     private func kind<K: Coordinator>(_ type: K.Type, _ placement: Placement, _ configuration: K.Configuration) -> ChildDefinition.Kind {
         let place: CoordinatorDefinition.Place =
             switch placement.place {
             case .inProcess: .inProcess(.of(type))
-            case .worker where node.runtime.options.runsInOneProcess: .insteadOfWorker(.of(type))
+            case .worker where cell.runtime.options.runsInOneProcess: .insteadOfWorker(.of(type))
             case .worker(let plan): .worker(typeName: TypeNames.name(of: type), WorkerProgram(), plan)
             }
         return .coordinator(CoordinatorDefinition(configuration: .value(configuration), place: place))
@@ -293,21 +293,21 @@ extension CoordinatorContext {
     ///
     /// This is for a root that starts children in `run`, in a program that sets ``CoordinatorRuntime/Options/endsOrphansWhenReady`` to
     /// false: the root calls it once it has requested all starts that it makes by itself. In a worker it does nothing.
-    public func endOrphans() async { await node.runtime.endOrphans() }
+    public func endOrphans() async { await cell.runtime.endOrphans() }
 
     /// Whether a former process has left a plain program at a key that goes on when it's started.
     package func hasProgramOfFormer(_ key: String) -> Bool {
-        node.runtime.inheritance?.hasProgram(at: path.appending(key)) ?? false
+        cell.runtime.inheritance?.hasProgram(at: path.appending(key)) ?? false
     }
 
     /// The children in start order, those that are being restarted included.
-    public var children: [AnyChild] { node.existingChildren?.handles ?? [] }
+    public var children: [AnyChild] { cell.existingChildren?.handles ?? [] }
 
     /// Returns the children in a state, in start order.
     public func children(in state: CoordinatorState) -> [AnyChild] { children.filter { $0.state == state } }
 
     /// Returns the child with a key; `nil` when there is none.
-    public func child(_ key: C.ChildKey) -> AnyChild? { node.existingChildren?.handle(of: key.description) }
+    public func child(_ key: C.ChildKey) -> AnyChild? { cell.existingChildren?.handle(of: key.description) }
 
     /// Returns the first child of a type; `nil` when there is none.
     public func child<K: Coordinator>(_ type: K.Type) -> Child<K>? {
@@ -331,8 +331,8 @@ extension CoordinatorContext {
             throw CoordinatorError(.unsupported, "the root outlives everybody who could watch it")
         }
         do {
-            return try await node.request(WatchChild(key: path.key)) { node.route($0, to: parent) }.decoded(as: Termination.self)
-        } catch let error as CoordinatorError where !node.isStopping {
+            return try await cell.request(WatchChild(key: path.key)) { cell.route($0, to: parent) }.decoded(as: Termination.self)
+        } catch let error as CoordinatorError where !cell.isStopping {
             switch error.code {
             // The coordinator's supervisor is gone, and the coordinator with it.
             case .noSuchPath, .peerLost, .stopped, .restarting, .failed, .startFailed:

@@ -4,30 +4,30 @@ package import Supervision
 
 /// A coordinator's handle on its parent, its children and the runtime.
 public struct CoordinatorContext<C: Coordinator>: Sendable {
-    let node: Node
+    let cell: CoordinatorCell
 
-    init(node: Node) { self.node = node }
+    init(cell: CoordinatorCell) { self.cell = cell }
 
-    init(of receiver: any MessageReceiver) { node = .of(receiver) }
+    init(of receiver: any MessageReceiver) { cell = .of(receiver) }
 
     /// The coordinator's place in the tree.
-    public var path: CoordinatorPath { node.path }
+    public var path: CoordinatorPath { cell.path }
 
     /// The number of the coordinator's incarnation, counted from 1.
-    public var incarnation: UInt32 { node.incarnation }
+    public var incarnation: UInt32 { cell.incarnation }
 
     /// The coordinator's present configuration: the one that it was started with, or that its parent has changed it to since.
-    public var configuration: C.Configuration { node.configuration(as: C.Configuration.self) }
+    public var configuration: C.Configuration { cell.configuration(as: C.Configuration.self) }
 
     /// The fencing token of the cluster's subtree to which the coordinator belongs: the epoch under which this node owns it; `nil` elsewhere.
     ///
     /// Each owner of a subtree has a higher epoch than the one before, on whatever node. Write it with what you write, and have the receiver
     /// refuse an epoch that is lower than one that it has seen: a node that was stopped or cut off can't write over its successor's work then.
     /// It doesn't change as long as the process lives.
-    public var fence: UInt64? { node.runtime.uplink == nil ? nil : WorkerEnvironment.fence }
+    public var fence: UInt64? { cell.runtime.uplink == nil ? nil : WorkerEnvironment.fence }
 
     /// A logger whose metadata names the coordinator.
-    public var logger: Logger { node.logger }
+    public var logger: Logger { cell.logger }
 
     // MARK: The chain
 
@@ -49,8 +49,8 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
         #if !SLOW_PATH_ONLY
         return try await shortcutAsk(message, timeout)
         #else
-        guard node.runtime.instruments.areActive else { return try await queuedAsk(message, timeout) }
-        return try await node.runtime.instruments.around(MessageInfo(M.self, .ask, sentBy: node)) {
+        guard cell.runtime.instruments.areActive else { return try await queuedAsk(message, timeout) }
+        return try await cell.runtime.instruments.around(MessageInfo(M.self, .ask, sentBy: cell)) {
             try await queuedAsk(message, timeout)
         }
         #endif
@@ -59,13 +59,13 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     /// Asks by a message that takes the whole way.
     @inline(__always)
     func queuedAsk<M: ResponderMessage>(_ message: M, _ timeout: Duration?) async throws -> M.Reply {
-        try await M.retried(within: timeout, node.runtime.time) { deadline in
+        try await M.retried(within: timeout, cell.runtime.time) { deadline in
             if M.coalesces {
-                return try await node.askTogether(message, by: deadline) { [node] in
-                    try await node.ask(.value(message), by: deadline, isOneWay: false)
+                return try await cell.askTogether(message, by: deadline) { [cell] in
+                    try await cell.ask(.value(message), by: deadline, isOneWay: false)
                 }
             }
-            return try await node.ask(.value(message), by: deadline, isOneWay: false).decoded(as: M.Reply.self)
+            return try await cell.ask(.value(message), by: deadline, isOneWay: false).decoded(as: M.Reply.self)
         }
     }
 
@@ -96,8 +96,8 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     ///   ``CoordinatorError/maybeExecuted`` when the responder's incarnation has ended and may have handled the message.
     @discardableResult
     public func send<M: ResponderMessage>(_ message: M, acknowledged: Bool = false, timeout: Duration? = nil) async throws -> Bool {
-        guard node.runtime.instruments.areActive else { return try await sendUnobserved(message, acknowledged, timeout) }
-        return try await node.runtime.instruments.around(MessageInfo(M.self, .send, sentBy: node)) {
+        guard cell.runtime.instruments.areActive else { return try await sendUnobserved(message, acknowledged, timeout) }
+        return try await cell.runtime.instruments.around(MessageInfo(M.self, .send, sentBy: cell)) {
             try await sendUnobserved(message, acknowledged, timeout)
         }
     }
@@ -107,15 +107,15 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
         if isAcknowledged { return try await sendAcknowledged(message, timeout) }
         try Task.checkCancellation()
         #if !SLOW_PATH_ONLY
-        if let isAccepted = try node.sendUp(message) { return isAccepted }
+        if let isAccepted = try cell.sendUp(message) { return isAccepted }
         #endif
-        let deadline = timeout.map { node.runtime.time.now + $0 }
-        return try await Envelope.isAccepted { try await node.ask(.value(message), by: deadline, isOneWay: true) }
+        let deadline = timeout.map { cell.runtime.time.now + $0 }
+        return try await Envelope.isAccepted { try await cell.ask(.value(message), by: deadline, isOneWay: true) }
     }
 
     private func sendAcknowledged<M: ResponderMessage>(_ message: M, _ timeout: Duration?) async throws -> Bool {
-        let deadline = timeout.map { node.runtime.time.now + $0 }
-        return try await node.runtime.sendAcknowledged(.value(message), from: path, by: deadline, in: node.openAsks) { node.climb($0) }
+        let deadline = timeout.map { cell.runtime.time.now + $0 }
+        return try await cell.runtime.sendAcknowledged(.value(message), from: path, by: deadline, in: cell.openAsks) { cell.climb($0) }
     }
 
     /// Asks for a stream of replies: the values that are known already, then each new one.
@@ -124,7 +124,7 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     ///   - message: The message whose replies are wanted.
     ///   - timeout: The time after which the stream ends with `timedOut`; none by default.
     public func stream<M: ResponderMessage>(_ message: M, timeout: Duration? = nil) -> ReplyStream<M.Reply> {
-        node.stream(message, timeout) { node.climb($0) }
+        cell.stream(message, timeout) { cell.climb($0) }
     }
 
     // MARK: The coordinator's own end
@@ -133,7 +133,7 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     ///
     /// Returns at once, without waiting for the coordinator's own stop. A second call does nothing.
     public func finish(_ output: C.Output) {
-        node.end(.finished(.value(output)))
+        cell.end(.finished(.value(output)))
     }
 
     /// Finishes the coordinator without an output.
@@ -149,12 +149,12 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     ///   active.
     @discardableResult
     public func requestDismissal(timeout: Duration = .seconds(5)) async -> Bool {
-        await node.requestDismissal(timeout: timeout)
+        await cell.requestDismissal(timeout: timeout)
     }
 
     /// Makes the coordinator fail: supervision decides what follows, as if `run` had thrown the error.
     public func fail(_ error: any Error) {
-        node.end(.failed(.failed(String(describing: error))))
+        cell.end(.failed(.failed(String(describing: error))))
     }
 }
 
@@ -184,38 +184,38 @@ extension CoordinatorContext {
         )
         let place = CoordinatorDefinition.Place.inProcess(.of(type))
         let kind = ChildDefinition.Kind.coordinator(CoordinatorDefinition(configuration: .value(configuration), place: place))
-        try await node.children.start(ChildDefinition(specification, kind), ifPresent: ifPresent)
+        try await cell.children.start(ChildDefinition(specification, kind), ifPresent: ifPresent)
     }
 
     /// Ends a child and its subtree, and keeps its key, as an operator's stop does; returns when nothing is left of it.
     ///
     /// - Throws: `noSuchChild`.
     package func stop(_ key: C.ChildKey) async throws {
-        try await node.children.stop(key.description, initiator: .parent, forgets: false)
+        try await cell.children.stop(key.description, initiator: .parent, forgets: false)
     }
 
     /// Puts the children into this start order; those that aren't named come first.
     ///
     /// - Parameter others: The siblings that end after each child, by the child's key; children without an order end together.
     package func arrange(_ keys: [C.ChildKey], stoppingBefore others: [String: [String]]) {
-        node.existingChildren?.arrange(keys.map(\.description), stoppingBefore: others)
+        cell.existingChildren?.arrange(keys.map(\.description), stoppingBefore: others)
     }
 
     /// Waits until the health of a child's present life, a program, was checked with success.
     ///
     /// - Returns: False when there is no such life, or it has ended before.
     package func firstHealth(of key: C.ChildKey) async -> Bool {
-        await node.existingChildren?.firstHealth(of: key.description) ?? false
+        await cell.existingChildren?.firstHealth(of: key.description) ?? false
     }
 
     /// Whether a process of a child goes on that the next start of the child takes over, because the daemon was killed or replaced.
-    package func hasFormerLife(of key: C.ChildKey) -> Bool { node.runtime.hasFormerLife(at: path.appending(key.description)) }
+    package func hasFormerLife(of key: C.ChildKey) -> Bool { cell.runtime.hasFormerLife(at: path.appending(key.description)) }
 
     /// Whether the coordinator's children are being stopped because it ends, or have been.
-    package var endsChildren: Bool { node.existingChildren?.isEnding ?? false }
+    package var endsChildren: Bool { cell.existingChildren?.isEnding ?? false }
 
     /// Changes whether a child that fails too often is given up alone, as one of the root always is, or ends this coordinator.
-    package func isolateFailures(_ isolates: Bool) { node.children.isolateFailures(isolates) }
+    package func isolateFailures(_ isolates: Bool) { cell.children.isolateFailures(isolates) }
 }
 
 // MARK: - The beginning of a drain
@@ -258,7 +258,7 @@ extension CoordinatorContext {
     ///
     /// The drain waits for the `run` hook of a coordinator that has asked for this, or whose own `shutdown` drains, and cancels the hook at the end
     /// of its time. Other hooks may go on for ever: they are cancelled when the rest has drained.
-    public var draining: DrainSignal { DrainSignal(beginning: node.awaitDrain()) }
+    public var draining: DrainSignal { DrainSignal(beginning: cell.awaitDrain()) }
 
     /// Runs an operation that is cancelled when a drain begins: a wait for the next job, not the job itself.
     ///
@@ -303,18 +303,18 @@ extension Coordinator {
     /// The default: the coordinator doesn't end by itself when it has nothing to do.
     public static var idleTimeout: Duration? { nil }
     /// Does nothing.
-    public func start() async throws { context.node.type.note(absent: .start) }
+    public func start() async throws { context.cell.type.note(absent: .start) }
     /// Has the coordinator restarted.
     public func reconfigured(from former: Configuration) async throws -> Reconfiguration { .restart }
     /// Waits for the stop, without a task of its own: see `RunHook`.
     public func run() async throws {
-        context.node.type.note(absent: .run)
+        context.cell.type.note(absent: .run)
         throw RunHook.absent
     }
     /// The default limits: 1,024 running handlers, 1,024 waiting messages and 4 MiB, after which senders wait.
     public static var mailbox: MailboxPolicy { MailboxPolicy() }
     /// Does nothing.
-    public func stopped() async { context.node.type.note(absent: .stopped) }
+    public func stopped() async { context.cell.type.note(absent: .stopped) }
     /// Does nothing.
     public func paused() async {}
     /// Does nothing.
@@ -329,5 +329,5 @@ extension Coordinator {
         )
     }
     /// Does nothing.
-    public func unhandled(_ message: UnhandledMessage) async { context.node.type.note(absent: .unhandled) }
+    public func unhandled(_ message: UnhandledMessage) async { context.cell.type.note(absent: .unhandled) }
 }

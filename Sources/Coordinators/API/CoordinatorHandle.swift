@@ -80,9 +80,9 @@ extension CoordinatorRuntime {
     }
 }
 
-extension Node {
+extension CoordinatorCell {
     /// Returns the coordinator at or below this one; `nil` if it isn't in this process, or doesn't live.
-    func inThisProcess(_ rest: ArraySlice<Substring>) -> Node? {
+    func inThisProcess(_ rest: ArraySlice<Substring>) -> CoordinatorCell? {
         guard let key = rest.first else { return self }
         let host = try? existingChildren?.host(of: String(key))
         return (host as? LocalHost)?.coordinator?.inThisProcess(rest.dropFirst())

@@ -313,13 +313,13 @@ extension CoordinatorRuntime {
 
 extension CoordinatorRuntime {
     /// The times of the asks of the tree since it was started, if they are counted.
-    package var askDurations: AskDurations? { core.telemetry.wish.measures ? core.telemetry.asks : nil }
+    package var askDurations: AskDurations? { core.telemetry.configuration.measures ? core.telemetry.asks : nil }
 
     /// Has the times of asks be counted from now on, in all processes of the tree.
     package func countAsks() {
-        var wish = core.telemetry.wish
-        guard !wish.measures else { return }
-        wish.measures = true
-        core.telemetry.set(wish)
+        var configuration = core.telemetry.configuration
+        guard !configuration.measures else { return }
+        configuration.measures = true
+        core.telemetry.set(configuration)
     }
 }

@@ -24,10 +24,10 @@ extension CoordinatorRuntime {
     /// The children of all coordinators of this process, parents first.
     private var places: [Place] {
         var found: [Place] = []
-        func visit(_ node: Node) {
-            guard let children = node.existingChildren else { return }
+        func visit(_ cell: CoordinatorCell) {
+            guard let children = cell.existingChildren else { return }
             for key in children.keys {
-                let place = Place(path: node.path.appending(key), supervisor: children)
+                let place = Place(path: cell.path.appending(key), supervisor: children)
                 found.append(place)
                 if let child = (place.host as? LocalHost)?.coordinator { visit(child) }
             }
@@ -44,7 +44,7 @@ extension CoordinatorRuntime {
     /// Has the workers send what they have kept.
     package func releaseMessages() async { await tell(.release) }
 
-    private func tell(_ request: MessageHold) async {
+    private func tell(_ request: UplinkHold) async {
         await withDiscardingTaskGroup { group in
             for peer in peers {
                 group.addTask { _ = try? await peer.inspect(request.rawValue, "", timeout: Self.answerLimit) }
@@ -88,9 +88,9 @@ extension CoordinatorRuntime {
     /// Describes what lives on in the next program, besides the workers.
     ///
     /// - Parameter kept: The children whose descriptors the next program has too.
-    package func heritage(among kept: [KeptProcess]) -> RuntimeHeritage {
+    package func heritage(among kept: [KeptProcess]) -> RuntimeHandover {
         let kept = Dictionary(kept.map { ($0.identity, $0) }) { first, _ in first }
-        var heritage = RuntimeHeritage()
+        var heritage = RuntimeHandover()
         // Those that nothing has started since this program took its place.
         heritage.incarnations = core.inheritance?.incarnations ?? [:]
         for place in places {

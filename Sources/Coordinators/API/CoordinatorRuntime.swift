@@ -97,7 +97,7 @@ public final class CoordinatorRuntime: Service {
     ///   that the program hosts have one name.
     public func start() async throws {
         try core.registry.checkNames()
-        let parameters = NodeParameters(
+        let parameters = CellParameters(
             type: type,
             configuration: configuration,
             path: .root,
@@ -105,9 +105,9 @@ public final class CoordinatorRuntime: Service {
             parent: nil,
             runtime: core,
             startTimeout: core.options.startTimeout,
-            inheritance: ChildInheritance(dependencies: core.options.dependencies)
+            inheritance: StartContext(dependencies: core.options.dependencies)
         )
-        let host = LocalHost(parameters, events: HostEvents(owner: self, life: ChildInstance(key: "", incarnation: 1)))
+        let host = LocalHost(parameters, events: HostEvents(owner: self, life: IncarnationID(key: "", incarnation: 1)))
         let isFirst = state.withLock { state -> Bool in
             guard case .idle = state else { return false }
             state = .running(host)
@@ -187,9 +187,9 @@ public final class CoordinatorRuntime: Service {
         core.time.task { [core] in await Self.end(root, core, .shutdown) }
     }
 
-    private static func end(_ root: Node, _ core: RuntimeCore, _ reason: ExitReason) async {
+    private static func end(_ root: CoordinatorCell, _ core: RuntimeCore, _ reason: ExitReason) async {
         if core.options.shutdown.drains { root.awaitRun() }
-        _ = await root.stop(Node.Stop(core.options.shutdown, core.time))
+        _ = await root.stop(CoordinatorCell.Stop(core.options.shutdown, core.time))
         // No supervisor is above the root that could restart it.
         core.instruments.changed(.root, reason.isNormal ? .stopped(reason) : .gaveUp(reason))
         await core.close()
@@ -202,17 +202,17 @@ public final class CoordinatorRuntime: Service {
     /// makes by itself. A coordinator calls ``CoordinatorContext/endOrphans()``.
     public func endOrphans() async { await core.endOrphans() }
 
-    var root: Node {
+    var root: CoordinatorCell {
         get throws {
             let host: LocalHost? =
                 switch state.withLock({ $0 }) {
                 case .running(let host), .stopping(let host): host
                 case .idle, .ended: nil
                 }
-            guard let node = host?.coordinator else {
+            guard let cell = host?.coordinator else {
                 throw CoordinatorError(.stopped, "the runtime isn't running: it was not started yet, or has ended")
             }
-            return node
+            return cell
         }
     }
 
@@ -234,7 +234,7 @@ public final class CoordinatorRuntime: Service {
 }
 
 extension CoordinatorRuntime: HostOwner {
-    func handle(_ event: HostEvent, of life: ChildInstance) {
+    func handle(_ event: HostEvent, of life: IncarnationID) {
         switch event {
         case .exited(let reason): exit.settle(reason)
         case .finished: exit.settle(.normal)

@@ -59,7 +59,7 @@ extension ReplyStream {
     }
 }
 
-extension Node {
+extension CoordinatorCell {
     /// Asks for a stream of replies by a message that `dispatch` sends.
     ///
     /// - Parameter target: The coordinator that is asked; `nil`: the message climbs.
@@ -141,7 +141,7 @@ final class ReplyBuffer: Sendable {
     }
 
     /// Creates the buffer and sends the message by `dispatch`.
-    convenience init(_ body: Envelope.Body, sender: Node, deadline: MonotonicTime?, isBuiltin: Bool = false, dispatch: (Envelope) -> Void) {
+    convenience init(_ body: Envelope.Body, sender: CoordinatorCell, deadline: MonotonicTime?, isBuiltin: Bool = false, dispatch: (Envelope) -> Void) {
         self.init(body, sender: sender.path, openAsks: sender.openAsks, deadline: deadline, isBuiltin: isBuiltin, dispatch: dispatch)
     }
 

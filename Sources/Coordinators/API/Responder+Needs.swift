@@ -10,8 +10,8 @@ extension Responder {
         _ body: @escaping @Sendable (isolated C, M, Value) async throws -> M.Reply
     ) -> Responder {
         let needs = MessageRow.Needs(dependency)
-        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, _, node, _ in
-            .value(try await body(me, message, try await node.required(dependency)))
+        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, _, cell, _ in
+            .value(try await body(me, message, try await cell.required(dependency)))
         }
         return Responder(row: .message(row))
     }
@@ -24,8 +24,8 @@ extension Responder {
         _ body: @escaping @Sendable (isolated C, M, Value) async throws -> Void
     ) -> Responder where M.Reply == NoReply {
         let needs = MessageRow.Needs(dependency)
-        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, _, node, _ in
-            try await body(me, message, try await node.required(dependency))
+        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, _, cell, _ in
+            try await body(me, message, try await cell.required(dependency))
             return .value(NoReply())
         }
         return Responder(row: .message(row))
@@ -50,9 +50,9 @@ extension Responder {
         _ body: @escaping @Sendable (isolated C, M, First, Second, repeat each More) async throws -> M.Reply
     ) -> Responder {
         let needs = MessageRow.Needs(first, second, repeat each more)
-        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, _, node, _ in
-            let (first, second) = (try await node.required(first), try await node.required(second))
-            return .value(try await body(me, message, first, second, repeat try await node.required(each more)))
+        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, _, cell, _ in
+            let (first, second) = (try await cell.required(first), try await cell.required(second))
+            return .value(try await body(me, message, first, second, repeat try await cell.required(each more)))
         }
         return Responder(row: .message(row))
     }
@@ -66,8 +66,8 @@ extension Responder {
         _ body: @escaping @Sendable (isolated C, M, First, Second) async throws -> Void
     ) -> Responder where M.Reply == NoReply {
         let needs = MessageRow.Needs(first, second)
-        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, _, node, _ in
-            let needed = (try await node.required(first), try await node.required(second))
+        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, _, cell, _ in
+            let needed = (try await cell.required(first), try await cell.required(second))
             try await body(me, message, needed.0, needed.1)
             return .value(NoReply())
         }
@@ -84,8 +84,8 @@ extension Responder {
         _ body: @escaping @Sendable (isolated C, M, First, Second, Third) async throws -> Void
     ) -> Responder where M.Reply == NoReply {
         let needs = MessageRow.Needs(first, second, third)
-        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, _, node, _ in
-            let needed = (try await node.required(first), try await node.required(second), try await node.required(third))
+        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, _, cell, _ in
+            let needed = (try await cell.required(first), try await cell.required(second), try await cell.required(third))
             try await body(me, message, needed.0, needed.1, needed.2)
             return .value(NoReply())
         }
@@ -104,10 +104,10 @@ extension Responder {
         _ body: @escaping @Sendable (isolated C, M, MessageContext, First, repeat each More) async throws -> M.Reply
     ) -> Responder {
         let needs = MessageRow.Needs(first, repeat each more)
-        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, envelope, node, _ in
-            let first = try await node.required(first)
-            let context = MessageContext(envelope, node.runtime.time)
-            return .value(try await body(me, message, context, first, repeat try await node.required(each more)))
+        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, envelope, cell, _ in
+            let first = try await cell.required(first)
+            let context = MessageContext(envelope, cell.runtime.time)
+            return .value(try await body(me, message, context, first, repeat try await cell.required(each more)))
         }
         return Responder(row: .message(row))
     }
@@ -120,9 +120,9 @@ extension Responder {
         _ body: @escaping @Sendable (isolated C, M, MessageContext, First) async throws -> Void
     ) -> Responder where M.Reply == NoReply {
         let needs = MessageRow.Needs(first)
-        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, envelope, node, _ in
-            let needed = (try await node.required(first))
-            try await body(me, message, MessageContext(envelope, node.runtime.time), needed)
+        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, envelope, cell, _ in
+            let needed = (try await cell.required(first))
+            try await body(me, message, MessageContext(envelope, cell.runtime.time), needed)
             return .value(NoReply())
         }
         return Responder(row: .message(row))
@@ -137,9 +137,9 @@ extension Responder {
         _ body: @escaping @Sendable (isolated C, M, MessageContext, First, Second) async throws -> Void
     ) -> Responder where M.Reply == NoReply {
         let needs = MessageRow.Needs(first, second)
-        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, envelope, node, _ in
-            let needed = (try await node.required(first), try await node.required(second))
-            try await body(me, message, MessageContext(envelope, node.runtime.time), needed.0, needed.1)
+        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: interleaves) { me, message, envelope, cell, _ in
+            let needed = (try await cell.required(first), try await cell.required(second))
+            try await body(me, message, MessageContext(envelope, cell.runtime.time), needed.0, needed.1)
             return .value(NoReply())
         }
         return Responder(row: .message(row))
@@ -159,10 +159,10 @@ extension Responder {
         body: @escaping @Sendable (isolated C, M, Replies<M>, First, repeat each More) async throws -> Void
     ) -> Responder {
         let needs = MessageRow.Needs(first, repeat each more)
-        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: true) { me, message, envelope, node, _ in
-            let first = try await node.required(first)
-            let replies = Replies<M>(envelope: envelope, time: node.runtime.time)
-            try await body(me, message, replies, first, repeat try await node.required(each more))
+        let row = MessageRow(M.self, of: C.self, needs: needs, interleaves: true) { me, message, envelope, cell, _ in
+            let first = try await cell.required(first)
+            let replies = Replies<M>(envelope: envelope, time: cell.runtime.time)
+            try await body(me, message, replies, first, repeat try await cell.required(each more))
             return try envelope.endOfReplies()
         }
         return Responder(row: .message(row))
@@ -186,10 +186,10 @@ extension Responder {
             isInterceptor: true,
             needs: needs,
             interleaves: interleaves
-        ) { me, message, envelope, node, index in
-            let chain = Chain<M>(onward: ChainContinuation(node: node, envelope: envelope, index: index))
-            let first = try await node.required(first)
-            let reply = try await body(me, message, chain, first, repeat try await node.required(each more))
+        ) { me, message, envelope, cell, index in
+            let chain = Chain<M>(continuation: ChainContinuation(cell: cell, envelope: envelope, index: index))
+            let first = try await cell.required(first)
+            let reply = try await body(me, message, chain, first, repeat try await cell.required(each more))
             return envelope.hasReplied ? .none : .value(reply)
         }
         return Responder(row: .message(row))
@@ -209,9 +209,9 @@ extension Responder {
             isInterceptor: true,
             needs: needs,
             interleaves: interleaves
-        ) { me, message, envelope, node, index in
-            let chain = Chain<M>(onward: ChainContinuation(node: node, envelope: envelope, index: index))
-            let needed = (try await node.required(first))
+        ) { me, message, envelope, cell, index in
+            let chain = Chain<M>(continuation: ChainContinuation(cell: cell, envelope: envelope, index: index))
+            let needed = (try await cell.required(first))
             try await body(me, message, chain, needed)
             return envelope.hasReplied ? .none : .value(NoReply())
         }
@@ -233,9 +233,9 @@ extension Responder {
             isInterceptor: true,
             needs: needs,
             interleaves: interleaves
-        ) { me, message, envelope, node, index in
-            let chain = Chain<M>(onward: ChainContinuation(node: node, envelope: envelope, index: index))
-            let needed = (try await node.required(first), try await node.required(second))
+        ) { me, message, envelope, cell, index in
+            let chain = Chain<M>(continuation: ChainContinuation(cell: cell, envelope: envelope, index: index))
+            let needed = (try await cell.required(first), try await cell.required(second))
             try await body(me, message, chain, needed.0, needed.1)
             return envelope.hasReplied ? .none : .value(NoReply())
         }
@@ -257,7 +257,7 @@ extension MessageRow.Needs {
 
 extension CoordinatorContext {
     /// The dependencies of the coordinator.
-    public var dependencies: Dependencies { node.dependencies }
+    public var dependencies: Dependencies { cell.dependencies }
 
     /// Provides this coordinator and everything below it, in this process and in others, now and after restarts.
     ///
@@ -266,7 +266,7 @@ extension CoordinatorContext {
     public func provide<Value: Sendable>(_ key: any WritableKeyPath<Dependencies, Value?> & Sendable, _ value: Value) async {
         var dependencies = Dependencies()
         dependencies[keyPath: key as WritableKeyPath<Dependencies, Value?>] = value
-        node.provide(dependencies)
+        cell.provide(dependencies)
     }
 
     /// Returns a dependency; makes the services that it reads first, if this process hasn't made them.
@@ -274,7 +274,7 @@ extension CoordinatorContext {
     ///     let database = try await context.dependency(\.database)
     ///
     /// - Throws: `unsupported` when it isn't provided, or can't cross to this process; the error of the service's making.
-    public func dependency<Value: Sendable>(_ key: DependencyPath<Value>) async throws -> Value { try await node.required(key) }
+    public func dependency<Value: Sendable>(_ key: DependencyPath<Value>) async throws -> Value { try await cell.required(key) }
 
     /// Provides a service by its description, from which every process makes, runs and ends its own.
     public func provide<Value: Sendable, Descriptor: Codable & Sendable>(
@@ -283,7 +283,7 @@ extension CoordinatorContext {
     ) async {
         var dependencies = Dependencies()
         dependencies.describe(key, by: descriptor)
-        node.provide(dependencies)
+        cell.provide(dependencies)
     }
 
     /// Provides a service by its description, from which every process makes its own when it's first needed there.
@@ -293,11 +293,11 @@ extension CoordinatorContext {
     ) async {
         var dependencies = Dependencies()
         dependencies.describe(key, by: descriptor)
-        node.provide(dependencies)
+        cell.provide(dependencies)
     }
 }
 
-extension Node {
+extension CoordinatorCell {
     /// Returns the value of a property; makes the services that it reads first, if this process hasn't made them.
     func required<Value: Sendable>(
         _ path: DependencyPath<Value>,

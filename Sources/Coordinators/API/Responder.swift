@@ -84,8 +84,8 @@ extension Responder {
         interleaves: Bool = false,
         _ body: @escaping @Sendable (isolated C, M, MessageContext) async throws -> M.Reply
     ) -> Responder {
-        let row = MessageRow(M.self, of: C.self, interleaves: interleaves) { me, message, envelope, node, _ in
-            .value(try await body(me, message, MessageContext(envelope, node.runtime.time)))
+        let row = MessageRow(M.self, of: C.self, interleaves: interleaves) { me, message, envelope, cell, _ in
+            .value(try await body(me, message, MessageContext(envelope, cell.runtime.time)))
         }
         return Responder(row: .message(row))
     }
@@ -111,8 +111,8 @@ extension Responder {
         _ message: M.Type,
         _ body: @escaping @Sendable (isolated C, M, Replies<M>) async throws -> Void
     ) -> Responder {
-        let row = MessageRow(M.self, of: C.self, interleaves: true) { me, message, envelope, node, _ in
-            try await body(me, message, Replies(envelope: envelope, time: node.runtime.time))
+        let row = MessageRow(M.self, of: C.self, interleaves: true) { me, message, envelope, cell, _ in
+            try await body(me, message, Replies(envelope: envelope, time: cell.runtime.time))
             return try envelope.endOfReplies()
         }
         return Responder(row: .message(row))
@@ -174,8 +174,8 @@ extension Responder {
         interleaves: Bool = false,
         _ body: @escaping @Sendable (isolated C, M, Chain<M>) async throws -> M.Reply
     ) -> Responder {
-        let row = MessageRow(M.self, of: C.self, isInterceptor: true, interleaves: interleaves) { me, message, envelope, node, index in
-            let chain = Chain<M>(onward: ChainContinuation(node: node, envelope: envelope, index: index))
+        let row = MessageRow(M.self, of: C.self, isInterceptor: true, interleaves: interleaves) { me, message, envelope, cell, index in
+            let chain = Chain<M>(continuation: ChainContinuation(cell: cell, envelope: envelope, index: index))
             let reply = try await body(me, message, chain)
             return envelope.hasReplied ? .none : .value(reply)
         }
@@ -206,10 +206,10 @@ extension Responder {
         _ body: @escaping @Sendable (isolated C, AnyMessage, AnyChain) async throws -> AnyReply
     ) -> Responder {
         let row = MessageRow(.prefix(prefix), isInterceptor: true, interleaves: interleaves) { coordinator, envelope, receiver, index in
-            let node = Node.of(receiver)
+            let cell = CoordinatorCell.of(receiver)
             let me: C = try MessageRow.cast(coordinator)
-            let chain = AnyChain(onward: ChainContinuation(node: node, envelope: envelope, index: index))
-            let reply = try await body(me, AnyMessage(envelope: envelope, time: node.runtime.time), chain)
+            let chain = AnyChain(continuation: ChainContinuation(cell: cell, envelope: envelope, index: index))
+            let reply = try await body(me, AnyMessage(envelope: envelope, time: cell.runtime.time), chain)
             return envelope.hasReplied ? .none : reply.answer
         }
         return Responder(row: .message(row))

@@ -153,7 +153,7 @@ extension ChildSupervisor {
     func observe(_ key: String, with queue: NoticeQueue, delegate: (any AnyObject & Sendable)? = nil) -> UInt64? {
         let observed = withSlot(key) { slot in (id: slot.record.observers.add(queue, delegate), host: slot.host) }
         guard let observed, let id = observed.id else { return nil }
-        node.runtime.counts.observers.add(1, ordering: .relaxed)
+        cell.runtime.counts.observers.add(1, ordering: .relaxed)
         observed.host?.observeEvents()
         return id
     }
@@ -168,9 +168,9 @@ extension ChildSupervisor {
     func announce(_ change: LifecycleChange, of key: String, toParent: Bool) {
         guard let typeName = notify(key, .change(change)) else { return }
         let incarnation = withSlot(key) { $0.incarnation } ?? 0
-        node.runtime.announce(node.path.appending(key), incarnation, change)
-        if toParent, !node.type.table.lifecycle.isEmpty {
-            node.post(.lifecycle(AnyChild(supervisor: self, key: key, typeName: typeName), change))
+        cell.runtime.announce(cell.path.appending(key), incarnation, change)
+        if toParent, !cell.type.table.lifecycle.isEmpty {
+            cell.post(.lifecycle(AnyChild(supervisor: self, key: key, typeName: typeName), change))
         }
     }
 
@@ -192,7 +192,7 @@ extension ChildSupervisor {
     func end(_ observers: [ChildObservers.Observer]) {
         for observer in observers {
             observer.queue.finish()
-            node.runtime.counts.observers.subtract(1, ordering: .relaxed)
+            cell.runtime.counts.observers.subtract(1, ordering: .relaxed)
         }
     }
 
@@ -202,7 +202,7 @@ extension ChildSupervisor {
 
     /// Answers the request when the child's present life ends, or at once when there is none.
     func watch(_ key: String, _ envelope: Envelope) {
-        let path = node.path.appending(key)
+        let path = cell.path.appending(key)
         let gone = state.withLock { state -> Termination? in
             let lives = state.isAlive(key) || state.isEnding(key)
             let answer = state.slots.with(key) { slot -> Termination? in

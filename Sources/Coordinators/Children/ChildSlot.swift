@@ -11,33 +11,33 @@ struct ChildSlot {
         /// Can transition to: starting, down.
         case vacant(nextAttempt: MonotonicTime?)
         /// A life begins: messages wait. Can transition to: held, exitedEarly, starting, vacant, down.
-        case starting(Life)
+        case starting(Occupant)
         /// A life has begun, and has ended before the supervision machine was told of its start: messages wait.
         /// Can transition to: held, starting, vacant, down.
-        indirect case exitedEarly(Life, ExitReason)
+        indirect case exitedEarly(Occupant, ExitReason)
         /// The life has begun and gets no messages, because it can't be reached, is being replaced or has crashed: messages wait.
         /// Can transition to: flushing, starting, vacant, down.
-        case held(Life)
+        case held(Occupant)
         /// The messages that have waited are being delivered, before any new one. Can transition to: active, held, starting, vacant, down.
-        case flushing(Life)
+        case flushing(Occupant)
         /// Messages go to the host. Can transition to: held, draining, starting, vacant, down.
-        case active(Life)
+        case active(Occupant)
         /// The life finishes what it has taken, and no other follows: messages are refused. Can transition to: held, starting, vacant, down.
-        case draining(Life)
+        case draining(Occupant)
         /// There is no life, and only a request begins one. Can transition to: vacant, starting.
         case down(isFailed: Bool)
     }
 
     /// A life that has begun, and whose end hasn't been reported.
-    struct Life {
+    struct Occupant {
         let host: any ChildHost
         /// The time at which the life became ready; `nil` before that, and once it has crashed.
         var readySince: MonotonicTime?
     }
 
     /// The values that hold from one start of the key by a request to the next.
-    struct Tenancy {
-        /// The number of the tenancy among those of all keys, so that a late clean-up can't affect a later tenancy of the same key.
+    struct ChildRegistration {
+        /// The number of the registration among those of all keys, so that a late clean-up can't affect a later registration of the same key.
         let number: UInt64
         /// The definition; only its configuration changes.
         var definition: ChildDefinition
@@ -61,7 +61,7 @@ struct ChildSlot {
     typealias Start = OneShot<Result<Void, any Error>>
     typealias End = OneShot<Result<Answer, any Error>>
 
-    var tenancy: Tenancy
+    var registration: ChildRegistration
     var phase = Phase.vacant(nextAttempt: nil)
     /// The reasons why the child is paused, which are kept through restarts.
     var pauseReasons: PauseReasons = []
@@ -74,7 +74,7 @@ struct ChildSlot {
     /// The state that few children have, stored apart so that the slots of the others are small.
     private(set) var storedRecord = LazyStorage<Record>()
 
-    init(_ tenancy: Tenancy) { self.tenancy = tenancy }
+    init(_ registration: ChildRegistration) { self.registration = registration }
 
     /// Adds a call that waits for the child to be ready.
     mutating func awaitStart() -> Start {
@@ -96,7 +96,7 @@ struct ChildSlot {
 }
 
 extension ChildSlot.Phase {
-    var life: ChildSlot.Life? {
+    var life: ChildSlot.Occupant? {
         switch self {
         case .starting(let life), .exitedEarly(let life, _), .held(let life), .flushing(let life), .active(let life), .draining(let life):
             life
@@ -138,18 +138,18 @@ extension ChildSlot.Phase {
     /// Does the same as ``hold()``, for a life that isn't ready any more.
     mutating func holdUnready() {
         hold()
-        if case .held(let life) = self { self = .held(ChildSlot.Life(host: life.host)) }
+        if case .held(let life) = self { self = .held(ChildSlot.Occupant(host: life.host)) }
     }
 }
 
 // MARK: - Transitions
 
 extension ChildSlot {
-    var definition: ChildDefinition { tenancy.definition }
+    var definition: ChildDefinition { registration.definition }
     /// The present life's host, also while it starts and while it stops.
     var host: (any ChildHost)? { phase.life?.host }
 
-    /// Begins a new tenancy: nothing of the former one counts, although its life may still be stopping.
+    /// Begins a new registration: nothing of the former one counts, although its life may still be stopping.
     mutating func renew(pausedFor reasons: PauseReasons, by initiator: Initiator) {
         pauseReasons = reasons
         startInitiator = initiator
@@ -260,9 +260,9 @@ extension ChildSlot {
         /// Whether an operator has had the present life's process killed.
         var isKilled = false
         /// The way in which the latest life that is over has ended.
-        var lastEnd: (incarnation: Incarnation, way: LifeEnd)?
+        var lastEnd: (incarnation: Incarnation, way: IncarnationEnd)?
         /// The waits until it's known how the present life has ended.
-        var endWaits: [OneShot<LifeEnd>] = []
+        var endWaits: [OneShot<IncarnationEnd>] = []
 
         var isEmpty: Bool {
             restarts == 0 && forcedKills == 0 && lastExit == nil && lastError == nil && output == nil && stops.isEmpty
@@ -296,11 +296,11 @@ extension ChildSlot.Record {
     /// Notes the end of a life, before what was asked of it is forgotten.
     ///
     /// - Returns: The waits for it, and what they wait for.
-    mutating func note(endOf incarnation: Incarnation, _ reason: ExitReason) -> (waits: [OneShot<LifeEnd>], way: LifeEnd) {
+    mutating func note(endOf incarnation: Incarnation, _ reason: ExitReason) -> (waits: [OneShot<IncarnationEnd>], way: IncarnationEnd) {
         // A report about a life whose end was reported already, such as that its child is given up.
         if let lastEnd, lastEnd.incarnation == incarnation { return ([], lastEnd.way) }
         let isWanted = stoppingSince != nil || isKilled || output != nil || reason == .shutdown || reason == .normal
-        let way = isWanted ? LifeEnd.asWanted : .byItself
+        let way = isWanted ? IncarnationEnd.asWanted : .byItself
         if reason.isForced { forcedKills += 1 }
         defer { (lastEnd, endWaits, isKilled) = ((incarnation, way), [], false) }
         return (endWaits, way)
@@ -391,7 +391,7 @@ extension ChildState {
 /// be small.
 struct ChildSlots: Sendable {
     private var boxes: [String: Box<ChildSlot>] = [:]
-    private var tenancies: UInt64 = 0
+    private var registrations: UInt64 = 0
 
     /// Returns a copy of a slot; `nil` when there is none.
     subscript(key: String) -> ChildSlot? { boxes[key]?.value }
@@ -414,15 +414,15 @@ struct ChildSlots: Sendable {
     /// - Parameter known: The key's slot, if it has one.
     /// - Returns: The slot, and as it was before; `nil` when there was none.
     mutating func begin(_ definition: ChildDefinition, in known: Box<ChildSlot>?) -> (Box<ChildSlot>, former: ChildSlot?) {
-        tenancies += 1
-        let tenancy = ChildSlot.Tenancy(number: tenancies, definition: definition)
+        registrations += 1
+        let registration = ChildSlot.ChildRegistration(number: registrations, definition: definition)
         guard let known else {
-            let box = Box(ChildSlot(tenancy))
+            let box = Box(ChildSlot(registration))
             boxes[definition.key] = box
             return (box, nil)
         }
         let former = known.value
-        known.value.tenancy = tenancy
+        known.value.registration = registration
         return (known, former)
     }
 

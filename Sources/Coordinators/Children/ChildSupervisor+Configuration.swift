@@ -39,7 +39,7 @@ extension ChildSupervisor {
         if try next.differences(from: former).isEmpty { return }
         // From now on each new life begins with the new value, whatever happens to the present one.
         guard replace(former, with: next, of: key) else {
-            throw CoordinatorError(.configurationDiffers, "\(node.path.appending(key)) was configured anew at the same time: try again")
+            throw CoordinatorError(.configurationDiffers, "\(cell.path.appending(key)) was configured anew at the same time: try again")
         }
         // A child that has ended takes the value when it's started again.
         guard state.withLock({ $0.isAlive(key) }) else { return }
@@ -54,8 +54,8 @@ extension ChildSupervisor {
     /// - Returns: False when the child has another definition by now.
     private func replace(_ former: ChildDefinition, with next: ChildDefinition, of key: String) -> Bool {
         withSlot(key) { slot in
-            guard slot.tenancy.definition === former else { return false }
-            slot.tenancy.definition = next
+            guard slot.registration.definition === former else { return false }
+            slot.registration.definition = next
             return true
         } ?? false
     }
@@ -70,7 +70,7 @@ extension ChildSupervisor {
         guard state.withLock({ $0.isRunning(key) }) else { return .restart }
         do {
             let request = Reconfigure(configuration: CarriedConfiguration(value: value))
-            let answer = try await node.request(request, by: node.runtime.time.now + timeout) { deliver($0, to: key, [], isDirect: true) }
+            let answer = try await cell.request(request, by: cell.runtime.time.now + timeout) { deliver($0, to: key, [], isDirect: true) }
             return try answer.decoded(as: Reconfiguration.self)
         } catch let error as CoordinatorError where [.peerLost, .restarting, .unhandled, .noSuchPath].contains(error.code) {
             // The life was lost, and the next one begins with the new value; or its program doesn't know the request.
@@ -103,11 +103,11 @@ struct CarriedConfiguration: Codable, Sendable {
     func encode(to encoder: any Encoder) throws { try value.json().encode(to: encoder) }
 }
 
-extension Node {
+extension CoordinatorCell {
     /// The row of every coordinator that takes a changed configuration.
     static let reconfigureRow = MessageRow(.type(Reconfigure.self)) { coordinator, envelope, receiver, _ in
-        let node = Node.of(receiver)
+        let cell = CoordinatorCell.of(receiver)
         let request = try envelope.message(as: Reconfigure.self)
-        return .value(try await node.type.reconfigure(node, coordinator, request.configuration.value))
+        return .value(try await cell.type.reconfigure(cell, coordinator, request.configuration.value))
     }
 }

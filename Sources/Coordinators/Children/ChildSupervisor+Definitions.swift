@@ -36,7 +36,7 @@ extension ChildSupervisor {
     private func define(_ definition: ChildDefinition) -> Bool {
         mutateAndPerform { state in
             guard state.phase == .open, state.machine.state(of: definition.key) != nil else { return false }
-            state.slots.with(definition.key) { $0.tenancy.definition = definition }
+            state.slots.with(definition.key) { $0.registration.definition = definition }
             var specification = definition.specification
             specification.stopPlace = state.machine.specification(of: definition.key)?.stopPlace ?? .unordered
             state.feed(.specificationChanged(specification))
@@ -71,7 +71,7 @@ extension ChildSupervisor {
 
     /// Changes whether a child that is given up goes alone, or ends this supervisor; the root's always go alone.
     func isolateFailures(_ isolates: Bool) {
-        state.withLock { $0.machine.isolateFailures(isolates || node.isRoot) }
+        state.withLock { $0.machine.isolateFailures(isolates || cell.isRoot) }
     }
 }
 

@@ -44,8 +44,8 @@ extension ChildSupervisor {
     /// Delivers a message to a child of this node, or to a coordinator below it.
     func deliverHere(_ message: ParkedMessage, to key: String) {
         if deliverIfHere(message, to: key) { return }
-        if keep(EarlyMessage(message: message, target: .key(key), isForwarded: false)) { return }
-        giveUp(message, to: key, CoordinatorError(.noSuchPath, "there is no coordinator at \(node.path.appending(key))"))
+        if keep(UnclaimedMessage(message: message, target: .key(key), isForwarded: false)) { return }
+        giveUp(message, to: key, CoordinatorError(.noSuchPath, "there is no coordinator at \(cell.path.appending(key))"))
     }
 
     /// Delivers a message as ``deliver(_:to:_:isDirect:)`` does, if there is a child with the key that isn't being removed because it had
@@ -57,12 +57,12 @@ extension ChildSupervisor {
 
     /// Hands a message to the node that has the child, if that is another one.
     private func isElsewhere(_ message: ParkedMessage, _ key: String) -> Bool {
-        guard node.parent == nil, let nodes = node.runtime.placed else { return false }
+        guard cell.parent == nil, let nodes = cell.runtime.placed else { return false }
         return nodes.take(message, for: key)
     }
 
     private func deliverIfHere(_ message: ParkedMessage, to key: String) -> Bool {
-        let path = node.path.appending(key)
+        let path = cell.path.appending(key)
         switch withSlot(key, { $0.accept(message, at: path) }) {
         case .delivered(let host, let isTracked)?:
             host.deliver(message.envelope, to: message.rest, isDirect: message.isDirect)
@@ -79,7 +79,7 @@ extension ChildSupervisor {
     /// accepted already.
     ///
     /// - Returns: False when the child doesn't wait for a life or a link, or the message may have been handled by a life that has ended.
-    func park(returned message: ParkedMessage, from life: ChildInstance) -> Bool {
+    func park(returned message: ParkedMessage, from life: IncarnationID) -> Bool {
         withSlot(life.key) { slot in
             if message.envelope.mayBeHandled, slot.incarnation != life.incarnation || slot.phase.life == nil { return false }
             switch slot.phase {
@@ -93,7 +93,7 @@ extension ChildSupervisor {
     }
 
     /// Ends the messages for a life that may have been handled, because the life has ended; its successor can't tell.
-    func endWhatMayBeHandled(by life: ChildInstance) {
+    func endWhatMayBeHandled(by life: IncarnationID) {
         let messages = withSlot(life.key) { slot -> [ParkedMessage] in
             guard slot.incarnation == life.incarnation, slot.record.parking.isBusy else { return [] }
             return slot.record.parking.remove(where: \.mayBeHandled)
@@ -105,23 +105,23 @@ extension ChildSupervisor {
     /// Ends a message that has waited for a child which takes none any more; a pool hands it to another member.
     func giveUp(_ message: ParkedMessage, to key: String, _ error: any Error) {
         let envelope = message.envelope
-        if envelope.endIfOpen(.failure(envelope.canBeMoved ? PoolMove() : error)) { return }
+        if envelope.endIfOpen(.failure(envelope.canBeMoved ? PoolReassignment() : error)) { return }
         // One that was accepted already has come back from a life that has failed: its sender isn't informed any more.
         guard envelope.isOneWay, !envelope.isWithdrawn else { return }
-        let path = node.path.appending(key).appending(message.rest)
+        let path = cell.path.appending(key).appending(message.rest)
         let letter = DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: .undeliverable("\(error)"))
-        node.runtime.deadLetters.record(letter)
+        cell.runtime.deadLetters.record(letter)
     }
 
     /// The error that a message ends with that a life has got, and has not answered before it ended.
-    func lost(_ life: ChildInstance) -> CoordinatorError {
-        let path = node.path.appending(life.key)
+    func lost(_ life: IncarnationID) -> CoordinatorError {
+        let path = cell.path.appending(life.key)
         return CoordinatorError(.peerLost, "\(path) has ended before it answered", maybeExecuted: true)
     }
 
     /// Has a message go elsewhere that has waited for a child which is on this node no more, or which is below such a child.
     private func isDiverted(_ message: ParkedMessage, _ key: String) -> Bool {
-        node.runtime.placed?.diverts(message, at: node.path.appending(key)) ?? false
+        cell.runtime.placed?.diverts(message, at: cell.path.appending(key)) ?? false
     }
 
     /// Delivers the messages that have waited for the child, before any that is sent now.
@@ -155,8 +155,8 @@ extension ChildSupervisor {
     /// Keeps a message for a child that isn't there, if its sender is an adopted worker and the start may be still to come.
     ///
     /// - Returns: False when there is nothing to wait for.
-    func keep(_ early: EarlyMessage) -> Bool {
-        let runtime = node.runtime
+    func keep(_ early: UnclaimedMessage) -> Bool {
+        let runtime = cell.runtime
         guard runtime.mayStillStart(for: early.envelope) else { return false }
         runtime.whenStartsAreComplete(self) { [weak self] in self?.startsAreComplete() }
         let keeping = state.withLock { state -> Keeping in
@@ -168,7 +168,7 @@ extension ChildSupervisor {
         case .isThere: pass(early)
         case .kept: break
         case .full:
-            let text = "as many messages, or bytes of them, wait for children of \(node.path) as may"
+            let text = "as many messages, or bytes of them, wait for children of \(cell.path) as may"
             early.envelope.end(.failure(CoordinatorError(.mailboxFull, text)))
         case .none: return false
         }
@@ -181,11 +181,11 @@ extension ChildSupervisor {
         for early in messages where !early.envelope.hasEnded { pass(early) }
     }
 
-    private func pass(_ early: EarlyMessage) {
+    private func pass(_ early: UnclaimedMessage) {
         switch early.target {
         case .key(let key) where !early.isForwarded:
             deliver(early.envelope, to: key, early.message.rest, isDirect: early.message.isDirect)
-        case .key, .type: node.forward(early.envelope, to: early.target)
+        case .key, .type: cell.forward(early.envelope, to: early.target)
         }
     }
 }

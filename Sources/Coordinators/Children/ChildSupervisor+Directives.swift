@@ -27,11 +27,11 @@ extension ChildSupervisor {
         case .wake(let time): state.wake(at: time) { [weak self] in self?.handle(.timePassed) }
         case .escalate(let reason):
             close()
-            node.end(.failed(reason))
+            cell.end(.failed(reason))
         case .autoShutdown:
             // The significant children have ended by themselves: their parent ends too, as its policy says.
             close()
-            node.end(.failed(.shutdown))
+            cell.end(.failed(.shutdown))
         case .terminated: close()
         case .refused(let key, let error): refuse(key, error)
         }
@@ -41,7 +41,7 @@ extension ChildSupervisor {
     struct NewLife {
         let slot: Box<ChildSlot>
         let host: any ChildHost
-        let instance: ChildInstance
+        let instance: IncarnationID
         /// The pool that isn't needed any more.
         let formerSpares: SparePool?
     }
@@ -49,23 +49,23 @@ extension ChildSupervisor {
     /// Makes the host of a life and notes it in the child's slot; called under the lock.
     func makeLife(in slot: Box<ChildSlot>, _ incarnation: Incarnation, _ attempt: Int) -> NewLife {
         let definition = slot.value.definition
-        let instance = ChildInstance(key: definition.key, incarnation: incarnation)
+        let instance = IncarnationID(key: definition.key, incarnation: incarnation)
         let record = slot.value.record
         let mayHaveSpares = definition.isInWorker || record.spares != nil
         let formerSpares = mayHaveSpares ? prepareSpares(definition.key, &slot.value) : nil
-        let inheritance = ChildInheritance(
+        let inheritance = StartContext(
             pauseReasons: slot.value.pauseReasons,
             isRestart: attempt > 0,
             areEventsWanted: areEventsWanted(of: slot.value),
-            isDraining: slot.value.isRun && node.state.withLock { $0.isDrainNoted }
+            isDraining: slot.value.isRun && cell.state.withLock { $0.isDrainNoted }
         )
         let processes = PreparedProcesses(
             spares: mayHaveSpares ? slot.value.record.spares : nil,
             successor: definition.isInWorker ? slot.value.takeSuccessor() : nil
         )
         let events = HostEvents(owner: self, life: instance)
-        let host = node.runtime.makeHost(definition, parent: node, inheritance: inheritance, processes: processes, events: events)
-        slot.value.phase = .starting(ChildSlot.Life(host: host))
+        let host = cell.runtime.makeHost(definition, parent: cell, inheritance: inheritance, processes: processes, events: events)
+        slot.value.phase = .starting(ChildSlot.Occupant(host: host))
         slot.value.incarnation = incarnation
         if attempt > 0 || record.attempt > 0 { slot.value.record.attempt = attempt }
         if attempt > 0 { slot.value.record.restarts += 1 }
@@ -74,7 +74,7 @@ extension ChildSupervisor {
 
     /// Whether any observer, or a row, wants the events of a child; called under the lock.
     func areEventsWanted(of slot: ChildSlot) -> Bool {
-        !slot.record.observers.all.isEmpty || node.observer(ofChildren: slot.definition.typeName) != nil
+        !slot.record.observers.all.isEmpty || cell.observer(ofChildren: slot.definition.typeName) != nil
     }
 
     /// Begins a life.
@@ -85,8 +85,8 @@ extension ChildSupervisor {
     func begin(_ life: NewLife, isAwaited: Bool) -> ChildSlot.Start? {
         life.formerSpares?.end()
         // The host is known by now to a coordinator that is being provided with a dependency at the same time: none can be missed.
-        node.passInheritance(to: life.host)
-        if let ends = node.runtime.takeWait(at: node.path.appending(life.instance.key)) {
+        cell.passInheritance(to: life.host)
+        if let ends = cell.runtime.takeWait(at: cell.path.appending(life.instance.key)) {
             let start = isAwaited ? state.withLock { _ in life.slot.value.awaitStart() } : nil
             tasks.add { [self] in
                 // What a killed root has left at the path ends first.
@@ -125,7 +125,7 @@ extension ChildSupervisor {
             return nil
         }
         #if !SLOW_PATH_ONLY
-        let mustAnnounce = node.runtime.announcesStarts || node.runtime.lives.areWanted && life.slot.value.definition.hasProcess
+        let mustAnnounce = cell.runtime.announcesStarts || cell.runtime.lives.areWanted && life.slot.value.definition.hasProcess
         #endif
         let (starts, own, spares) = mutateAndPerform { state -> ([ChildSlot.Start], ChildSlot.Start?, SparePool?) in
             let now = state.time.now
@@ -186,14 +186,14 @@ extension ChildSupervisor {
             return former
         }
         if former?.serves(program, plan) == true { return nil }
-        slot.record.spares = SparePool(program, plan, path: node.path.appending(key), parent: node)
+        slot.record.spares = SparePool(program, plan, path: cell.path.appending(key), parent: cell)
         return former
     }
 
     /// Reports that the supervision machine has refused a policy, or the specification of a child, whose start then fails.
     private func refuse(_ key: String?, _ error: SupervisionError) {
-        guard let key else { return node.logger.error("a supervision policy was refused", metadata: ["error": "\(error)"]) }
-        let path = node.path.appending(key)
+        guard let key else { return cell.logger.error("a supervision policy was refused", metadata: ["error": "\(error)"]) }
+        let path = cell.path.appending(key)
         let (starts, removed) = state.withLock { state -> ([ChildSlot.Start], ChildSlot?) in
             let starts = state.slots.with(key) { slot in
                 defer { slot.starts = [] }
@@ -211,7 +211,7 @@ extension ChildSupervisor {
             guard state.machine.state(of: key) == nil else { return nil }
             return state.slots.remove(key)
         }
-        if let slot { drop(slot, because: CoordinatorError(.stopped, "\(node.path.appending(key)) has ended")) }
+        if let slot { drop(slot, because: CoordinatorError(.stopped, "\(cell.path.appending(key)) has ended")) }
     }
 
     /// Ends the supervisor: the machine has ended, and with it all children.
@@ -222,7 +222,7 @@ extension ChildSupervisor {
         }
         state.cancelWake()
         startsAreComplete()
-        for slot in slots { drop(slot, because: .hasStopped(node.path)) }
+        for slot in slots { drop(slot, because: .hasStopped(cell.path)) }
         closed.settle(())
     }
 
@@ -237,7 +237,7 @@ extension ChildSupervisor {
 
     /// Turns a report of the machine into the state of handles, the answers of waiting callers and the coordinator's events.
     func report(_ key: String, _ incarnation: Incarnation, _ change: Supervisor.Change) {
-        var transition = ChildTransition(key, under: node.path, incarnation, change, at: node.runtime.time)
+        var transition = ChildTransition(key, under: cell.path, incarnation, change, at: cell.runtime.time)
         var conclusion: LifecycleChange?
         let (typeName, restart, isRun, givenUp) = state.withLock { state -> (String, RestartType?, Bool, ChildDefinition?) in
             let isAlive = transition.isEndOfLife && state.isAlive(key)
@@ -260,19 +260,19 @@ extension ChildSupervisor {
         }
         if let givenUp, case .gaveUp(let reason) = change { runHook(of: givenUp, incarnation, givenUpFor: reason) }
         tell(transition, of: key)
-        if !node.type.table.lifecycle.isEmpty {
+        if !cell.type.table.lifecycle.isEmpty {
             let child = AnyChild(supervisor: self, key: key, typeName: typeName)
-            if let event = transition.event { node.post(.lifecycle(child, event)) }
-            if let conclusion { node.post(.lifecycle(child, conclusion)) }
+            if let event = transition.event { cell.post(.lifecycle(child, event)) }
+            if let conclusion { cell.post(.lifecycle(child, conclusion)) }
         }
         if let conclusion { notify(key, .change(conclusion)) }
-        if node.isRoot, case .gaveUp(let reason) = change, !isRun, restart != .temporary {
-            node.runtime.givenUp(node.path.appending(key), reason, by: node)
+        if cell.isRoot, case .gaveUp(let reason) = change, !isRun, restart != .temporary {
+            cell.runtime.givenUp(cell.path.appending(key), reason, by: cell)
         }
     }
 
     private func tell(_ transition: ChildTransition, of key: String) {
-        node.runtime.reportLife(transition)
+        cell.runtime.reportLife(transition)
         if transition.isEndOfLife { tellEndOfLife(transition) }
         if let observed = transition.observed, transition.isObserved {
             if let removed = transition.removed {
@@ -290,12 +290,12 @@ extension ChildSupervisor {
         for outcome in transition.outcomes { outcome.tell() }
         if transition.isEndOfLife { passTurn(of: key) }
         if transition.removed != nil || !transition.hopeless.isEmpty { wakeIfNoneIsParked() }
-        node.runtime.childChanged(transition.path, transition.change, transition.processID)
+        cell.runtime.childChanged(transition.path, transition.change, transition.processID)
     }
 
     private func tellEndOfLife(_ transition: ChildTransition) {
         let path = transition.path
-        node.runtime.features.childHasEnded(path, of: node)
+        cell.runtime.features.childHasEnded(path, of: cell)
         transition.spares?.end()
         let termination = Termination(path: path, incarnation: transition.incarnation, reason: transition.change.exitReason ?? .unknown)
         for watcher in transition.watchers { watcher.complete(.success(.value(termination))) }

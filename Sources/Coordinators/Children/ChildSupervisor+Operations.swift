@@ -16,13 +16,13 @@ extension ChildSupervisor {
     ///
     /// - Throws: `restarting` when the next life begins later than the request's deadline.
     func relay(_ operation: Operation, to key: String, _ rest: ArraySlice<Substring>, _ budget: TimeoutBudget) async throws -> JSONValue {
-        let time = node.runtime.time
+        let time = cell.runtime.time
         let deadline = time.now + budget.duration
         while true {
             // All of it in one look, since the next life may be ready a moment later.
             let (host, incarnation, wasBetweenLives) = try look(at: key, deadline)
             do {
-                guard let host else { throw CoordinatorError(.stopped, "\(node.path.appending(key)) isn't running") }
+                guard let host else { throw CoordinatorError(.stopped, "\(cell.path.appending(key)) isn't running") }
                 return try await host.operate(operation, on: rest, budget: budget)
             } catch let error as CoordinatorError where error.code == .peerLost || error.code == .stopped || error.code == .noSuchPath {
                 // An operation that may have been carried out is requested again only where a second time does no harm.
@@ -45,8 +45,8 @@ extension ChildSupervisor {
             let isAlive = state.isAlive(key)
             return state.slots.with(key) { ($0.host, $0.incarnation, isAlive && $0.phase.isBetweenLives(until: deadline), $0.phase) }
         }
-        guard let (host, incarnation, isBetweenLives, phase) = found else { throw node.noSuchPath(key) }
-        if phase.isVacant(beyond: deadline) { throw CoordinatorError.restartsLate(node.path.appending(key)) }
+        guard let (host, incarnation, isBetweenLives, phase) = found else { throw cell.noSuchPath(key) }
+        if phase.isVacant(beyond: deadline) { throw CoordinatorError.restartsLate(cell.path.appending(key)) }
         return (host, incarnation, isBetweenLives)
     }
 
@@ -54,9 +54,9 @@ extension ChildSupervisor {
     func summary(of key: String) throws -> (snapshot: CoordinatorSnapshot, host: (any ChildHost)?) {
         let found = state.withLock { state -> (CoordinatorSnapshot, (any ChildHost)?)? in
             let machine = state.machine.state(of: key)
-            return state.slots.with(key) { ($0.snapshot(at: node.path.appending(key), machine, now: node.runtime.time.now), $0.host) }
+            return state.slots.with(key) { ($0.snapshot(at: cell.path.appending(key), machine, now: cell.runtime.time.now), $0.host) }
         }
-        guard let found else { throw node.noSuchPath(key) }
+        guard let found else { throw cell.noSuchPath(key) }
         return found
     }
 

@@ -1,9 +1,9 @@
 import ConcurrencySupport
 import Supervision
 
-extension Node {
+extension CoordinatorCell {
     /// Returns the coordinator whose rows observe the events of children of a type; those of a pool's members are observed above the pool.
-    func observer(ofChildren typeName: String) -> Node? {
+    func observer(ofChildren typeName: String) -> CoordinatorCell? {
         if type.table.observes(typeName) { return self }
         return type.table.isPool ? parent?.observer(ofChildren: typeName) : nil
     }
@@ -27,7 +27,7 @@ extension ChildSupervisor {
     func withdrawAll() {
         for key in keys {
             let withdrawn = withSlot(key) { $0.record.parking.isBusy ? $0.record.parking.remove(where: \.canBeMoved) : [] }
-            for message in withdrawn ?? [] { message.envelope.end(.failure(PoolMove())) }
+            for message in withdrawn ?? [] { message.envelope.end(.failure(PoolReassignment())) }
         }
     }
 
@@ -40,7 +40,7 @@ extension Envelope {
 }
 
 /// The way in which a life has ended, for a message that it had.
-enum LifeEnd: Sendable {
+enum IncarnationEnd: Sendable {
     /// The life goes on: the message has another reason to come back.
     case goesOn
     /// The life was told to end, or was killed by an operator.
@@ -53,12 +53,12 @@ extension ChildSupervisor {
     /// Waits until it's known how a life has ended, if it's lost or stops.
     ///
     /// - Returns: `nil` if the waiting task was cancelled.
-    func end(of key: String, _ incarnation: Incarnation) async -> LifeEnd? {
-        let wait = OneShot<LifeEnd>()
+    func end(of key: String, _ incarnation: Incarnation) async -> IncarnationEnd? {
+        let wait = OneShot<IncarnationEnd>()
         let host = withSlot(key) { $0.incarnation == incarnation ? $0.host : nil } ?? nil
         // Asked outside the lock, since it's the host's own lock that guards this.
         let isLost = host?.isLost ?? true
-        let known = withSlot(key) { slot -> LifeEnd? in
+        let known = withSlot(key) { slot -> IncarnationEnd? in
             if let last = slot.record.lastEnd, last.incarnation == incarnation { return last.way }
             guard slot.incarnation == incarnation else { return .byItself }
             // A life that was told to stop answers by itself that it has.
@@ -74,7 +74,7 @@ extension ChildSupervisor {
     }
 }
 
-extension Node {
+extension CoordinatorCell {
     /// Whether the coordinator has failed and is ending.
     var hasFailed: Bool { state.withLock { $0.life.stop?.hasFailed == true } }
 
@@ -118,7 +118,7 @@ struct PoolSuspicion {
 }
 
 /// The error that ends a message which no life of a member has got, so that the pool hands it to another member.
-struct PoolMove: Error {}
+struct PoolReassignment: Error {}
 
 /// Restarts the members of a pool one after the other.
 struct RestartMembers: ResponderMessage {

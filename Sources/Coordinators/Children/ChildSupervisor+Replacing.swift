@@ -48,7 +48,7 @@ extension ChildSupervisor {
     }
 
     private func presentLife(of key: String) throws(CoordinatorError) -> PresentLife {
-        let path = node.path.appending(key)
+        let path = cell.path.appending(key)
         let found = state.withLock { state in
             let isRunning = state.isRunning(key)
             return state.slots.with(key) { slot in
@@ -63,8 +63,8 @@ extension ChildSupervisor {
     }
 
     private func replaceMembers(of key: String) async throws {
-        let envelope = Envelope(.value(RestartMembers()), sender: node.path, deadline: nil)
-        _ = try await envelope.delivered(in: node.openAsks) { deliver($0, to: key, [], isDirect: true) }
+        let envelope = Envelope(.value(RestartMembers()), sender: cell.path, deadline: nil)
+        _ = try await envelope.delivered(in: cell.openAsks) { deliver($0, to: key, [], isDirect: true) }
     }
 
     /// Starts the process of the next life, which waits for it.
@@ -74,7 +74,7 @@ extension ChildSupervisor {
         guard case .coordinator(let coordinator) = definition.kind, case .worker(_, let program, let plan) = coordinator.place else {
             return nil
         }
-        let successor = WorkerHost(program, plan, path: node.path.appending(definition.key), parent: node)
+        let successor = WorkerHost(program, plan, path: cell.path.appending(definition.key), parent: cell)
         try await successor.prepare(for: coordinator)
         return successor
     }
@@ -104,7 +104,7 @@ extension ChildSupervisor {
     }
 
     private func hasChanged(_ key: String) -> CoordinatorError {
-        CoordinatorError(.restarting, "\(node.path.appending(key)) has changed while its replacement was prepared: try again")
+        CoordinatorError(.restarting, "\(cell.path.appending(key)) has changed while its replacement was prepared: try again")
     }
 }
 
@@ -123,23 +123,23 @@ extension ChildSupervisor {
         _ handover: ChildSlot.Handover,
         of key: String
     ) async throws {
-        let inheritance = state.withLock { state -> ChildInheritance? in
+        let inheritance = state.withLock { state -> StartContext? in
             guard state.phase == .open, state.canReplace(present, of: key), let slot = state.slots.box(key), slot.value.handover == nil,
                 successor.isWaiting
             else { return nil }
             slot.value.record.handover = handover
-            return ChildInheritance(areEventsWanted: areEventsWanted(of: slot.value))
+            return StartContext(areEventsWanted: areEventsWanted(of: slot.value))
         }
         guard let inheritance, case .coordinator(let coordinator) = present.definition.kind else { throw hasChanged(key) }
         let assignment = WorkerHost.Assignment(
             definition: coordinator,
-            startTimeout: node.runtime.options.startTimeout,
+            startTimeout: cell.runtime.options.startTimeout,
             // The life has no events for supervision before it has taken the place.
-            events: HostEvents(owner: nil, life: ChildInstance(key: key, incarnation: present.incarnation + 1)),
+            events: HostEvents(owner: nil, life: IncarnationID(key: key, incarnation: present.incarnation + 1)),
             inheritance: inheritance
         )
         guard successor.assign(assignment) else { throw hasChanged(key) }
-        node.passInheritance(to: successor)
+        cell.passInheritance(to: successor)
         try await successor.startBeside()
     }
 
@@ -155,7 +155,7 @@ extension ChildSupervisor {
         do throws(CoordinatorError) {
             try await life.becomeAdoptable()
         } catch {
-            node.logger.warning("a replaced life isn't adopted", metadata: ["coordinator.path": "\(life.path)", "error": "\(error)"])
+            cell.logger.warning("a replaced life isn't adopted", metadata: ["coordinator.path": "\(life.path)", "error": "\(error)"])
         }
     }
 

@@ -9,7 +9,7 @@ extension ChildSupervisor {
     /// Cancelling the waiting task removes the child that it has requested.
     func start(_ definition: ChildDefinition, initiator: Initiator = .parent) async throws {
         let key = definition.key
-        try node.path.check(key)
+        try cell.path.check(key)
         // The start is requested before the first suspension, so that two starts that begin one after the other are in that order.
         guard case .accepted(_, let start?) = try request(definition, .start(initiator)) else { return }
         let waiting = HandlerScope.current?.beginWaitForChild()
@@ -36,7 +36,7 @@ extension ChildSupervisor {
     /// The answer to a request for a child.
     enum RequestOutcome {
         /// The child lives, or is about to. `start`: settled when it's ready; `nil` when it is, or the caller doesn't wait for that.
-        case accepted(tenancy: UInt64, ChildSlot.Start?)
+        case accepted(registration: UInt64, ChildSlot.Start?)
         /// The key is taken; the turn comes when it's free.
         case busy(OneShot<Void>)
     }
@@ -48,11 +48,11 @@ extension ChildSupervisor {
         /// A child of the same type lives, whose configuration has to be compared outside the lock.
         case living(ChildDefinition)
         /// The child lives already, and is ready.
-        case ready(tenancy: UInt64)
+        case ready(registration: UInt64)
         /// The child is to be started, and this thread has to begin its life. `former`: the slot of the life before.
-        case new(tenancy: UInt64, NewLife, former: ChildSlot?)
+        case new(registration: UInt64, NewLife, former: ChildSlot?)
         /// The child is starting, or is to be started in its turn. `former`: the slot of the life before, which may be stopping.
-        case requested(tenancy: UInt64, ChildSlot.Start?, former: ChildSlot?)
+        case requested(registration: UInt64, ChildSlot.Start?, former: ChildSlot?)
     }
 
     /// Requests a child.
@@ -63,7 +63,7 @@ extension ChildSupervisor {
         while true {
             let finding = mutateAndPerform { state in
                 // The situation is read under this lock, so that a later pause finds the child among those to be paused.
-                state.request(definition, purpose, agreed, under: node.situation, of: self)
+                state.request(definition, purpose, agreed, under: cell.situation, of: self)
             }
             switch finding {
             case .refused(let error): throw error
@@ -71,17 +71,17 @@ extension ChildSupervisor {
             case .living(let living):
                 try refuseDifference(of: definition, from: living)
                 agreed = living
-            case .ready(let tenancy): return .accepted(tenancy: tenancy, nil)
-            case .new(let tenancy, let life, let former):
+            case .ready(let registration): return .accepted(registration: registration, nil)
+            case .new(let registration, let life, let former):
                 if let former { endRun(of: former) }
                 guard case .start = purpose else {
                     begin(life, isAwaited: false)
-                    return .accepted(tenancy: tenancy, nil)
+                    return .accepted(registration: registration, nil)
                 }
-                return .accepted(tenancy: tenancy, begin(life, isAwaited: true))
-            case .requested(let tenancy, let start, let former):
+                return .accepted(registration: registration, begin(life, isAwaited: true))
+            case .requested(let registration, let start, let former):
                 if let former { endRun(of: former) }
-                return .accepted(tenancy: tenancy, start)
+                return .accepted(registration: registration, start)
             }
         }
     }
@@ -92,7 +92,7 @@ extension ChildSupervisor {
         throw CoordinatorError(
             .configurationDiffers,
             """
-            \(node.path.appending(definition.key)) lives with another configuration (\(fields.joined(separator: ", "))): \
+            \(cell.path.appending(definition.key)) lives with another configuration (\(fields.joined(separator: ", "))): \
             change it with `reconfigure`, or start another child under another key
             """
         )
@@ -101,7 +101,7 @@ extension ChildSupervisor {
     /// Tells the callers that wait for a former life's end, which must not get the outcome of the new life.
     private func endRun(of former: ChildSlot) {
         var record = former.record
-        let error = CoordinatorError(.stopped, "\(node.path.appending(former.definition.key)) was stopped, and is started anew")
+        let error = CoordinatorError(.stopped, "\(cell.path.appending(former.definition.key)) was stopped, and is started anew")
         for outcome in record.takeEnds(otherwise: error) { outcome.tell() }
     }
 
@@ -134,8 +134,8 @@ extension ChildSupervisor {
     ///
     /// - Parameters:
     ///   - forgets: Whether the key is free afterwards; otherwise an operator can start the child again.
-    ///   - tenancy: The tenancy to which the stop applies; nothing happens when the key has been taken again since.
-    func stop(_ key: String, initiator: Initiator, forgets: Bool, tenancy: UInt64? = nil) async throws {
+    ///   - registration: The registration to which the stop applies; nothing happens when the key has been taken again since.
+    func stop(_ key: String, initiator: Initiator, forgets: Bool, registration: UInt64? = nil) async throws {
         let waiting = HandlerScope.current?.beginWaitForChild()
         defer { waiting?.end() }
         let event = forgets ? Supervisor.Event.removeRequested(key) : .stopRequested(key)
@@ -144,7 +144,7 @@ extension ChildSupervisor {
             let lives = state.isAlive(key) || state.isEnding(key)
             let incarnation = state.machine.state(of: key)?.incarnation
             let isMeant = state.slots.with(key) { slot in
-                guard tenancy == nil || slot.tenancy.number == tenancy else { return false }
+                guard registration == nil || slot.registration.number == registration else { return false }
                 if lives {
                     slot.record.stops.append(ChildSlot.Stop(incarnation: incarnation ?? slot.incarnation, end: end))
                     slot.record.stopInitiator = initiator
@@ -178,7 +178,7 @@ extension ChildSupervisor {
     /// Kills a child's process, as `kill -9` would; supervision then treats it as a crash.
     func kill(_ key: String) throws {
         guard let host = try host(of: key) else {
-            throw CoordinatorError(.stopped, "\(node.path.appending(key)) isn't running")
+            throw CoordinatorError(.stopped, "\(cell.path.appending(key)) isn't running")
         }
         withSlot(key) { $0.record.isKilled = true }
         do {
@@ -192,12 +192,12 @@ extension ChildSupervisor {
     /// Has a program read its configuration again, as its hook says.
     func reload(_ key: String) async throws {
         guard let host = try host(of: key) else {
-            throw CoordinatorError(.stopped, "\(node.path.appending(key)) isn't running")
+            throw CoordinatorError(.stopped, "\(cell.path.appending(key)) isn't running")
         }
         guard let program = host as? ProgramHost else {
             throw CoordinatorError(
                 .unsupported,
-                "\(node.path.appending(key)) is a coordinator: `reload` is for programs whose `hooks` say how; restart it, or reconfigure it"
+                "\(cell.path.appending(key)) is a coordinator: `reload` is for programs whose `hooks` say how; restart it, or reconfigure it"
             )
         }
         try await program.reload()
@@ -209,25 +209,25 @@ extension ChildSupervisor {
     }
 
     func noSuchChild(_ key: String) -> CoordinatorError {
-        CoordinatorError(.noSuchChild, "\(node.path) has no child '\(key)'")
+        CoordinatorError(.noSuchChild, "\(cell.path) has no child '\(key)'")
     }
 
     /// Asks the coordinator's row, in its turn, whether a child may be dismissed.
     ///
     /// - Returns: Whether the child is being stopped. When the time is over the child stays, whatever the row decides.
-    func dismissalRequested(by life: ChildInstance, timeout: Duration) async -> Bool {
+    func dismissalRequested(by life: IncarnationID, timeout: Duration) async -> Bool {
         guard let child = handle(of: life.key), child.incarnation == life.incarnation else { return false }
         let answer = OneShot<DismissalDecision>()
-        let time = node.runtime.time
+        let time = cell.runtime.time
         let deadline = time.now + timeout
-        if node.type.table.dismissal != nil {
-            node.post(.dismissal(child, answer))
+        if cell.type.table.dismissal != nil {
+            cell.post(.dismissal(child, answer))
         } else {
-            answer.settle(node.runtime.features.passesDismissalOn(of: child.path, to: node) ? .forward : .dismiss)
+            answer.settle(cell.runtime.features.passesDismissalOn(of: child.path, to: cell) ? .forward : .dismiss)
         }
         switch await answer.value(before: deadline, of: time) {
         case .refuse, nil: return false
-        case .forward: return await node.requestDismissal(timeout: timeout)
+        case .forward: return await cell.requestDismissal(timeout: timeout)
         case .dismiss: return dismiss(life.key, life.incarnation, "was dismissed")
         }
     }
@@ -241,7 +241,7 @@ extension ChildSupervisor {
             guard state.isAlive(key) else { return false }
             let isMeant = state.slots.with(key) { slot in
                 guard slot.incarnation == incarnation else { return false }
-                slot.record.lastError = CoordinatorError(.dismissed, "\(node.path.appending(key)) \(cause)")
+                slot.record.lastError = CoordinatorError(.dismissed, "\(cell.path.appending(key)) \(cause)")
                 return true
             }
             guard isMeant == true else { return false }
@@ -256,22 +256,22 @@ extension ChildSupervisor.State {
         _ definition: ChildDefinition,
         _ purpose: ChildSupervisor.Purpose,
         _ agreed: ChildDefinition?,
-        under parent: Node.Situation,
+        under parent: CoordinatorCell.Situation,
         of supervisor: ChildSupervisor
     ) -> ChildSupervisor.Finding {
         let key = definition.key
-        if phase != .open { return .refused(CoordinatorError.hasStopped(supervisor.node.path)) }
+        if phase != .open { return .refused(CoordinatorError.hasStopped(supervisor.cell.path)) }
         if Task.isCancelled { return .refused(CancellationError()) }
         // The machine knows no child without a slot.
         let known = slots.box(key)
         let present = known == nil ? nil : machine.state(of: key)
         let living = present?.isAlive == true ? known : nil
-        if let finding = conflict(of: definition, purpose, with: living?.value.definition, agreed, at: supervisor.node.path) {
+        if let finding = conflict(of: definition, purpose, with: living?.value.definition, agreed, at: supervisor.cell.path) {
             return finding
         }
         let (slot, former) = living.map { ($0, nil) } ?? slots.begin(definition, in: known)
         if living == nil {
-            let inherited = supervisor.node.runtime.inheritance?.takePause(of: supervisor.node.path.appending(key)) ?? []
+            let inherited = supervisor.cell.runtime.inheritance?.takePause(of: supervisor.cell.path.appending(key)) ?? []
             slot.value.renew(pausedFor: inherited.union(parent.isPaused ? .cascade : []), by: purpose.initiator)
             handOverEarlyMessages(to: slot)
         }
@@ -279,11 +279,11 @@ extension ChildSupervisor.State {
             slot.value.record.ends.append(end)
             if living == nil { slot.value.record.isRun = true }
         }
-        let tenancy = slot.value.tenancy.number
-        if present?.kind == .running { return .ready(tenancy: tenancy) }
-        if present == nil, supervisor.node.runtime.hasOrphans || supervisor.node.runtime.inheritance != nil {
-            let path = supervisor.node.path.appending(key)
-            machine.continueNumbering(of: key, after: supervisor.node.runtime.begin(definition, at: path))
+        let registration = slot.value.registration.number
+        if present?.kind == .running { return .ready(registration: registration) }
+        if present == nil, supervisor.cell.runtime.hasOrphans || supervisor.cell.runtime.inheritance != nil {
+            let path = supervisor.cell.path.appending(key)
+            machine.continueNumbering(of: key, after: supervisor.cell.runtime.begin(definition, at: path))
         }
         var specification = definition.specification
         specification.stopPlace = stopPlace(of: key, present, under: parent)
@@ -291,16 +291,16 @@ extension ChildSupervisor.State {
         // The usual decision is carried out by this thread: the children of a burst of starts don't wait for one another. It must not
         // overtake others, which may concern the former life of the key.
         if outbox.isIdle, definition.isInProcess, decided.count == 1, case .start(_, let incarnation, let attempt) = decided[0] {
-            return .new(tenancy: tenancy, supervisor.makeLife(in: slot, incarnation, attempt), former: former)
+            return .new(registration: registration, supervisor.makeLife(in: slot, incarnation, attempt), former: former)
         }
         outbox.add(decided)
-        guard case .start = purpose else { return .requested(tenancy: tenancy, nil, former: former) }
-        return .requested(tenancy: tenancy, slot.value.awaitStart(), former: former)
+        guard case .start = purpose else { return .requested(registration: registration, nil, former: former) }
+        return .requested(registration: registration, slot.value.awaitStart(), former: former)
     }
 
     /// Returns the place of a child in the order of stops: one that was stopped, and not removed, keeps its own; the members of a pool have
     /// no order.
-    private func stopPlace(of key: String, _ present: ChildState?, under parent: Node.Situation) -> StopPlace {
+    private func stopPlace(of key: String, _ present: ChildState?, under parent: CoordinatorCell.Situation) -> StopPlace {
         switch present {
         case .starting, .running, .waiting, .stopped, .stopping(_, then: .stop), .stopping(_, then: .start),
             .stopping(_, then: .restartWithSiblings):

@@ -24,32 +24,32 @@ final class ChildSupervisor: ChildSupervision {
         /// The calls that wait to run a child under a key when the present one has ended, in order of arrival.
         var successors: [String: Deque<OneShot<Void>>] = [:]
         /// The end of the coordinator itself, whose time limits that of its children when it drains.
-        var stop: Node.Stop?
+        var stop: CoordinatorCell.Stop?
         /// The callers that wait until no message is kept for a child.
         var drainWaiters: [OneShot<Void>] = []
         /// The messages of adopted workers for children whose starts may be still to come.
-        var early = MessageParking<EarlyMessage>()
+        var early = MessageParking<UnclaimedMessage>()
         /// The former lives that finish what they have taken beside their successors.
         var leaving: [WorkerHost] = []
     }
 
-    let node: Node
-    var path: CoordinatorPath { node.path }
+    let cell: CoordinatorCell
+    var path: CoordinatorPath { cell.path }
     let tasks: OwnedTasks
     let state: MachineShell<State>
     /// Settled when nothing is left of the children.
     let closed = OneShot<Void>()
 
-    init(node: Node) {
-        self.node = node
-        tasks = OwnedTasks(node.runtime.time)
+    init(cell: CoordinatorCell) {
+        self.cell = cell
+        tasks = OwnedTasks(cell.runtime.time)
         let machine = Supervisor(
-            policy: (node.isRoot ? node.runtime.options.supervision : nil) ?? node.type.policy,
-            seed: node.runtime.time.seed,
+            policy: (cell.isRoot ? cell.runtime.options.supervision : nil) ?? cell.type.policy,
+            seed: cell.runtime.time.seed,
             // A child of the root that exceeds its restart intensity fails alone, while its siblings go on: the root has no parent.
-            isolatesFailures: node.isRoot
+            isolatesFailures: cell.isRoot
         )
-        state = MachineShell(State(machine: machine, time: node.runtime.time), time: node.runtime.time)
+        state = MachineShell(State(machine: machine, time: cell.runtime.time), time: cell.runtime.time)
     }
 
     /// Changes the state and feeds the machine under the lock, and carries out after it what the machine has decided.
@@ -69,7 +69,7 @@ final class ChildSupervisor: ChildSupervision {
         try state.withLock { try $0.slots.with(key, body) }
     }
 
-    func shutDown(within stop: Node.Stop) async {
+    func shutDown(within stop: CoordinatorCell.Stop) async {
         let others = mutateAndPerform { state -> Others in
             let others = state.others
             guard state.phase != .ended else { return others }
@@ -172,7 +172,7 @@ extension ChildState {
 
 /// The reactions to the events of the children's lives.
 extension ChildSupervisor: HostOwner {
-    func handle(_ event: HostEvent, of life: ChildInstance) {
+    func handle(_ event: HostEvent, of life: IncarnationID) {
         switch event {
         case .exited(let reason): exited(life, reason)
         case .finished(let output): finished(life, output)
@@ -182,7 +182,7 @@ extension ChildSupervisor: HostOwner {
         case .becameUnreachable: holdMessages(for: life)
         case .becameReachable: releaseMessages(to: life)
         case .recyclingDue: recycle(life)
-        case .becameIdle: node.runtime.features.childIsIdle(life.key, life.incarnation, of: self)
+        case .becameIdle: cell.runtime.features.childIsIdle(life.key, life.incarnation, of: self)
         case .messageReturned(let message):
             holdMessages(for: life)
             if park(returned: message, from: life) { return }
@@ -191,7 +191,7 @@ extension ChildSupervisor: HostOwner {
         }
     }
 
-    private func exited(_ life: ChildInstance, _ reason: ExitReason) {
+    private func exited(_ life: IncarnationID, _ reason: ExitReason) {
         endWhatMayBeHandled(by: life)
         mutateAndPerform { state in
             let told = state.slots.with(life.key) { slot -> ExitReason? in
@@ -207,7 +207,7 @@ extension ChildSupervisor: HostOwner {
         }
     }
 
-    private func finished(_ life: ChildInstance, _ output: Answer) {
+    private func finished(_ life: IncarnationID, _ output: Answer) {
         mutateAndPerform { state in
             let isFirst = state.slots.with(life.key) { slot in
                 guard slot.incarnation == life.incarnation, slot.record.output == nil else { return false }
@@ -219,12 +219,12 @@ extension ChildSupervisor: HostOwner {
     }
 
     /// Sends a child's event to the parent's rows and to every observer.
-    private func emitted(_ life: ChildInstance, _ event: Answer) {
+    private func emitted(_ life: IncarnationID, _ event: Answer) {
         guard let typeName = notify(life.key, .event(event)) else { return }
-        node.observer(ofChildren: typeName)?.post(.event(AnyChild(supervisor: self, key: life.key, typeName: typeName), event))
+        cell.observer(ofChildren: typeName)?.post(.event(AnyChild(supervisor: self, key: life.key, typeName: typeName), event))
     }
 
-    private func holdMessages(for life: ChildInstance) {
+    private func holdMessages(for life: IncarnationID) {
         withSlot(life.key) { slot in
             guard slot.incarnation == life.incarnation, slot.phase.life != nil else { return }
             if case .draining = slot.phase { return }
@@ -232,8 +232,8 @@ extension ChildSupervisor: HostOwner {
         }
     }
 
-    private func releaseMessages(to life: ChildInstance) {
-        let waits = withSlot(life.key) { slot -> [OneShot<LifeEnd>] in
+    private func releaseMessages(to life: IncarnationID) {
+        let waits = withSlot(life.key) { slot -> [OneShot<IncarnationEnd>] in
             guard slot.incarnation == life.incarnation, case .held(let life) = slot.phase else { return [] }
             slot.phase = .flushing(life)
             if slot.record.endWaits.isEmpty { return [] }
@@ -246,7 +246,7 @@ extension ChildSupervisor: HostOwner {
 
     /// Replaces a worker that has reached a limit of its recycling rules: new messages wait, those it has are handled, and a fresh worker
     /// takes over.
-    private func recycle(_ life: ChildInstance) {
+    private func recycle(_ life: IncarnationID) {
         mutateAndPerform { state in
             guard state.isRunning(life.key) else { return }
             let isPresent = state.slots.with(life.key) { slot in
@@ -264,7 +264,7 @@ extension ChildSupervisor {
     static func of(_ owner: any ChildOwner) -> ChildSupervisor { unsafeDowncast(owner, to: ChildSupervisor.self) }
 }
 
-extension Node {
+extension CoordinatorCell {
     /// The supervisor of the children, made when the first child is.
     var children: ChildSupervisor { .of(supervision) }
 
@@ -295,31 +295,31 @@ extension ChildSupervisor {
     /// Cancelling the waiting task stops the child that it has started, unless another call waits for the child too.
     func run(_ definition: ChildDefinition, ifRunning: IfRunning) async throws -> Answer {
         let key = definition.key
-        try node.path.check(key)
+        try cell.path.check(key)
         let end = ChildSlot.End()
-        let tenancy = try await takeKey(of: definition, end, ifRunning)
+        let registration = try await takeKey(of: definition, end, ifRunning)
         let waiting = HandlerScope.current?.beginWaitForChild()
         defer { waiting?.end() }
         let outcome = await withTaskCancellationHandler {
             await end.value
         } onCancel: {
-            leave(end, key, tenancy)
+            leave(end, key, registration)
         }
         // A child that has finished is removed already; its key may have been taken again.
-        if case .failure = outcome { await removeRun(key, tenancy) }
+        if case .failure = outcome { await removeRun(key, registration) }
         try Task.checkCancellation()
         return try outcome.get()
     }
 
     /// Requests a child that is run to its end, in its turn.
     ///
-    /// - Returns: The number of the key's tenancy.
+    /// - Returns: The number of the key's registration.
     private func takeKey(of definition: ChildDefinition, _ end: ChildSlot.End, _ ifRunning: IfRunning) async throws -> UInt64 {
         var hasTurn = false
         while true {
             do {
                 switch try request(definition, .run(end, ifRunning, hasTurn: hasTurn)) {
-                case .accepted(let tenancy, _): return tenancy
+                case .accepted(let registration, _): return registration
                 case .busy(let turn):
                     hasTurn = false
                     let waiting = HandlerScope.current?.beginWaitForChild()
@@ -343,11 +343,11 @@ extension ChildSupervisor {
     }
 
     /// Ends the wait of a call that was cancelled; the child is stopped if no other call waits for it.
-    private func leave(_ end: ChildSlot.End, _ key: String, _ tenancy: UInt64) {
+    private func leave(_ end: ChildSlot.End, _ key: String, _ registration: UInt64) {
         let isLast = mutateAndPerform { state -> Bool in
             let isAlive = state.isAlive(key)
             let isLast = state.slots.with(key) { slot -> Bool in
-                guard slot.tenancy.number == tenancy else { return false }
+                guard slot.registration.number == registration else { return false }
                 if slot.record.isRun, slot.starts.isEmpty, slot.record.ends.count == 1, slot.record.ends[0] === end {
                     if isAlive { slot.record.stopInitiator = .parent }
                     return true
@@ -363,9 +363,9 @@ extension ChildSupervisor {
     }
 
     /// Removes a child that has not finished, if it was started to be run to its end.
-    private func removeRun(_ key: String, _ tenancy: UInt64) async {
-        let isRun = withSlot(key) { $0.tenancy.number == tenancy && $0.record.isRun && $0.record.ends.isEmpty }
-        if isRun == true { try? await stop(key, initiator: .parent, forgets: true, tenancy: tenancy) }
+    private func removeRun(_ key: String, _ registration: UInt64) async {
+        let isRun = withSlot(key) { $0.registration.number == registration && $0.record.isRun && $0.record.ends.isEmpty }
+        if isRun == true { try? await stop(key, initiator: .parent, forgets: true, registration: registration) }
     }
 }
 

@@ -20,7 +20,7 @@ struct ChildTransition {
     private(set) var outcomes: [ChildSlot.Outcome] = []
     private(set) var watchers: [Envelope] = []
     /// The waits for the way in which the life has ended.
-    private(set) var endWaits: (waits: [OneShot<LifeEnd>], way: LifeEnd) = ([], .asWanted)
+    private(set) var endWaits: (waits: [OneShot<IncarnationEnd>], way: IncarnationEnd) = ([], .asWanted)
     /// The messages that wait for the child and can't be delivered.
     private(set) var hopeless: [ParkedMessage] = []
     /// The error with which the start has failed.
@@ -96,7 +96,7 @@ struct ChildTransition {
 
     private mutating func begin(_ slot: inout ChildSlot, _ record: inout ChildSlot.Record) {
         if let host = slot.host {
-            let life = ChildSlot.Life(host: host, readySince: host.readyBefore ?? time.now)
+            let life = ChildSlot.Occupant(host: host, readySince: host.readyBefore ?? time.now)
             mustFlush = record.parking.isBusy
             slot.phase = mustFlush ? .flushing(life) : .active(life)
         }
@@ -179,7 +179,7 @@ struct ChildTransition {
 
 extension ChildTransition {
     /// The change as the root's process learns of it; `nil` if it doesn't.
-    func reported(at now: MonotonicTime) -> LifeChange.Kind? {
+    func reported(at now: MonotonicTime) -> LifecycleRecord.Kind? {
         switch change {
         case .started, .stopped:
             guard hasProcess, let event = change.event else { return nil }
@@ -240,7 +240,7 @@ extension Supervisor.Change {
 // MARK: - A change in words
 
 /// What a log says of a change: a predicate whose subject is the child's path, and a word that stays the same whatever its reason is.
-struct ChangeWords {
+struct ChangeDescription {
     let name: String
     let predicate: String
     var reason: ExitReason?

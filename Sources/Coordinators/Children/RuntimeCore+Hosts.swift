@@ -4,13 +4,13 @@ import Supervision
 
 extension RuntimeCore {
     convenience init(_ options: CoordinatorRuntime.Options, counts: LiveCounts = LiveCounts(), uplink: Uplink? = nil) {
-        self.init(options, counts: counts, uplink: uplink, features: AllFeatures()) { ChildSupervisor(node: .of($0)) }
+        self.init(options, counts: counts, uplink: uplink, features: AllFeatures()) { ChildSupervisor(cell: .of($0)) }
     }
 
     func makeHost(
         _ definition: ChildDefinition,
-        parent: Node,
-        inheritance: ChildInheritance,
+        parent: CoordinatorCell,
+        inheritance: StartContext,
         processes: PreparedProcesses,
         events: consuming HostEvents
     ) -> any ChildHost {
@@ -31,7 +31,7 @@ extension RuntimeCore {
                 var inheritance = inheritance
                 if case .insteadOfWorker = coordinator.place { inheritance.isBehindBorder = true }
                 let standIn = options.standIns.isEmpty ? nil : options.standIns[type.name].map { CoordinatorType.of($0) }
-                let parameters = NodeParameters(
+                let parameters = CellParameters(
                     type: standIn ?? type,
                     configuration: standIn == nil ? coordinator.configuration : .value(NoConfiguration()),
                     path: path,
@@ -62,11 +62,11 @@ extension RuntimeCore {
     /// Reports a change of a child to the root's process, before any caller learns of it.
     func reportLife(_ transition: ChildTransition) {
         guard lives.areWanted, let kind = transition.reported(at: time.now) else { return }
-        lives.add(LifeChange(kind, of: transition.path, transition.incarnation, transition.processID))
+        lives.add(LifecycleRecord(kind, of: transition.path, transition.incarnation, transition.processID))
     }
 
     /// Responds to a child of the root that was given up.
-    func givenUp(_ path: CoordinatorPath, _ reason: ExitReason, by root: Node) {
+    func givenUp(_ path: CoordinatorPath, _ reason: ExitReason, by root: CoordinatorCell) {
         guard options.whenGivenUp == .endProcess else { return }
         logger.critical(
             "the tree ends, because a child of its root was given up",
@@ -87,18 +87,18 @@ extension RuntimeCore {
             case .crashed, .startFailed: .warning
             case .gaveUp: .error
             }
-        announce(path(), ChangeWords(change, at: time.now), processID, change.event, level)
+        announce(path(), ChangeDescription(change, at: time.now), processID, change.event, level)
     }
 
     /// Logs and reports a change that supervision has no part in.
     func announce(_ path: CoordinatorPath, _ incarnation: UInt32, _ change: LifecycleChange) {
-        if lives.areWanted { lives.add(LifeChange(.lifecycle(change), of: path, incarnation, nil)) }
-        announce(path, ChangeWords(change), nil, change, .debug)
+        if lives.areWanted { lives.add(LifecycleRecord(.lifecycle(change), of: path, incarnation, nil)) }
+        announce(path, ChangeDescription(change), nil, change, .debug)
     }
 
     private func announce(
         _ path: @autoclosure () -> CoordinatorPath,
-        _ words: @autoclosure () -> ChangeWords,
+        _ words: @autoclosure () -> ChangeDescription,
         _ processID: Int32?,
         _ event: LifecycleChange?,
         _ level: Logger.Level

@@ -2,10 +2,10 @@ import ConcurrencySupport
 
 /// The rest of the chain, as an interceptor sees it.
 public struct Chain<M: ResponderMessage>: Sendable {
-    let onward: ChainContinuation
+    let continuation: ChainContinuation
 
     /// The sender, deadline and trace of the message.
-    public var context: MessageContext { MessageContext(onward.envelope, onward.node.runtime.time) }
+    public var context: MessageContext { MessageContext(continuation.envelope, continuation.cell.runtime.time) }
 
     /// Lets the message climb further, and waits for the reply.
     ///
@@ -15,17 +15,17 @@ public struct Chain<M: ResponderMessage>: Sendable {
     public func next(_ message: M) async throws -> M.Reply {
         // An interceptor of a one-way message sees the reply all the same, if there is one.
         let isReplyless = M.Reply.self == NoReply.self
-        return try await onward.next(.value(message), isOneWay: onward.envelope.isOneWay && isReplyless).decoded(as: M.Reply.self)
+        return try await continuation.next(.value(message), isOneWay: continuation.envelope.isOneWay && isReplyless).decoded(as: M.Reply.self)
     }
 }
 
 /// The rest of the chain for a message whose type doesn't matter.
 public struct AnyChain: Sendable {
-    let onward: ChainContinuation
+    let continuation: ChainContinuation
 
     /// Lets the message climb on as it is, and waits for the reply.
     public func next() async throws -> AnyReply {
-        AnyReply(answer: try await onward.next(onward.envelope.body, isOneWay: onward.envelope.isOneWay))
+        AnyReply(answer: try await continuation.next(continuation.envelope.body, isOneWay: continuation.envelope.isOneWay))
     }
 }
 
@@ -64,20 +64,20 @@ public struct AnyReply: Sendable {
 
 /// The rest of a message's way, from the row of an interceptor that lets it climb.
 struct ChainContinuation: Sendable {
-    let node: Node
+    let cell: CoordinatorCell
     let envelope: Envelope
     /// The interceptor's row.
     let index: Int
 
     func next(_ body: Envelope.Body, isOneWay: Bool) async throws -> Answer {
-        try await next(body, isOneWay: isOneWay, delivery: newDelivery()) { node.climb($0, after: index) }
+        try await next(body, isOneWay: isOneWay, delivery: newDelivery()) { cell.climb($0, after: index) }
     }
 
     /// Returns the identity of the message that this coordinator sends on; `nil` if the one that has arrived isn't acknowledged.
     ///
     /// What an interceptor sends on is a message of its own, of which it may send several: the one that has arrived was taken here.
     func newDelivery() -> AcknowledgedDelivery? {
-        envelope.isAcknowledged ? AcknowledgedDelivery(numberedBy: node.runtime.sequences) : nil
+        envelope.isAcknowledged ? AcknowledgedDelivery(numberedBy: cell.runtime.sequences) : nil
     }
 
     /// Sends the message on as `dispatch` does, with the sender, deadline, trace and replies of the one that has arrived.
@@ -104,7 +104,7 @@ struct ChainContinuation: Sendable {
                 accepted: { flow.accept() }
             )
         }
-        let onward = Envelope(
+        let continuation = Envelope(
             body,
             asker: .relay(of: envelope),
             sender: envelope.sender,
@@ -118,7 +118,7 @@ struct ChainContinuation: Sendable {
             lingers: lingers
         )
         if let flow, let outer = envelope.flow { outer.relayGrants(to: flow) }
-        let answer = try await onward.delivered(in: node.openAsks, by: dispatch)
+        let answer = try await continuation.delivered(in: cell.openAsks, by: dispatch)
         guard flow != nil else { return answer }
         if case .none = answer { return last.reply ?? .none }
         // A single answer, though the asker accepts several: the interceptor may still change it.

@@ -23,7 +23,7 @@ protocol ChildSupervision: ChildOwner {
     /// Keeps a message for a child that isn't there, if its sender is an adopted worker and the start may be still to come.
     ///
     /// - Returns: False when there is nothing to wait for.
-    func keep(_ early: EarlyMessage) -> Bool
+    func keep(_ early: UnclaimedMessage) -> Bool
 
     /// Ends the messages that wait for any of a pool's members and that no life has got, so that the pool can have them back.
     func withdrawAll()
@@ -48,7 +48,7 @@ protocol ChildSupervision: ChildOwner {
     /// Ends all children, in the order of the policy.
     ///
     /// - Parameter stop: The end of the coordinator itself.
-    func shutDown(within stop: Node.Stop) async
+    func shutDown(within stop: CoordinatorCell.Stop) async
 
     /// Shortens the time of the children's ends.
     func hasten(_ shutdown: Shutdown)
@@ -142,7 +142,7 @@ extension ChildHost {
 }
 
 /// The values that a child is created with, besides its definition.
-struct ChildInheritance: Sendable {
+struct StartContext: Sendable {
     var pauseReasons: PauseReasons = []
     var dependencies = Dependencies()
     /// Whether the life is a restart; the rate of restarts in a process is limited.
@@ -160,7 +160,7 @@ struct ChildInheritance: Sendable {
 }
 
 /// One life of one child.
-struct ChildInstance: Sendable {
+struct IncarnationID: Sendable {
     let key: String
     let incarnation: Incarnation
 }
@@ -189,13 +189,13 @@ enum HostEvent: Sendable {
 
 /// The object that has begun a life, and decides what its events lead to.
 protocol HostOwner: AnyObject, Sendable {
-    func handle(_ event: HostEvent, of life: ChildInstance)
+    func handle(_ event: HostEvent, of life: IncarnationID)
 }
 
 /// The sender of a life's events to its owner; all code of the life sends its events directly by it.
 struct HostEvents: Sendable {
     weak let owner: (any HostOwner)?
-    let life: ChildInstance
+    let life: IncarnationID
 
     func send(_ event: HostEvent) {
         if let owner { return owner.handle(event, of: life) }

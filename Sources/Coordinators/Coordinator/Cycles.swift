@@ -62,7 +62,7 @@ struct CycleSearch: Sendable {
     ///
     /// - Parameter top: The topmost coordinator of the process.
     /// - Returns: The cycle; `nil` if the ask isn't known to be blocked.
-    func follow(_ envelope: Envelope, below top: Node) async -> Cycle? {
+    func follow(_ envelope: Envelope, below top: CoordinatorCell) async -> Cycle? {
         await follow(envelope, in: .below(top))
     }
 
@@ -80,9 +80,9 @@ struct CycleSearch: Sendable {
             return await search.follow(place, in: edges)
         }
         if let (process, correlation) = envelope.way, let peer = process as? Peer { return await go(on: peer, correlation) }
-        guard let asks = edges.asks[ObjectIdentifier(envelope)], let node = asks.first?.node else { return nil }
+        guard let asks = edges.asks[ObjectIdentifier(envelope)], let cell = asks.first?.cell else { return nil }
         var search = self
-        search.way.append(node.path.description)
+        search.way.append(cell.path.description)
         return await search.follow(asks.map(\.envelope), in: edges)
     }
 
@@ -90,8 +90,8 @@ struct CycleSearch: Sendable {
     fileprivate func follow(_ place: BlockedPlace, in edges: WaitEdges) async -> Cycle? {
         switch place.obstacle {
         case .members(let messages): return await follow(messages, in: edges)
-        case .handlers(let node):
-            guard let handled = node.handledWhileHeldUp else { return nil }
+        case .handlers(let cell):
+            guard let handled = cell.handledWhileHeldUp else { return nil }
             var cycle: Cycle?
             for message in handled {
                 guard let asks = edges.asks[ObjectIdentifier(message)]?.map(\.envelope) else { return nil }
@@ -126,7 +126,7 @@ struct CycleSearch: Sendable {
     }
 }
 
-extension Node {
+extension CoordinatorCell {
     func follow(cycleSearch: JSONValue, _ ask: (UInt64) -> Envelope?) async -> JSONValue {
         guard let (search, correlation) = CycleSearch.read(cycleSearch), let ask = ask(correlation),
             let cycle = await search.follow(ask, below: self)
@@ -150,7 +150,7 @@ struct BlockedPlace: Sendable {
     /// What keeps the asks from beginning.
     enum Obstacle: Sendable {
         /// The running handlers of a coordinator.
-        case handlers(Node)
+        case handlers(CoordinatorCell)
         /// The messages that the members of a pool have.
         case members([Envelope])
     }
@@ -203,25 +203,25 @@ private struct WaitEdges {
     /// The places where messages can't begin, by the message.
     var waiting: [ObjectIdentifier: BlockedPlace] = [:]
     /// The open asks that the handler of a message makes, by the message.
-    var asks: [ObjectIdentifier: [(node: Node, envelope: Envelope)]] = [:]
+    var asks: [ObjectIdentifier: [(cell: CoordinatorCell, envelope: Envelope)]] = [:]
 
-    static func below(_ top: Node) async -> WaitEdges {
+    static func below(_ top: CoordinatorCell) async -> WaitEdges {
         var edges = WaitEdges()
         var nodes = [top]
-        while let node = nodes.popLast() {
-            for place in await node.blockedPlaces {
+        while let cell = nodes.popLast() {
+            for place in await cell.blockedPlaces {
                 for ask in place.asks { edges.waiting[ObjectIdentifier(ask)] = place }
             }
-            for envelope in node.existingOpenAsks?.all ?? [] {
-                if let cause = envelope.cause { edges.asks[cause, default: []].append((node, envelope)) }
+            for envelope in cell.existingOpenAsks?.all ?? [] {
+                if let cause = envelope.cause { edges.asks[cause, default: []].append((cell, envelope)) }
             }
-            nodes += (node.existingSupervision?.hosts ?? []).compactMap { ($0 as? LocalHost)?.coordinator }
+            nodes += (cell.existingSupervision?.hosts ?? []).compactMap { ($0 as? LocalHost)?.coordinator }
         }
         return edges
     }
 }
 
-extension Node {
+extension CoordinatorCell {
     /// Looks for cycles soon, because an ask waits here for handlers that wait themselves.
     func watchForCycles() {
         let isFirst = state.withLock { state in

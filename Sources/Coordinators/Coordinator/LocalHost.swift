@@ -17,7 +17,7 @@ final class LocalHost: ChildHost {
     /// The state that is needed until the coordinator is ready, and is dropped then.
     struct Beginning: Sendable {
         /// The values that the coordinator is created with; `nil` once it is.
-        var parameters: NodeParameters?
+        var parameters: CellParameters?
         /// The function that takes the outcome of the start, once.
         var concluded: Conclusion?
         /// The task of the `start` hook, once it runs.
@@ -33,9 +33,9 @@ final class LocalHost: ChildHost {
 
     struct State {
         var phase: Phase
-        var node: Node?
+        var cell: CoordinatorCell?
         /// The end, once it has begun.
-        var stop: Node.Stop?
+        var stop: CoordinatorCell.Stop?
 
         var beginning: Beginning? { if case .beginning(let beginning) = phase { beginning.value } else { nil } }
     }
@@ -43,7 +43,7 @@ final class LocalHost: ChildHost {
     let events: HostEvents
     let state: Lock<State>
 
-    init(_ parameters: NodeParameters, events: consuming HostEvents) {
+    init(_ parameters: CellParameters, events: consuming HostEvents) {
         self.events = events
         state = Lock(State(phase: .beginning(Box(Beginning(parameters: parameters)))))
     }
@@ -51,7 +51,7 @@ final class LocalHost: ChildHost {
     var process: ProcessIdentity? { .current }
 
     /// The coordinator, once `start` has been called.
-    var coordinator: Node? { state.withLock { $0.node } }
+    var coordinator: CoordinatorCell? { state.withLock { $0.cell } }
 
     func start() async throws {
         guard let rest = begin() else { return }
@@ -65,47 +65,47 @@ final class LocalHost: ChildHost {
         /// The host was told to stop before the start began.
         case refusal(CoordinatorError)
         /// The coordinator has a hook that takes time, or its start has failed.
-        case work(Node, within: Duration, @Sendable () async throws -> Void)
+        case work(CoordinatorCell, within: Duration, @Sendable () async throws -> Void)
     }
 
     /// Creates the coordinator, and starts it if no hook has to be waited for.
     ///
     /// - Returns: What is left to be done by `proceed`; `nil` when the coordinator is ready.
     func begin() -> RestOfStart? {
-        let made: (node: Node, configuration: ConfigurationValue, limit: Duration)
+        let made: (cell: CoordinatorCell, configuration: ConfigurationValue, limit: Duration)
         do throws(CoordinatorError) { made = try makeNode() } catch { return .refusal(error) }
-        let (node, configuration, limit) = made
+        let (cell, configuration, limit) = made
         #if !SLOW_PATH_ONLY
-        if node.type.startsAtOnce { return startAtOnce(node, configuration, within: limit) }
+        if cell.type.startsAtOnce { return startAtOnce(cell, configuration, within: limit) }
         #endif
-        return .work(node, within: limit) { try await node.start(configuration) }
+        return .work(cell, within: limit) { try await cell.start(configuration) }
     }
 
     /// Does the rest of a start.
     ///
     /// - Parameter concluded: A function that is called once, when the coordinator is ready, or nothing is left of it. It must not block.
     func proceed(_ rest: RestOfStart, _ concluded: @escaping Conclusion) {
-        let (node, limit, work): (Node, Duration, @Sendable () async throws -> Void)
+        let (cell, limit, work): (CoordinatorCell, Duration, @Sendable () async throws -> Void)
         switch rest {
         case .refusal(let error): return concluded(.failure(error))
-        case .work(let coordinator, let time, let body): (node, limit, work) = (coordinator, time, body)
+        case .work(let coordinator, let time, let body): (cell, limit, work) = (coordinator, time, body)
         }
         state.withLock { state in
             if case .beginning(let beginning) = state.phase { beginning.value.concluded = concluded }
         }
         // The timeout and the stop cancel the hook; one that ignores that is abandoned.
         let hook = HandlerScope.perform(in: nil) {
-            node.runtime.time.task {
+            cell.runtime.time.task {
                 do {
                     try await work()
-                    self.conclude(.success(()), node)
+                    self.conclude(.success(()), cell)
                 } catch {
-                    self.conclude(.failure(Failures.crossable(error)), node)
+                    self.conclude(.failure(Failures.crossable(error)), cell)
                 }
             }
         }
-        let isUnderWay = limitStart(of: node, to: limit, { $0.hook = hook }, { hook.cancel() }) {
-            CoordinatorError(.startTimedOut, "\(node.path) was not ready within \(limit)")
+        let isUnderWay = limitStart(of: cell, to: limit, { $0.hook = hook }, { hook.cancel() }) {
+            CoordinatorError(.startTimedOut, "\(cell.path) was not ready within \(limit)")
         }
         if isUnderWay, let beginning = state.withLock({ $0.beginning }) { cancelIfStopped(beginning) }
     }
@@ -118,14 +118,14 @@ final class LocalHost: ChildHost {
     /// - Returns: False when the start is over already.
     @discardableResult
     private func limitStart(
-        of node: Node,
+        of cell: CoordinatorCell,
         to limit: Duration,
         _ change: (inout Beginning) -> Void = { _ in },
         _ cancel: @escaping @Sendable () -> Void = {},
         error: @escaping @Sendable () -> CoordinatorError
     ) -> Bool {
-        let timer = PatientTimer(limit, of: node.runtime.time) {
-            self.conclude(.failure(error()), node)
+        let timer = PatientTimer(limit, of: cell.runtime.time) {
+            self.conclude(.failure(error()), cell)
             cancel()
         }
         let isUnderWay = state.withLock { state -> Bool in
@@ -142,7 +142,7 @@ final class LocalHost: ChildHost {
     /// node.
     ///
     /// - Throws: `stopped` when the host was told to stop before the start began.
-    private func makeNode() throws(CoordinatorError) -> (node: Node, configuration: ConfigurationValue, limit: Duration) {
+    private func makeNode() throws(CoordinatorError) -> (cell: CoordinatorCell, configuration: ConfigurationValue, limit: Duration) {
         try state.withLock { state throws(CoordinatorError) in
             guard case .beginning(let beginning) = state.phase, let parameters = beginning.value.parameters.take() else {
                 throw CoordinatorError(.stopped, "it has begun before")
@@ -159,14 +159,14 @@ final class LocalHost: ChildHost {
                 state.phase = .ended
                 throw error
             }
-            let node = Node(parameters, host: self)
-            state.node = node
-            return (node, configuration, limit)
+            let cell = CoordinatorCell(parameters, host: self)
+            state.cell = cell
+            return (cell, configuration, limit)
         }
     }
 
     /// Concludes the start with its outcome, the first that there is; a coordinator that isn't to be is ended before.
-    private func conclude(_ result: Result<Void, any Error>, _ node: Node) {
+    private func conclude(_ result: Result<Void, any Error>, _ cell: CoordinatorCell) {
         let beginning = state.withLock { state -> Box<Beginning>? in
             guard case .beginning(let beginning) = state.phase else { return nil }
             if case .success = result, beginning.value.shutdown == nil { state.phase = .ready } else { state.phase = .ended }
@@ -181,22 +181,22 @@ final class LocalHost: ChildHost {
             return concluded(.success(()))
         }
         // The task ends with the coordinator; nothing may cancel the task.
-        node.runtime.time.task {
-            _ = await node.stop(Node.Stop(shutdown ?? .timeout(.seconds(5)), node.runtime.time))
+        cell.runtime.time.task {
+            _ = await cell.stop(CoordinatorCell.Stop(shutdown ?? .timeout(.seconds(5)), cell.runtime.time))
             if case .failure(let error) = result, shutdown == nil || !(error is CancellationError) { return concluded(.failure(error)) }
-            concluded(.failure(CoordinatorError.hasStopped(node.path)))
+            concluded(.failure(CoordinatorError.hasStopped(cell.path)))
         }
     }
 
     /// Cancels the hook of a start that is to stop; a hook that ignores its cancellation is abandoned when the grace is over.
     private func cancelIfStopped(_ beginning: Beginning) {
-        guard let hook = beginning.hook, let shutdown = beginning.shutdown, let node = coordinator else { return }
+        guard let hook = beginning.hook, let shutdown = beginning.shutdown, let cell = coordinator else { return }
         hook.cancel()
-        if let grace = shutdown.grace { limitStart(of: node, to: grace) { CoordinatorError.hasStopped(node.path) } }
+        if let grace = shutdown.grace { limitStart(of: cell, to: grace) { CoordinatorError.hasStopped(cell.path) } }
     }
 
     func stop(_ shutdown: Shutdown) {
-        let (beginning, isReady, ending) = state.withLock { state -> (Beginning?, Bool, Node?) in
+        let (beginning, isReady, ending) = state.withLock { state -> (Beginning?, Bool, CoordinatorCell?) in
             switch state.phase {
             case .beginning(let beginning):
                 // A second stop can only shorten the time that is left.
@@ -205,11 +205,11 @@ final class LocalHost: ChildHost {
                 return (beginning.value, false, nil)
             case .ready:
                 state.phase = .ended
-                state.stop = state.node.map { Node.Stop(shutdown, $0.runtime.time) }
+                state.stop = state.cell.map { CoordinatorCell.Stop(shutdown, $0.runtime.time) }
                 return (nil, true, nil)
             case .ended:
                 if let grace = shutdown.grace { state.stop?.shorten(to: grace) }
-                return (nil, false, state.node)
+                return (nil, false, state.cell)
             }
         }
         ending?.hasten(shutdown)
@@ -226,7 +226,7 @@ final class LocalHost: ChildHost {
                 return false
             case .ready:
                 state.phase = .ended
-                state.stop = state.node.map { Node.Stop(.timeout(.seconds(5)), hasFailed: !reason.isNormal, $0.runtime.time) }
+                state.stop = state.cell.map { CoordinatorCell.Stop(.timeout(.seconds(5)), hasFailed: !reason.isNormal, $0.runtime.time) }
                 return true
             case .ended:
                 return false
@@ -239,24 +239,24 @@ final class LocalHost: ChildHost {
     }
 
     private func conclude(_ reason: ExitReason) {
-        let (node, stop) = state.withLock { ($0.node, $0.stop) }
-        guard let node, let stop else { return }
+        let (cell, stop) = state.withLock { ($0.cell, $0.stop) }
+        guard let cell, let stop else { return }
         // The task ends with the coordinator, whose end is the event that the owner waits for; nothing may cancel the task.
-        node.runtime.time.task { [events] in
-            let isClean = await node.stop(stop)
+        cell.runtime.time.task { [events] in
+            let isClean = await cell.stop(stop)
             events.send(.exited(isClean ? reason : .stopTimedOut))
         }
     }
 
     func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
-        guard let node = coordinator else { return }
-        guard let border = node.border else { return node.deliver(envelope, to: rest, isDirect: isDirect) }
-        border.cross(envelope) { node.deliver($0, to: rest, isDirect: isDirect) }
+        guard let cell = coordinator else { return }
+        guard let border = cell.border else { return cell.deliver(envelope, to: rest, isDirect: isDirect) }
+        border.cross(envelope) { cell.deliver($0, to: rest, isDirect: isDirect) }
     }
 
     func operate(_ operation: Operation, on rest: ArraySlice<Substring>, budget: TimeoutBudget) async throws -> JSONValue {
-        guard let node = coordinator else { return [] }
-        return try await node.operate(operation, on: rest, budget: budget)
+        guard let cell = coordinator else { return [] }
+        return try await cell.operate(operation, on: rest, budget: budget)
     }
 
     func pause(for reasons: PauseReasons) async { await changeInheritance { $0.pauseReasons = reasons }?.pause(for: reasons) }
@@ -270,12 +270,12 @@ final class LocalHost: ChildHost {
     /// Changes the values that the coordinator will be created with.
     ///
     /// - Returns: The coordinator, if it has been created already.
-    private func changeInheritance(_ change: (inout ChildInheritance) -> Void) -> Node? {
+    private func changeInheritance(_ change: (inout StartContext) -> Void) -> CoordinatorCell? {
         state.withLock { state in
             if case .beginning(let beginning) = state.phase, let parameters = beginning.value.parameters {
                 change(&parameters.inheritance)
             }
-            return state.node
+            return state.cell
         }
     }
 

@@ -103,7 +103,7 @@ struct Mailbox {
     private var arrivalsWhileFull: Int32 = 0
     // These stand in the gap that the small numbers leave.
     private(set) var isPaused = false
-    private(set) var isDraining = false
+    private(set) var isRunning = false
     private var isClosed = false
     private var eventBytes = 0
     /// The number of messages that the coordinator has handled, those that failed included.
@@ -213,7 +213,7 @@ struct Mailbox {
     var waitingMessages: [Envelope] { messages.all + needing.map(\.envelope) }
 
     /// Whether nothing waits and nothing runs.
-    var isIdle: Bool { count == 0 && notices.isEmpty && !isPaused && !isDraining }
+    var isIdle: Bool { count == 0 && notices.isEmpty && !isPaused && !isRunning }
 
     /// Notes a message that is handled without a place here.
     mutating func noteHandled() { handled &+= 1 }
@@ -221,17 +221,17 @@ struct Mailbox {
     /// Notes that draining begins, if there is a need.
     ///
     /// - Returns: Whether the caller has to begin draining.
-    mutating func beginDraining() -> Bool {
-        guard !isDraining, reserved.count == 0 else { return false }
-        return goesOnDraining()
+    mutating func beginRun() -> Bool {
+        guard !isRunning, reserved.count == 0 else { return false }
+        return continuesRun()
     }
 
-    /// Ends draining, unless there is more to begin.
+    /// Ends the run, unless there is more to begin.
     ///
     /// - Returns: Whether draining goes on.
-    mutating func goesOnDraining() -> Bool {
-        isDraining = !isClosed && (!notices.isEmpty || count > 0 && nextMessage != nil)
-        return isDraining
+    mutating func continuesRun() -> Bool {
+        isRunning = !isClosed && (!notices.isEmpty || count > 0 && nextMessage != nil)
+        return isRunning
     }
 
     /// Removes and returns the next items to begin, about as many as the limit; none when draining has ended.
@@ -242,7 +242,7 @@ struct Mailbox {
             batch.append(item)
             size += item.envelope?.count ?? 1
         }
-        if batch.isEmpty { isDraining = false }
+        if batch.isEmpty { isRunning = false }
         return batch
     }
 

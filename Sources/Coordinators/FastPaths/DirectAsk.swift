@@ -8,7 +8,7 @@ import ConcurrencySupport
 struct DirectAsk {
     // Not retained, because its count of references would be shared by all askers: the asker keeps the coordinators above it, and each its rows.
     let row: Unmanaged<AnyDirectRow>
-    let responder: Unmanaged<Node>
+    let responder: Unmanaged<CoordinatorCell>
     /// The responder's coordinator, which has been claimed.
     let instance: any Coordinator
 
@@ -55,10 +55,10 @@ struct ObservedAsk {
     init(from sender: CoordinatorPath) { self.sender = sender }
 
     /// Handles the message within the instruments.
-    func handle<M: ResponderMessage>(_ message: M, at node: Node, by body: (M) throws -> M.Reply) throws -> M.Reply {
-        let info = MessageInfo(M.self, from: sender, since: began, handledBy: node)
+    func handle<M: ResponderMessage>(_ message: M, at cell: CoordinatorCell, by body: (M) throws -> M.Reply) throws -> M.Reply {
+        let info = MessageInfo(M.self, from: sender, since: began, handledBy: cell)
         do {
-            return try node.runtime.instruments.aroundAtOnce(info) { try body(message) }
+            return try cell.runtime.instruments.aroundAtOnce(info) { try body(message) }
         } catch {
             throw Failures.thrownByHandler(error)
         }
@@ -148,7 +148,7 @@ extension CoordinatorContext {
     /// Asks by a row that can run in this task, if there is one, and otherwise by a message that takes the whole way.
     @inline(__always)
     func shortcutAsk<M: ResponderMessage>(_ message: M, _ timeout: Duration?) async throws -> M.Reply {
-        switch node.shortcut(for: ObjectIdentifier(M.self), size: Envelope.size(of: M.self)) {
+        switch cell.shortcut(for: ObjectIdentifier(M.self), size: Envelope.size(of: M.self)) {
         case .row(let ask):
             do {
                 // The row runs in this task and doesn't await, so that cancellation has nothing to end.
@@ -156,7 +156,7 @@ extension CoordinatorContext {
             } catch is DirectRowRefusal {}
         case .unhandled:
             try Task.checkCancellation()
-            throw node.unhandled(M.name, of: path)
+            throw cell.unhandled(M.name, of: path)
         case .observed: return try await observedAsk(message, timeout)
         case nil: break
         }
@@ -165,15 +165,15 @@ extension CoordinatorContext {
 
     /// Asks within the instruments.
     private func observedAsk<M: ResponderMessage>(_ message: M, _ timeout: Duration?) async throws -> M.Reply {
-        try await node.runtime.instruments.around(MessageInfo(M.self, .ask, sentBy: node)) {
-            switch node.shortcutWithinInstruments(for: ObjectIdentifier(M.self), size: Envelope.size(of: M.self)) {
+        try await cell.runtime.instruments.around(MessageInfo(M.self, .ask, sentBy: cell)) {
+            switch cell.shortcutWithinInstruments(for: ObjectIdentifier(M.self), size: Envelope.size(of: M.self)) {
             case .row(let ask):
                 do {
                     return try await ask.perform(message, observed: ObservedAsk(from: path))
                 } catch is DirectRowRefusal {}
             case .unhandled:
                 try Task.checkCancellation()
-                throw node.unhandled(M.name, of: path)
+                throw cell.unhandled(M.name, of: path)
             case .observed, nil: break
             }
             return try await queuedAsk(message, timeout)
@@ -181,7 +181,7 @@ extension CoordinatorContext {
     }
 }
 
-extension Node {
+extension CoordinatorCell {
     /// The way of an ask that is known before there is a message.
     enum Shortcut {
         /// A row of the message's type that can run in the asker's task: its responder is in this process, and the row is inline, or the
@@ -213,22 +213,22 @@ extension Node {
     /// Returns the shortcut from here up.
     private func ownShortcut(for message: ObjectIdentifier, _ size: Int) -> Shortcut? {
         // Not retained: the counts of references of the coordinators on the way are shared by all askers.
-        var node = Unmanaged.passUnretained(self)
+        var cell = Unmanaged.passUnretained(self)
         while true {
-            switch node._withUnsafeGuaranteedRef({ $0.type.table.directRows.match(for: message) }) {
-            case .direct(let row): return node._withUnsafeGuaranteedRef { $0.claim(row, size) }.map { .row($0) }
+            switch cell._withUnsafeGuaranteedRef({ $0.type.table.directRows.match(for: message) }) {
+            case .direct(let row): return cell._withUnsafeGuaranteedRef { $0.claim(row, size) }.map { .row($0) }
             case .other: return nil
             case .none:
-                guard let parent = node._withUnsafeGuaranteedRef({ $0.parentInside }) else {
-                    return node._withUnsafeGuaranteedRef { $0.isRoot } ? .unhandled : nil
+                guard let parent = cell._withUnsafeGuaranteedRef({ $0.parentInside }) else {
+                    return cell._withUnsafeGuaranteedRef { $0.isRoot } ? .unhandled : nil
                 }
-                node = parent
+                cell = parent
             }
         }
     }
 
     /// The parent, unless there is a border in between.
-    private var parentInside: Unmanaged<Node>? { border == nil ? parent.map { .passUnretained($0) } : nil }
+    private var parentInside: Unmanaged<CoordinatorCell>? { border == nil ? parent.map { .passUnretained($0) } : nil }
 
     /// Returns the ask that a row of this coordinator can handle in the asker's task.
     private func claim(_ row: Unmanaged<AnyDirectRow>, _ size: Int) -> DirectAsk? {
@@ -249,12 +249,12 @@ extension Node {
     ///
     /// - Returns: False when the coordinator is stopping.
     func directAskBegins(_ size: Int) -> Bool {
-        let (isActive, draining) = state.withLock { state -> (Bool, Draining?) in
+        let (isActive, run) = state.withLock { state -> (Bool, MailboxRun?) in
             let isActive = state.life.phase == .active
             state.mailbox.endReservation(size, isHandled: isActive)
-            return (isActive, state.drainingToBegin())
+            return (isActive, state.mailboxRunToBegin())
         }
-        if let draining { begin(draining) }
+        if let run { runMailbox(run) }
         return isActive
     }
 }

@@ -113,14 +113,14 @@ extension Peer {
 
 // MARK: - In the coordinator
 
-extension Node {
+extension CoordinatorCell {
     /// Searches a row for messages that share an envelope.
     func climbTogether(_ envelope: Envelope) {
-        var node = self
+        var cell = self
         while true {
-            if let row = node.type.table.row(for: envelope.body) { return node.acceptTogether(envelope, row) }
-            guard let parent = node.parent else { return envelope.separated.forEach { node.leaveProcess($0) } }
-            node = parent
+            if let row = cell.type.table.row(for: envelope.body) { return cell.acceptTogether(envelope, row) }
+            guard let parent = cell.parent else { return envelope.separated.forEach { cell.leaveProcess($0) } }
+            cell = parent
         }
     }
 
@@ -132,32 +132,32 @@ extension Node {
         guard type.mailbox.value.whenFull == .wait, row.needs.isEmpty, row.inline == nil else {
             return envelopes.forEach { accept($0, row) }
         }
-        let (admissions, draining) = state.withLock { state -> ([Mailbox.Admission]?, Draining?) in
+        let (admissions, run) = state.withLock { state -> ([Mailbox.Admission]?, MailboxRun?) in
             guard state.life.phase == .starting || state.life.phase == .active else { return (nil, nil) }
             let admissions = envelopes.map { envelope in
                 envelope.noteTaker(self)
                 return state.mailbox.take(envelope, row, isFromSubtree: isFromSubtree(envelope), isNeeding: false)
             }
-            return (admissions, state.drainingToBegin())
+            return (admissions, state.mailboxRunToBegin())
         }
         guard let admissions else { return envelopes.forEach { accept($0, row) } }
         for (envelope, admission) in zip(envelopes, admissions) {
             if case .admitted = admission { take(envelope, row) }
         }
-        if let draining { begin(draining) }
+        if let run { runMailbox(run) }
     }
 
     /// Takes messages that share an envelope, if they need not be apart.
     private func acceptAll(_ envelope: Envelope, _ row: MessageRow) -> Bool {
         // A handler that awaits has a message of its own, and so has a message that may wait for a dependency, or be refused.
         guard row.immediate != nil, !row.interleaves, row.needs.isEmpty, type.mailbox.value.whenFull == .wait else { return false }
-        let (isTaken, draining) = state.withLock { state -> (Bool, Draining?) in
+        let (isTaken, run) = state.withLock { state -> (Bool, MailboxRun?) in
             guard state.life.phase == .starting || state.life.phase == .active else { return (false, nil) }
             guard state.mailbox.takeAll(envelope, row, isFromSubtree: isFromSubtree(envelope)) else { return (false, nil) }
-            return (true, state.drainingToBegin())
+            return (true, state.mailboxRunToBegin())
         }
         if isTaken { take(envelope, row) }
-        if let draining { begin(draining) }
+        if let run { runMailbox(run) }
         return isTaken
     }
 }

@@ -8,7 +8,7 @@ import WireProtocol
 
 // MARK: - A one-way message without an envelope
 
-extension Node {
+extension CoordinatorCell {
     /// Sends a one-way message to a coordinator above this process, if it leaves at once and nothing more is to be done for it.
     ///
     /// - Returns: Whether a coordinator responds; `nil` if the message has to take the whole way.

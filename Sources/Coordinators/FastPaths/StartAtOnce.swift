@@ -13,15 +13,15 @@ extension LocalHost {
     /// Creates a coordinator and makes it active, in the caller's thread.
     ///
     /// - Returns: What is left to be done by `proceed`; `nil` when the coordinator is ready.
-    func startAtOnce(_ node: Node, _ configuration: ConfigurationValue, within limit: Duration) -> RestOfStart? {
+    func startAtOnce(_ cell: CoordinatorCell, _ configuration: ConfigurationValue, within limit: Duration) -> RestOfStart? {
         do {
             // What a coordinator begins is no part of the handler that starts it.
-            guard let paused = try HandlerScope.perform(in: nil, { try node.startAtOnce(configuration) }) else {
-                return becomeReady() ? nil : .work(node, within: limit) {}
+            guard let paused = try HandlerScope.perform(in: nil, { try cell.startAtOnce(configuration) }) else {
+                return becomeReady() ? nil : .work(cell, within: limit) {}
             }
-            return .work(node, within: limit) { try await node.proceed(paused) }
+            return .work(cell, within: limit) { try await cell.proceed(paused) }
         } catch {
-            return .work(node, within: limit) { throw error }
+            return .work(cell, within: limit) { throw error }
         }
     }
 
@@ -39,7 +39,7 @@ extension LocalHost {
     }
 }
 
-extension Node {
+extension CoordinatorCell {
     /// Creates a coordinator whose type starts at once, and makes it active.
     ///
     /// - Returns: The coordinator, if it begins paused: the caller then has to call ``proceed(_:)``.
@@ -61,7 +61,7 @@ extension ChildSlot {
     /// - Returns: Those calls; `nil` when the start has to be reported to others too, or messages wait for the child.
     mutating func becameReady(at time: MonotonicTime) -> [Start]? {
         guard case .starting(let life) = phase, storedRecord.isEmpty, startInitiator == .parent else { return nil }
-        phase = .active(Life(host: life.host, readySince: life.host.readyBefore ?? time))
+        phase = .active(Occupant(host: life.host, readySince: life.host.readyBefore ?? time))
         startInitiator = nil
         defer { starts = [] }
         return starts

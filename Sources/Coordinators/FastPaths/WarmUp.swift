@@ -16,7 +16,7 @@ enum WarmUp {
         options.logger = Logger(label: "rehearsal") { _ in SwiftLogNoOpLogHandler() }
         let runtime = RuntimeCore(options)
         guard let configuration = try? PayloadCoder.encode(WarmUpCoordinator.Configuration(), as: .compact) else { return }
-        let parameters = NodeParameters(
+        let parameters = CellParameters(
             type: .of(WarmUpCoordinator.self),
             configuration: .encoded(.compact, configuration, isComplete: true),
             path: .root.appending("rehearsal"),
@@ -25,13 +25,13 @@ enum WarmUp {
             runtime: runtime,
             startTimeout: .seconds(5)
         )
-        let host = LocalHost(parameters, events: HostEvents(owner: nil, life: ChildInstance(key: "rehearsal", incarnation: 1)))
-        guard (try? await host.start()) != nil, let node = host.coordinator else { return }
-        for codec in [PayloadCodec.compact, .json] { await ask(node, codec) }
+        let host = LocalHost(parameters, events: HostEvents(owner: nil, life: IncarnationID(key: "rehearsal", incarnation: 1)))
+        guard (try? await host.start()) != nil, let cell = host.coordinator else { return }
+        for codec in [PayloadCodec.compact, .json] { await ask(cell, codec) }
         host.stop(.timeout(.seconds(1)))
     }
 
-    private static func ask(_ node: Node, _ codec: PayloadCodec) async {
+    private static func ask(_ cell: CoordinatorCell, _ codec: PayloadCodec) async {
         guard let line = try? PayloadCoder.encode(Line(), as: codec) else { return }
         let answer = OneShot<Void>()
         let body = Envelope.Body.encoded(name: Line.wireName, codec, Payload(line))
@@ -39,7 +39,7 @@ enum WarmUp {
             _ = try? result.get().encoded(as: codec)
             answer.settle()
         }
-        node.climb(Envelope(body, asker: asker, sender: .root, deadline: .now + .seconds(5)))
+        cell.climb(Envelope(body, asker: asker, sender: .root, deadline: .now + .seconds(5)))
         await answer.value
     }
 }

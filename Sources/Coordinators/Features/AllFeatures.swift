@@ -4,68 +4,68 @@ import WireProtocol
 
 /// The features of a tree, and what each of them does in the life of a coordinator.
 struct AllFeatures: TreeFeatures {
-    func isMade(_ receiver: any MessageReceiver) { Node.of(receiver).callHeldTimers() }
+    func isMade(_ receiver: any MessageReceiver) { CoordinatorCell.of(receiver).callHeldTimers() }
 
     func isReady(_ receiver: any MessageReceiver) {
-        let node = Node.of(receiver)
-        if let timeout = node.type.idleTimeout { node.watchIdleness(timeout) }
+        let cell = CoordinatorCell.of(receiver)
+        if let timeout = cell.type.idleTimeout { cell.watchIdleness(timeout) }
     }
 
     func hasStarted(_ instance: any Coordinator, of receiver: any MessageReceiver) {
-        let node = Node.of(receiver)
-        if let scene = node.scene(of: instance) { node.attend(scene) }
+        let cell = CoordinatorCell.of(receiver)
+        if let scene = cell.scene(of: instance) { cell.attend(scene) }
     }
 
-    func isResumed(_ receiver: any MessageReceiver) { Node.of(receiver).callHeldTimers() }
+    func isResumed(_ receiver: any MessageReceiver) { CoordinatorCell.of(receiver).callHeldTimers() }
 
-    func beginsToEnd(_ receiver: any MessageReceiver) { Node.of(receiver).finishBroadcasts() }
+    func beginsToEnd(_ receiver: any MessageReceiver) { CoordinatorCell.of(receiver).finishBroadcasts() }
 
-    func close(_ instance: any Coordinator, of receiver: any MessageReceiver) async { await Node.of(receiver).scene(of: instance)?.close() }
+    func close(_ instance: any Coordinator, of receiver: any MessageReceiver) async { await CoordinatorCell.of(receiver).scene(of: instance)?.close() }
 
     func hasEnded(_ receiver: any MessageReceiver) {
-        let node = Node.of(receiver)
-        node.cancelTimers()
-        node.endIdleWatch()
+        let cell = CoordinatorCell.of(receiver)
+        cell.cancelTimers()
+        cell.endIdleWatch()
     }
 
-    func childHasEnded(_ path: CoordinatorPath, of parent: any MessageReceiver) { Node.of(parent).rewind(path) }
+    func childHasEnded(_ path: CoordinatorPath, of parent: any MessageReceiver) { CoordinatorCell.of(parent).rewind(path) }
 
     func childIsIdle(_ key: String, _ incarnation: Incarnation, of owner: any ChildOwner) {
-        ChildSupervisor.of(owner).becameIdle(ChildInstance(key: key, incarnation: incarnation))
+        ChildSupervisor.of(owner).becameIdle(IncarnationID(key: key, incarnation: incarnation))
     }
 
-    func passesDismissalOn(of child: CoordinatorPath, to parent: any MessageReceiver) -> Bool { Node.of(parent).isFirstOnOwnStack(child) }
+    func passesDismissalOn(of child: CoordinatorPath, to parent: any MessageReceiver) -> Bool { CoordinatorCell.of(parent).isFirstOnOwnStack(child) }
 
     func handle(_ builtin: Builtin, _ envelope: Envelope, at receiver: any MessageReceiver) {
-        let node = Node.of(receiver)
+        let cell = CoordinatorCell.of(receiver)
         switch builtin {
-        case .openRoute: node.accept(envelope, Node.openRow)
-        case .reconfigure: node.accept(envelope, Node.reconfigureRow)
-        case .readEvents: node.streamEvents(envelope)
-        case .watchChild: node.watchChild(envelope)
+        case .openRoute: cell.accept(envelope, CoordinatorCell.openRow)
+        case .reconfigure: cell.accept(envelope, CoordinatorCell.reconfigureRow)
+        case .readEvents: cell.streamEvents(envelope)
+        case .watchChild: cell.watchChild(envelope)
         case .setPages:
-            node.carryOut(envelope) {
-                node.setPages(try envelope.message(as: SetPages.self).pages)
+            cell.carryOut(envelope) {
+                cell.setPages(try envelope.message(as: SetPages.self).pages)
                 return .none
             }
-        case .retire: node.carryOut(envelope) { .value(node.retire()) }
+        case .retire: cell.carryOut(envelope) { .value(cell.retire()) }
         case .uncovered:
-            node.carryOut(envelope) {
-                node.post(.popped(try envelope.message(as: Uncovered.self).page))
+            cell.carryOut(envelope) {
+                cell.post(.popped(try envelope.message(as: Uncovered.self).page))
                 return .none
             }
         case .finishPopped:
-            node.carryOut(envelope) {
+            cell.carryOut(envelope) {
                 let popped = try envelope.message(as: FinishPopped.self)
-                node.existingChildren?.dismiss(popped.key, popped.incarnation, "was popped")
+                cell.existingChildren?.dismiss(popped.key, popped.incarnation, "was popped")
                 return .none
             }
-        case .navigate, .readNavigation: node.carryOut(envelope) { throw node.unknown(envelope) }
+        case .navigate, .readNavigation: cell.carryOut(envelope) { throw cell.unknown(envelope) }
         }
     }
 
     func handleOnItsWayUp(_ builtin: Builtin, _ envelope: Envelope, at receiver: any MessageReceiver) {
-        Node.of(receiver).climbToPages(envelope, builtin)
+        CoordinatorCell.of(receiver).climbToPages(envelope, builtin)
     }
 }
 

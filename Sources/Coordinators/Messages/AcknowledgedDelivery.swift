@@ -101,7 +101,7 @@ final class OpenSequences: Sendable {
 }
 
 /// The acknowledged messages from other processes that a coordinator has taken.
-final class Taking: Sendable {
+final class DeliveryDeduplication: Sendable {
     /// The decision about an arrival.
     enum Admission {
         /// This is to be handled.
@@ -111,13 +111,13 @@ final class Taking: Sendable {
         case uncertain
     }
 
-    private let messages: Lock<TakenMessages<TakenMessage>>
+    private let messages: Lock<TakenMessages<DeduplicatedMessage>>
 
     /// - Parameter limit: The number of messages that are kept, which is that of a link's credit.
     init(since birth: MonotonicTime, limit: Int) { messages = Lock(TakenMessages(since: birth.sinceOrigin, limit: limit)) }
 
     func admit(_ arrival: Envelope, _ label: DeliveryLabel) -> Admission {
-        let new = TakenMessage(label, of: self)
+        let new = DeduplicatedMessage(label, of: self)
         let admission = messages.withLock { $0.admit(label, now: MonotonicTime.now.sinceOrigin) { new } }
         switch admission {
         case .new: return .new(new.begin(for: arrival))
@@ -134,11 +134,11 @@ final class Taking: Sendable {
 }
 
 /// A message that a coordinator handles once, for every arrival of it.
-final class TakenMessage: Sendable {
+final class DeduplicatedMessage: Sendable {
     private enum State {
         /// The handler hasn't ended; the arrivals wait for that. The message itself is known once the first arrival is.
         /// Can transition to: ended.
-        case open(Taking, message: Envelope?, arrivals: [Envelope])
+        case open(DeliveryDeduplication, message: Envelope?, arrivals: [Envelope])
         /// The end, which a later arrival gets too.
         case ended(Result<Answer, any Error>)
     }
@@ -146,7 +146,7 @@ final class TakenMessage: Sendable {
     private let label: DeliveryLabel
     private let state: Lock<State>
 
-    init(_ label: DeliveryLabel, of taking: Taking) {
+    init(_ label: DeliveryLabel, of taking: DeliveryDeduplication) {
         self.label = label
         state = Lock(State.open(taking, message: nil, arrivals: []))
     }
@@ -214,7 +214,7 @@ final class TakenMessage: Sendable {
 
     /// Ends the message for every arrival, and keeps the end for later ones.
     func end(_ result: Result<Answer, any Error>) {
-        let former = state.withLock { state -> (taking: Taking, arrivals: [Envelope])? in
+        let former = state.withLock { state -> (taking: DeliveryDeduplication, arrivals: [Envelope])? in
             guard case .open(let taking, _, let arrivals) = state else { return nil }
             state = .ended(result)
             return (taking, arrivals)

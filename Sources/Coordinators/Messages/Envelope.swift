@@ -22,7 +22,7 @@ final class Envelope: Sendable {
         /// A function, which is called once.
         case function(Completion)
         /// The arrivals of an acknowledged message, of which this is the one that is handled.
-        case taken(TakenMessage)
+        case taken(DeduplicatedMessage)
     }
 
     /// The work on a message, which a cancellation of the message ends.

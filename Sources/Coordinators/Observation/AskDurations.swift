@@ -88,7 +88,7 @@ extension AskDurations: UpwardReport {
 
     var isEmpty: Bool { histograms.isEmpty }
 
-    func stranger(to path: CoordinatorPath) -> String? {
+    func subjectOutside(of path: CoordinatorPath) -> String? {
         histograms.keys.first { $0 != .other(hasFailed: $0.hasFailed) && CoordinatorPath($0.path)?.isWithin(path) != true }?.path
     }
 

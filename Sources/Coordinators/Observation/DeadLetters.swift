@@ -44,7 +44,7 @@ extension DeadLetterReport: UpwardReport {
 
     var isEmpty: Bool { count == 0 }
 
-    func stranger(to path: CoordinatorPath) -> String? { Self.stranger(to: path, among: letters.lazy.map(\.target)) }
+    func subjectOutside(of path: CoordinatorPath) -> String? { Self.subjectOutside(of: path, among: letters.lazy.map(\.target)) }
 
     /// Adds a report from another process, whose values aren't trusted.
     mutating func add(_ other: DeadLetterReport) {

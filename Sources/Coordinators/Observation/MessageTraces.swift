@@ -13,7 +13,7 @@ final class MessageTraces: Sendable {
         var trace: String
         var hop: MessageTrace.Hop
 
-        func stranger(to path: CoordinatorPath) -> String? { Self.stranger(to: path, among: CollectionOfOne(hop.path)) }
+        func subjectOutside(of path: CoordinatorPath) -> String? { Self.subjectOutside(of: path, among: CollectionOfOne(hop.path)) }
     }
 
     private struct State {

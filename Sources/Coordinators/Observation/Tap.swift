@@ -81,7 +81,7 @@ final class Tap: Sendable {
 extension TreeEvent: UpwardNotice {
     static let notification = "coordinators.tap"
 
-    func stranger(to path: CoordinatorPath) -> String? { Self.stranger(to: path, among: CollectionOfOne(self.path)) }
+    func subjectOutside(of path: CoordinatorPath) -> String? { Self.subjectOutside(of: path, among: CollectionOfOne(self.path)) }
 
     init(_ kind: Kind, at path: CoordinatorPath, trace: TraceContext? = nil) {
         self.init(path: path, processID: getpid(), trace: trace, kind: kind)

@@ -9,8 +9,8 @@ import WireProtocol
 /// is sent up to the root's process, so that it alone exports, and that nothing is lost with a worker but its last moments.
 final class Telemetry: Sendable {
     private struct State {
-        var wish: TelemetryConfiguration
-        /// The functions that are called when the wish changes.
+        var configuration: TelemetryConfiguration
+        /// The functions that are called when the configuration changes.
         var listeners = ChangeListeners<TelemetryConfiguration>()
     }
 
@@ -26,37 +26,37 @@ final class Telemetry: Sendable {
     private let total = Lock(AskDurations())
 
     /// - Parameter exporter: What gets the spans in the root's process.
-    init(_ wish: TelemetryConfiguration, exporter: (any TelemetryExporter)?, uplink: Uplink?, activity: ObservationActivity) {
+    init(_ configuration: TelemetryConfiguration, exporter: (any TelemetryExporter)?, uplink: Uplink?, activity: ObservationActivity) {
         self.activity = activity
         self.exporter = exporter
-        state = Lock(State(wish: TelemetryConfiguration()))
+        state = Lock(State(configuration: TelemetryConfiguration()))
         spansUpward = uplink.map { UpwardReports($0, isPrompt: false) }
         // A busy process measures something at any time, and what it measures is looked at every few seconds.
         asksUpward = uplink.map { UpwardReports($0, isPrompt: false, delay: .milliseconds(250)) }
-        set(wish)
+        set(configuration)
     }
 
     var isActive: Bool { activity.has(.telemetry) }
 
-    var wish: TelemetryConfiguration { state.withLock { $0.wish } }
+    var configuration: TelemetryConfiguration { state.withLock { $0.configuration } }
 
     /// The times of the asks of the tree, in the root's process.
     var asks: AskDurations { total.withLock { $0 } }
 
     /// Records what the process above wants.
-    func set(_ wish: TelemetryConfiguration) {
+    func set(_ configuration: TelemetryConfiguration) {
         let listeners = state.withLock { state -> [@Sendable (TelemetryConfiguration) -> Void] in
-            guard state.wish != wish else { return [] }
-            state.wish = wish
-            sampling.store(wish.sampling.map { UInt64($0 * 0x1p32) } ?? .max, ordering: .relaxed)
-            measures.store(wish.measures, ordering: .relaxed)
-            activity.set(.telemetry, !wish.isEmpty)
+            guard state.configuration != configuration else { return [] }
+            state.configuration = configuration
+            sampling.store(configuration.sampling.map { UInt64($0 * 0x1p32) } ?? .max, ordering: .relaxed)
+            measures.store(configuration.measures, ordering: .relaxed)
+            activity.set(.telemetry, !configuration.isEmpty)
             return state.listeners.all
         }
-        for change in listeners { change(wish) }
+        for change in listeners { change(configuration) }
     }
 
-    /// Adds a function that is called when the wish changes: for a link to a process below.
+    /// Adds a function that is called when the configuration changes: for a link to a process below.
     func whenSwitched(_ change: @escaping @Sendable (TelemetryConfiguration) -> Void) -> UInt64 {
         state.withLock { $0.listeners.add(change) }
     }
@@ -236,7 +236,7 @@ extension TelemetryConfiguration {
 /// What gets everything that is recorded in the tree, in the root's process.
 package protocol TelemetryExporter: Sendable {
     /// What it wants to be recorded.
-    var wish: TelemetryConfiguration { get }
+    var configuration: TelemetryConfiguration { get }
     /// Takes spans, and the number of those that were left out before them; it's called where a message is handled, and returns at once.
     func export(_ spans: [MessageSpan], missed: UInt64)
     /// Exports the numbers of the tree from time to time until it's cancelled.
@@ -314,7 +314,7 @@ struct SpanReport: UpwardReport {
 
     var isEmpty: Bool { spans.isEmpty && missed == 0 }
 
-    func stranger(to path: CoordinatorPath) -> String? { Self.stranger(to: path, among: spans.lazy.map(\.path)) }
+    func subjectOutside(of path: CoordinatorPath) -> String? { Self.subjectOutside(of: path, among: spans.lazy.map(\.path)) }
 
     mutating func add(_ other: SpanReport) {
         let taken = other.spans.prefix(Self.limit - spans.count)

@@ -8,12 +8,12 @@ protocol UpwardNotice: Codable, Sendable {
     /// Returns a coordinator that the notice is about, and that is neither at a path nor below it; `nil`: there is none.
     ///
     /// A worker may speak of its own subtree alone. The sender that it names of a message isn't one that it speaks of.
-    func stranger(to path: CoordinatorPath) -> String?
+    func subjectOutside(of path: CoordinatorPath) -> String?
 }
 
 extension UpwardNotice {
     /// Returns the first of the coordinators that is neither at a path nor below it, or that can't exist because its path is too long.
-    static func stranger(to path: CoordinatorPath, among subjects: some Sequence<CoordinatorPath>) -> String? {
+    static func subjectOutside(of path: CoordinatorPath, among subjects: some Sequence<CoordinatorPath>) -> String? {
         subjects.first { !$0.isWithin(path) || $0.description.utf8.count > CoordinatorPath.limit }?.description
     }
 }
@@ -132,7 +132,7 @@ struct UnhandledReport: UpwardReport {
 
     var isEmpty: Bool { messages.isEmpty }
 
-    func stranger(to path: CoordinatorPath) -> String? { nil }
+    func subjectOutside(of path: CoordinatorPath) -> String? { nil }
 
     /// The report as that of a worker: a message whose sender isn't below it has climbed from the worker all the same.
     func climbed(from path: CoordinatorPath) -> UnhandledReport {
@@ -171,8 +171,8 @@ extension ExitReason {
     }
 }
 
-extension LifeChange {
-    var shortened: LifeChange {
+extension LifecycleRecord {
+    var shortened: LifecycleRecord {
         var change = self
         change.path = path.shortened
         switch kind {

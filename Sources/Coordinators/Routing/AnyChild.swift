@@ -24,7 +24,7 @@ public struct AnyChild: Sendable {
     ///
     /// Removing a child that is gone does nothing.
     public func remove() async {
-        try? await owner.stop(key, initiator: .parent, forgets: true, tenancy: nil)
+        try? await owner.stop(key, initiator: .parent, forgets: true, registration: nil)
     }
 
     /// Pauses the child and those below it; see `Child.pause`.
@@ -54,7 +54,7 @@ enum ForwardTarget: Sendable {
 }
 
 /// A message of an adopted worker for a child that isn't there, and whose start may be still to come.
-struct EarlyMessage: Parked {
+struct UnclaimedMessage: Parked {
     let message: ParkedMessage
     let target: ForwardTarget
     /// Whether a row has handed the message on: when no start comes, the coordinator's `open(section:)` hook may start the child.
@@ -70,7 +70,7 @@ protocol ChildOwner: AnyObject, Sendable {
 
     func snapshotState(of key: String) -> CoordinatorState
     func incarnation(of key: String) -> UInt32
-    func stop(_ key: String, initiator: Initiator, forgets: Bool, tenancy: UInt64?) async throws
+    func stop(_ key: String, initiator: Initiator, forgets: Bool, registration: UInt64?) async throws
     func restart(_ key: String) async throws
     func setPaused(_ isPaused: Bool, for key: String, initiator: Initiator) async throws
 }

@@ -132,7 +132,7 @@ extension Dependencies {
 }
 
 /// The dependencies that one coordinator inherits and provides itself, and those that it passes on.
-struct NodeDependencies {
+struct CellDependencies {
     private struct Layers: Emptiable {
         var effective = Dependencies()
         var inherited = Dependencies()

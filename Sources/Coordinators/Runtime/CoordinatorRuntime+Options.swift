@@ -90,7 +90,7 @@ extension CoordinatorRuntime {
         /// The setting holds for the rest of the process's life.
         package var isSubreaper = false
         /// What the former program in this process has left, when this one has taken its place.
-        package var heritage: RuntimeHeritage?
+        package var heritage: RuntimeHandover?
         /// Whether this process is the runtime's alone: its `main` is ``CoordinatorRuntime/main(_:coordinators:options:configure:)``.
         package var ownsProcess = false
         /// Whether children that are placed in workers run in this process instead: for tests.
@@ -105,7 +105,7 @@ extension CoordinatorRuntime {
         var violations = Violations.Limit()
         /// The function that gets the changes of children in the whole tree, and the number of those that were left out before them; it's
         /// called by the thread that has made the change, and returns at once.
-        package var lifeObserver: (@Sendable ([LifeChange], Int) -> Void)?
+        package var lifeObserver: (@Sendable ([LifecycleRecord], Int) -> Void)?
         /// The function that gets the drops of the whole tree; it's called as the one above.
         package var deadLetterObserver: (@Sendable (DeadLetterReport) -> Void)?
         /// What gets the spans and the numbers of the whole tree, in the root's process.

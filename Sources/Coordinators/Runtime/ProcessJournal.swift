@@ -233,7 +233,7 @@ extension ProcessJournal {
         /// The data by which a next root adopts the process; `nil`: it's ended first.
         var record: AdoptableWorker?
         /// The data by which a next root adopts a plain program; `nil`: it's ended first.
-        var program: RuntimeHeritage.Program?
+        var program: RuntimeHandover.Program?
 
         var line: String {
             let begin = "\(family.leader.processID) \(family.leader.startTime) "
@@ -249,7 +249,7 @@ extension ProcessJournal {
             family = ProcessFamily(leader: process, entry: entry)
             switch fields[0] {
             case "a": record = fields.count > 4 ? AdoptableWorker(fields[4]) : nil
-            case "+" where fields.count > 4 && fields[4].hasPrefix("{"): program = RuntimeHeritage.Program(fields[4])
+            case "+" where fields.count > 4 && fields[4].hasPrefix("{"): program = RuntimeHandover.Program(fields[4])
             case "+": worker = fields.count > 4 ? String(fields[4]) : nil
             default: return nil
             }
@@ -259,7 +259,7 @@ extension ProcessJournal {
             family: ProcessFamily,
             worker: String? = nil,
             record: AdoptableWorker? = nil,
-            program: RuntimeHeritage.Program? = nil
+            program: RuntimeHandover.Program? = nil
         ) {
             (self.family, self.worker, self.record, self.program) = (family, worker, record, program)
         }
@@ -302,7 +302,7 @@ extension ProcessJournal {
         guard read(text) != nil else { return false }
         return text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().dropFirst().allSatisfy { line in
             let fields = line.split(separator: " ", maxSplits: 4)
-            if fields.first == "+", fields.count > 4, fields[4].hasPrefix("{") { return RuntimeHeritage.Program(fields[4]) != nil }
+            if fields.first == "+", fields.count > 4, fields[4].hasPrefix("{") { return RuntimeHandover.Program(fields[4]) != nil }
             guard fields.first == "a" else { return fields.first == "+" || fields.first == "-" }
             return fields.count > 4 && AdoptableWorker(fields[4]) != nil
         }

@@ -45,7 +45,7 @@ extension RuntimeCore {
     }
 
     /// Waits until each orphan has dialled; one that doesn't is ended.
-    func callRoll(of orphans: OrphanedWorkers) async {
+    func awaitOrphans(of orphans: OrphanedWorkers) async {
         if orphans.isEmpty { return }
         self.orphans.withLock { $0 = orphans }
         orphansAreLeft.store(true, ordering: .releasing)
@@ -173,7 +173,7 @@ extension RuntimeCore {
             ]
         )
         await end(orphan.families, areRemembered: true)
-        await endStrays(of: orphan.family)
+        await endLeftoverProcesses(of: orphan.family)
         for family in orphan.families {
             directory.removeSockets(of: family.leader.processID)
             journal?.ended(family.leader)
@@ -191,7 +191,7 @@ extension RuntimeCore {
     /// Ends the descendants of an adopted worker that have left its group.
     ///
     /// They aren't orphans of this process, because it hasn't spawned the worker: each process of the machine is examined.
-    func endStrays(of family: ProcessFamily) async {
+    func endLeftoverProcesses(of family: ProcessFamily) async {
         if family.entry.isEmpty { return }
         for process in await LeftoverProcesses.end(by: .now + Self.strayLimit, where: { $0 == family.entry }) {
             logger.error("a process of a former runtime can't be ended", metadata: ["process": "\(process)"])
@@ -231,7 +231,7 @@ extension RuntimeCore {
     /// - Parameter mayBeTaken: Whether another life of the path may hold the lock, because the path's lives may overlap.
     /// - Returns: `nil` when the file can't be locked at all, such as on a full disk, or another life may hold the lock and does: the worker then
     ///   isn't adopted.
-    func lockLife(at path: CoordinatorPath, mayBeTaken: Bool) async throws(CoordinatorError) -> LifeLock? {
+    func lockLife(at path: CoordinatorPath, mayBeTaken: Bool) async throws(CoordinatorError) -> IncarnationLock? {
         do {
             let file = try directory.file(RuntimeFiles.lockName(of: path.description))
             if let lock = try await lock(file, within: mayBeTaken ? Self.sharedReleaseLimit : Self.releaseLimit) { return lock }
@@ -249,10 +249,10 @@ extension RuntimeCore {
         }
     }
 
-    private func lock(_ path: String, within limit: Duration = releaseLimit) async throws -> LifeLock? {
+    private func lock(_ path: String, within limit: Duration = releaseLimit) async throws -> IncarnationLock? {
         var deadline = PatientDeadline(limit)
         while true {
-            if let lock = try LifeLock(path) { return lock }
+            if let lock = try IncarnationLock(path) { return lock }
             if deadline.look() { return nil }
             try await Task.sleep(for: .milliseconds(20))
         }

@@ -152,7 +152,7 @@ extension RuntimeCore {
         for family in remains { directory.removeSockets(of: family.leader.processID) }
         if isInherited { for journal in journals { directory.removeFile(journal.name) } }
         removeStaleFiles(sparing: (orphans?.files ?? []).union(inheritance?.files ?? []))
-        if let orphans { await callRoll(of: orphans) }
+        if let orphans { await awaitOrphans(of: orphans) }
     }
 
     private func logEnd(of processes: Set<ProcessIdentity>, owners: Set<ProcessIdentity>) {
@@ -170,7 +170,7 @@ extension RuntimeCore {
     }
 
     /// Ends the descendants of this process that have left the tree, after the tree has ended.
-    func endStrays() async {
+    func endLeftoverProcesses() async {
         guard uplink == nil, hasSpawned.load(ordering: .relaxed) else { return }
         if isSubreaper { await LeftoverProcesses.endInherited() }
         await end([ProcessFamily(leader: ProcessIdentity(processID: 0, startTime: 0), entry: mark.entries.last ?? "")])

@@ -29,7 +29,7 @@ final class RuntimeCore: ServiceOwner {
     /// The reports of unhandled messages to the root's process; `nil` in that process itself.
     let unhandled: UpwardReports<UnhandledReport>?
     /// The changes of children here and below, for the root's process.
-    let lives: LifeReports
+    let lives: LifecycleReporter
     /// The reports of processes that break the rules of their links.
     let violations: Violations
     let counts: LiveCounts
@@ -51,7 +51,7 @@ final class RuntimeCore: ServiceOwner {
     /// The mark that every process spawned here inherits.
     let mark: ProcessMark
     /// The lock that the root holds on a directory that stays.
-    let rootLock = Lock<LifeLock?>(nil)
+    let rootLock = Lock<IncarnationLock?>(nil)
     let epochNumber = Atomic<UInt32>(0)
     /// The workers that a killed root has left in the directory.
     let orphans = Lock<OrphanedWorkers?>(nil)
@@ -115,12 +115,12 @@ final class RuntimeCore: ServiceOwner {
         traces = MessageTraces(uplink: uplink, activity: tap.activity)
         // The root's process decides for the whole tree.
         let exporter = uplink == nil ? options.exporter : nil
-        telemetry = Telemetry(exporter?.wish ?? TelemetryConfiguration(), exporter: exporter, uplink: uplink, activity: tap.activity)
+        telemetry = Telemetry(exporter?.configuration ?? TelemetryConfiguration(), exporter: exporter, uplink: uplink, activity: tap.activity)
         instruments = Instruments(options.instruments, tap: tap, traces: traces, telemetry: telemetry)
         handlerWatch = HandlerWatch(options.time)
         deadLetters = DeadLetters(instruments: instruments, uplink: uplink, observer: options.deadLetterObserver)
         violations = Violations(options.violations, options.time)
-        lives = LifeReports(options.lifeObserver, uplink: uplink)
+        lives = LifecycleReporter(options.lifeObserver, uplink: uplink)
         unhandled = uplink.map { UpwardReports($0, isPrompt: true) }
         restartTokens = RestartTokens(options.workerRestarts)
         for type in options.coordinators { registry.register(type) }
@@ -142,7 +142,7 @@ final class RuntimeCore: ServiceOwner {
             ]
         )
         if lives.areWanted {
-            lives.add(LifeChange(.stuck(verdict.description), of: verdict.receiver.path, verdict.receiver.incarnation, nil))
+            lives.add(LifecycleRecord(.stuck(verdict.description), of: verdict.receiver.path, verdict.receiver.incarnation, nil))
         }
         guard options.whenStuck == .endProcess else { return }
         Diagnostics.print("\(verdict.description): the process ends")
@@ -163,15 +163,15 @@ final class RuntimeCore: ServiceOwner {
     var inheritance: Inheritance? { remains.load() }
 
     /// Takes note of plain programs that a killed process has left.
-    func inherit(_ programs: [RuntimeHeritage.Program]) {
+    func inherit(_ programs: [RuntimeHandover.Program]) {
         if programs.isEmpty { return }
-        (inheritance ?? remains.storeIfNil(Inheritance(RuntimeHeritage()))).add(programs)
+        (inheritance ?? remains.storeIfNil(Inheritance(RuntimeHandover()))).add(programs)
     }
 
     /// Has children begin paused.
     func pauseAtStart(_ paths: [String]) {
         if paths.isEmpty { return }
-        (inheritance ?? remains.storeIfNil(Inheritance(RuntimeHeritage()))).pause(paths)
+        (inheritance ?? remains.storeIfNil(Inheritance(RuntimeHandover()))).pause(paths)
     }
 
     /// Whether plain programs may outlive this process, to be adopted by the next root in the directory.
@@ -208,7 +208,7 @@ final class RuntimeCore: ServiceOwner {
         await spares.waitForAll()
         await closeOrphans()
         await end(inheritance?.takeAll() ?? [], because: "the runtime ends")
-        await endStrays()
+        await endLeftoverProcesses()
         journal?.close()
         hub.close()
         // Reading a dependency runs the user's code, which may not end.

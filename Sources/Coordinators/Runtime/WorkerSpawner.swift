@@ -32,7 +32,7 @@ struct WorkerSpawner: Sendable {
         path: CoordinatorPath,
         incarnation: UInt32,
         isStrict: Bool,
-        lock: LifeLock? = nil,
+        lock: IncarnationLock? = nil,
         fifo: String? = nil
     ) async throws(CoordinatorError) -> (SpawnedProcess, TicketPipe) {
         let executable = program.executable ?? defaultExecutable ?? "/proc/self/exe"

@@ -18,7 +18,7 @@ final class LinkHub: Sendable {
         var expected: [[UInt8]: Attach] = [:]
         var isClosed = false
         /// The number of strangers that were refused since the last log entry about them, and its time.
-        var strangers = 0
+        var unexpectedPeers = 0
         var toldOfStrangers: MonotonicTime?
     }
 
@@ -89,12 +89,12 @@ final class LinkHub: Sendable {
     /// Logs a refused peer; a peer whose worker was given up a moment ago may still dial, and any other is a stranger.
     private func tellOfStranger(_ link: Link) {
         let count = state.withLock { state -> Int? in
-            state.strangers += 1
+            state.unexpectedPeers += 1
             let now = MonotonicTime.now
             if let told = state.toldOfStrangers, now - told < Self.strangerInterval { return nil }
             state.toldOfStrangers = now
-            defer { state.strangers = 0 }
-            return state.strangers
+            defer { state.unexpectedPeers = 0 }
+            return state.unexpectedPeers
         }
         guard let count else { return }
         let process = link.peer.map { "\($0.processID)" } ?? "unknown"

@@ -50,7 +50,7 @@ final class Peer: RemoteProcess {
 
     let link: Link
     /// The other side, by what it may say.
-    let correspondent: Correspondent
+    let correspondent: PeerRole
     /// The encoding of messages to the other side.
     let codec: PayloadCodec
     let owner: Owner
@@ -82,7 +82,7 @@ final class Peer: RemoteProcess {
     ///   - sharesClock: Whether the other side is on this machine.
     init(
         _ link: Link,
-        with correspondent: Correspondent,
+        with correspondent: PeerRole,
         codec: PayloadCodec,
         name: String,
         announcesCredit: Bool,

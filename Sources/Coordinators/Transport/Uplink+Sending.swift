@@ -247,7 +247,7 @@ extension Uplink {
     /// Lets new messages wait for the next link, or go on.
     ///
     /// What is on its way isn't affected, and the worker's answers aren't either.
-    func obey(_ request: MessageHold) {
+    func obey(_ request: UplinkHold) {
         switch request {
         case .hold: state.withLock { $0.waiting.isHeld = true }
         case .release:
@@ -266,7 +266,7 @@ extension Uplink {
 // MARK: - The root's request to hold messages
 
 /// A request of the root to its workers while another program is about to take the root's place.
-enum MessageHold: String {
+enum UplinkHold: String {
     /// New messages upwards wait.
     case hold
     /// They go on.

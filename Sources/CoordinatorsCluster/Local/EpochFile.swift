@@ -16,13 +16,13 @@ final class EpochFile: Sendable {
     let first: UInt64
     private let path: String
     /// Held as long as the file is in use: two processes would give the same numbers.
-    private let lock: LifeLock
+    private let lock: IncarnationLock
     /// The highest number that may be used before the file is written again.
     private let reserved: Lock<UInt64>
 
     init(_ path: String) throws(StoreError) {
         do {
-            guard let lock = try LifeLock(path + ".lock") else {
+            guard let lock = try IncarnationLock(path + ".lock") else {
                 throw StoreError(code: .unusable, message: "Another process uses \(path). End it, or name another file.")
             }
             self.lock = lock

@@ -133,7 +133,7 @@ extension ClusterNode {
     /// Makes known which subtrees are to run; pins and stops of operators stay.
     ///
     /// - Parameter changes: What the subtrees want, by path; `nil`: the subtree isn't to run any more.
-    public func publish(_ changes: [String: SubtreeWish?]) {
+    public func publish(_ changes: [String: PlacementConstraints?]) {
         wishes.merge(changes) { $1 }
         considerPublication()
     }
@@ -208,7 +208,7 @@ extension ClusterNode {
     }
 
     /// Changes what a subtree wants, if it's to run at all.
-    private func change(known path: String, _ body: (inout SubtreeWish) -> Void) async throws(StoreError) {
+    private func change(known path: String, _ body: (inout PlacementConstraints) -> Void) async throws(StoreError) {
         try await change(path) { wish throws(StoreError) in
             guard var wish = wish ?? view.wishes[path]?.value else {
                 if view.unreadable[.desired(path)] == nil { return nil }
@@ -246,11 +246,11 @@ extension ClusterNode {
         }
     }
 
-    private func change(_ path: String, _ body: (SubtreeWish?) throws(StoreError) -> SubtreeWish?) async throws(StoreError) {
+    private func change(_ path: String, _ body: (PlacementConstraints?) throws(StoreError) -> PlacementConstraints?) async throws(StoreError) {
         let key = StoreKey.desired(path)
         while true {
             let entry = try await store.list(.key(key), until: tryEnd).entries.first
-            let known = entry.flatMap { SubtreeWish(json: $0.value) }
+            let known = entry.flatMap { PlacementConstraints(json: $0.value) }
             let next = try body(known)
             if next == known, entry == nil || known != nil { return }
             do throws(StoreError) {

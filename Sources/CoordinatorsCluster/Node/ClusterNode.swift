@@ -74,7 +74,7 @@ public actor ClusterNode {
     /// Whether the view has changed since the last plan was made.
     var isViewNew = false
     /// The subtrees that this node is to make known; `nil` for those that aren't to run any more.
-    var wishes: [String: SubtreeWish?] = [:]
+    var wishes: [String: PlacementConstraints?] = [:]
     var isPublishing = false
     /// The time of the store's last answer about the lease.
     var lastAnswer: ContinuousClock.Instant?

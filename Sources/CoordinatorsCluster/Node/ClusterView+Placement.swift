@@ -22,7 +22,7 @@ extension ClusterView {
     /// The node to which each subtree is assigned.
     var present: [String: NodeName] { assignments.compactMapValues(\.value.node) }
 
-    private func subtree(_ path: String, _ wish: SubtreeWish) -> PlacedSubtree {
+    private func subtree(_ path: String, _ wish: PlacementConstraints) -> PlacedSubtree {
         let assignment = assignments[path]?.value
         return PlacedSubtree(
             path,

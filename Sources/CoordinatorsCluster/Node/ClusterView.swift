@@ -15,7 +15,7 @@ public struct ClusterView: Sendable {
     /// The nodes that live, by name.
     public private(set) var nodes: [NodeName: Known<NodeRecord>] = [:]
     /// What subtrees want, by path.
-    public private(set) var wishes: [String: Known<SubtreeWish>] = [:]
+    public private(set) var wishes: [String: Known<PlacementConstraints>] = [:]
     /// The nodes that the leader has chosen, by path.
     public private(set) var assignments: [String: Known<SubtreeAssignment>] = [:]
     /// The owners, by path.

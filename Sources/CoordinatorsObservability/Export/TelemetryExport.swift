@@ -103,7 +103,7 @@ extension CoordinatorRuntime.Options {
 
 /// What exports the telemetry of a tree.
 private final class TreeExporter: TelemetryExporter {
-    let wish: TelemetryConfiguration
+    let configuration: TelemetryConfiguration
     private let export: TelemetryExport
     private let resource: OTLPResource
     private let spans: ExportQueue<MessageSpan>?
@@ -118,7 +118,7 @@ private final class TreeExporter: TelemetryExporter {
         let resource = OTLPResource(service: export.service)
         self.resource = resource
         let measures = export.metrics != nil || export.backend != nil || export.measuresAsks
-        wish = TelemetryConfiguration(sampling: export.traces?.sample, measures: measures)
+        configuration = TelemetryConfiguration(sampling: export.traces?.sample, measures: measures)
         meters = export.backend.map { TreeMeters($0.factory) }
         func trouble(_ signal: String) -> Trouble<String> {
             Trouble { change in

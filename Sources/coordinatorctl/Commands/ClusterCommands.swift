@@ -33,9 +33,9 @@ struct WhereCommand: PathsCommand {
 
     func operation(on path: String) -> ControlOperation { .whereabouts(path: path) }
 
-    func text(of answer: Whereabouts) -> String { answer.text }
+    func text(of answer: SubtreeLocation) -> String { answer.text }
 
-    func exitCode(of answer: Whereabouts) -> Int32 {
+    func exitCode(of answer: SubtreeLocation) -> Int32 {
         if answer.outdated != nil { return ControlError.Code.failed.exitCode }
         return answer.node == nil ? ControlError.Code.notRunning.exitCode : 0
     }
@@ -156,7 +156,7 @@ struct MoveCommand: DaemonCommand {
 
     func operation() -> ControlOperation { .move(path: path, node: node) }
 
-    func text(of answer: Whereabouts) -> String { answer.text }
+    func text(of answer: SubtreeLocation) -> String { answer.text }
 }
 
 /// The command `unpin PATH…`.
@@ -175,5 +175,5 @@ struct UnpinCommand: PathsCommand {
 
     func operation(on path: String) -> ControlOperation { .move(path: path, node: nil) }
 
-    func text(of answer: Whereabouts) -> String { answer.text }
+    func text(of answer: SubtreeLocation) -> String { answer.text }
 }

@@ -21,7 +21,7 @@ struct SchemasCommand: ParsableCommand {
             "requested": RequestedResult.self, "scale": ScaleResult.self, "send": SendResult.self,
             "shutdown": ShutdownCommand.Nothing.self, "signal": SignalResult.self, "signal-list": PathResults<SignalResult>.self,
             "status": TreeNode.self, "status-list": PathResults<TreeNode>.self, "top": TopReport.self, "trace": TraceResult.self,
-            "tree": TreeNode.self, "upgrade": UpgradeResult.self, "where": Whereabouts.self,
+            "tree": TreeNode.self, "upgrade": UpgradeResult.self, "where": SubtreeLocation.self,
         ]
     }
 

@@ -38,7 +38,7 @@ extension NodeList {
     }
 }
 
-extension Whereabouts {
+extension SubtreeLocation {
     /// A line such as `/shop: on node-b, epoch 17`.
     var text: String {
         var parts: [String] = [node.map { "on \($0)" } ?? "on no node"]

@@ -22,7 +22,7 @@ struct PatienceTests {
         case "scale": try ControlJSON.value(of: ScaleResult(path: "/a", instances: 2, formerInstances: 1, changes: []))
         case "config-apply": try ControlJSON.value(of: ConfigurationChanges(file: "f", isApplied: true, changes: [], unchanged: 1))
         case "shutdown": [:]
-        case "move": try ControlJSON.value(of: Whereabouts(path: "/a", node: "n"))
+        case "move": try ControlJSON.value(of: SubtreeLocation(path: "/a", node: "n"))
         default: try ControlJSON.value(of: LifecycleResult(path: "/a", state: "inactive", incarnation: 1))
         }
     }

@@ -46,7 +46,7 @@ import WireProtocol
         let worker = "worker: { executable: FIXTURE, coordinator: RootCoordinator, configuration: \(configuration) }"
         let children = "  - { name: root, placement: cluster, \(worker) }\n  - { name: local, \(worker) }"
         try await RunningCluster.with(children) { cluster in
-            var owner: Whereabouts?
+            var owner: SubtreeLocation?
             try await cluster.eventually("a node owns the worker") {
                 owner = try await cluster.place(of: "/root", from: "a")
                 guard let node = owner?.node else { return false }
@@ -464,7 +464,7 @@ import WireProtocol
 
 extension RunningCluster {
     /// Waits until the path has a later owner, which writes.
-    fileprivate func eventuallyAfter(_ former: Whereabouts) async throws -> Whereabouts {
+    fileprivate func eventuallyAfter(_ former: SubtreeLocation) async throws -> SubtreeLocation {
         var place = former
         try await eventually("a later owner") {
             place = try await self.place(of: former.path, from: "a")

@@ -185,14 +185,14 @@ final class RunningCluster: Sendable {
     }
 
     /// Returns where a subtree is, as one node knows it.
-    func place(of path: String, from name: String) async throws -> Whereabouts {
+    func place(of path: String, from name: String) async throws -> SubtreeLocation {
         try await answer(of: .whereabouts(path: path), from: name)
     }
 
     /// Waits until a node that isn't one of these owns a path and writes for it, and returns the node.
     @discardableResult
-    func owner(of path: String = "/clock", besides others: String..., from name: String) async throws -> Whereabouts {
-        var place = Whereabouts(path: path)
+    func owner(of path: String = "/clock", besides others: String..., from name: String) async throws -> SubtreeLocation {
+        var place = SubtreeLocation(path: path)
         try await eventually("a node besides \(others) owns \(path)") {
             place = try await self.place(of: path, from: name)
             guard let node = place.node, let epoch = place.epoch, !others.contains(node) else { return false }

@@ -1,6 +1,6 @@
 public import Coordinators
 
-public enum Resting {
+public enum RestingChild {
     public struct Note: ResponderMessage {
         public var number: Int
         public init(_ number: Int) { self.number = number }
@@ -46,18 +46,18 @@ public actor RestingCoordinator: Coordinator {
     public init(_ context: Context) { self.context = context }
 
     public static let responders: Responders = [
-        .respond(to: Resting.Note.self) { me, note in me.note("note \(note.number)") },
-        .respond(to: Resting.Await.self) { me, wait in
+        .respond(to: RestingChild.Note.self) { me, note in me.note("note \(note.number)") },
+        .respond(to: RestingChild.Await.self) { me, wait in
             me.note("waits for \(wait.line)")
             try await me.notebook.wait(for: wait.line)
         },
-        .respond(to: Resting.Tick.self) { me, _ in me.context.every(.milliseconds(5)) { _ in } },
-        .respond(to: Resting.Work.self) { me, work in
+        .respond(to: RestingChild.Tick.self) { me, _ in me.context.every(.milliseconds(5)) { _ in } },
+        .respond(to: RestingChild.Work.self) { me, work in
             let notebook = me.notebook
             me.context.task { try await notebook.wait(for: work.line) }
         },
-        .respond(to: Resting.Nest.self) { me, _ in try await me.context.start(SmallestCoordinator.self, as: "small") },
-        .inline(Resting.Peek.self) { me, _ in me.context.incarnation },
+        .respond(to: RestingChild.Nest.self) { me, _ in try await me.context.start(SmallestCoordinator.self, as: "small") },
+        .inline(RestingChild.Peek.self) { me, _ in me.context.incarnation },
     ]
 
     public func stopped() async { note("stopped") }
@@ -75,7 +75,7 @@ public actor WakingCoordinator: Coordinator {
 
     public init(_ context: Context) { self.context = context }
 
-    public static let responders: Responders = [.forward(prefix: "Resting.", to: "rests")]
+    public static let responders: Responders = [.forward(prefix: "RestingChild.", to: "rests")]
 
     public func open(section: String) async throws {
         let configuration = context.configuration

@@ -2,7 +2,7 @@ import Coordinators
 import Glibc
 
 /// A receiver whose lives overlap, and its sender: what they do is told by files of one directory.
-enum Succession {
+enum UpgradeCompletion {
     /// While this file exists, a life of the receiver doesn't become ready.
     static let hold = "hold"
     /// Once this file exists, the handlers of the receiver end.
@@ -30,29 +30,29 @@ enum Succession {
 }
 
 actor SuccessionReceiver: Coordinator {
-    typealias Configuration = Succession.Configuration
+    typealias Configuration = UpgradeCompletion.Configuration
 
     nonisolated let context: Context
 
     init(_ context: Context) { self.context = context }
 
     static let responders: Responders = [
-        .respond(to: Succession.Work.self) { me, work in
-            SharedFile.append("\(work.number) \(getpid())", to: me.file(Succession.handled))
-            try await SharedFile.wait(for: me.file(Succession.finish))
+        .respond(to: UpgradeCompletion.Work.self) { me, work in
+            SharedFile.append("\(work.number) \(getpid())", to: me.file(UpgradeCompletion.handled))
+            try await SharedFile.wait(for: me.file(UpgradeCompletion.finish))
         }
     ]
 
     func start() async throws {
-        SharedFile.append("\(getpid())", to: file(Succession.born))
-        try await SharedFile.wait(for: file(Succession.hold), isThere: false)
+        SharedFile.append("\(getpid())", to: file(UpgradeCompletion.born))
+        try await SharedFile.wait(for: file(UpgradeCompletion.hold), isThere: false)
     }
 
     private nonisolated func file(_ name: String) -> String { context.configuration.file(name) }
 }
 
 actor SuccessionSender: Coordinator {
-    typealias Configuration = Succession.Configuration
+    typealias Configuration = UpgradeCompletion.Configuration
 
     nonisolated let context: Context
 
@@ -60,14 +60,14 @@ actor SuccessionSender: Coordinator {
 
     func run() async throws {
         for number in 1... {
-            try await SharedFile.wait(for: context.configuration.file(Succession.send(number)))
+            try await SharedFile.wait(for: context.configuration.file(UpgradeCompletion.send(number)))
             var outcome: String
             do {
-                outcome = "\(try await context.send(Succession.Work(number: number), acknowledged: true))"
+                outcome = "\(try await context.send(UpgradeCompletion.Work(number: number), acknowledged: true))"
             } catch let error as CoordinatorError {
                 outcome = "\(error.code) \(error.maybeExecuted)"
             }
-            SharedFile.append("\(number) \(outcome)", to: context.configuration.file(Succession.outcomes))
+            SharedFile.append("\(number) \(outcome)", to: context.configuration.file(UpgradeCompletion.outcomes))
         }
     }
 }

@@ -89,9 +89,9 @@ extension ChildSupervisor {
     /// Runs the hook of a program that is given up, beside everything else.
     func runHook(of definition: ChildDefinition, _ incarnation: UInt32, givenUpFor reason: ExitReason) {
         guard case .program(let specification) = definition.kind, let hook = specification.hooks.onGiveUp else { return }
-        let runtime = node.runtime
+        let runtime = cell.runtime
         let life = ProgramLife(
-            path: node.path.appending(definition.key),
+            path: cell.path.appending(definition.key),
             incarnation: incarnation,
             runtime: runtime,
             tasks: runtime.tasks

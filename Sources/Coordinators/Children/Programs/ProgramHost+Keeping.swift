@@ -63,7 +63,7 @@ extension ProgramHost {
             owner: spawned.process.userID
         )
         let grace = shutdown.grace ?? Self.forEver
-        let record = RuntimeHeritage.Program(
+        let record = RuntimeHandover.Program(
             path: path.description,
             incarnation: events.life.incarnation,
             process: former?.process.withoutDescriptors ?? process,
@@ -83,7 +83,7 @@ extension ProgramHost {
     /// Has the journal tell what the program has shown meanwhile.
     func keep() {
         guard isKept else { return }
-        let changed = state.withLock { state -> (RuntimeHeritage.Program, ProcessFamily)? in
+        let changed = state.withLock { state -> (RuntimeHandover.Program, ProcessFamily)? in
             guard exited.outcome == nil, let family = state.family, var record = state.record, record.fingerprint != nil else {
                 return nil
             }
@@ -108,10 +108,10 @@ extension ProgramHost {
     }
 
     /// Describes the program for the next daemon in this process; `nil` when it can't be taken over, and is ended then.
-    func heritage(among kept: [ProcessIdentity: KeptProcess]) -> RuntimeHeritage.Program? {
+    func heritage(among kept: [ProcessIdentity: KeptProcess]) -> RuntimeHandover.Program? {
         let (family, watchdog, status, record) = state.withLock { ($0.family, $0.watchdog, $0.condition.status, $0.record) }
         guard let family, let process = kept[family.leader], exited.outcome == nil, !isStopping else { return nil }
-        return RuntimeHeritage.Program(
+        return RuntimeHandover.Program(
             path: path.description,
             incarnation: events.life.incarnation,
             process: record.map { process.with(filesOf: $0.process) } ?? process,
@@ -168,7 +168,7 @@ extension ProgramHost {
                 metadata: ["coordinator.path": "\(path)", "child.pid": "\(process.identity.processID)"]
             )
             if runtime.lives.areWanted {
-                runtime.lives.add(LifeChange(.adopted, of: path, program.incarnation, process.identity.processID))
+                runtime.lives.add(LifecycleRecord(.adopted, of: path, program.incarnation, process.identity.processID))
             }
             return .goesOn(SpawnedProcess(process: process, family: program.family), isReady: isReady(program, process))
         } catch {
@@ -186,7 +186,7 @@ extension ProgramHost {
     }
 
     /// Whether a program that is taken over needn't show that it's ready: it has, or it may have while nothing took notice.
-    private func isReady(_ program: RuntimeHeritage.Program, _ process: ChildProcess) -> Bool {
+    private func isReady(_ program: RuntimeHandover.Program, _ process: ChildProcess) -> Bool {
         switch specification.readiness {
         case .notify, .descriptor: program.isReady || process.isAdopted
         case .running, .command, .log, .http, .tcp: program.isReady

@@ -240,8 +240,8 @@ extension ProgramHost {
         let isNew = health.isUnhealthy ? !wasUnhealthy : health.isHealthy && former?.isHealthy != true
         guard isNew else { return }
         if runtime.lives.areWanted {
-            let change = LifeChange.Kind.health(problem: health.isUnhealthy ? health.problem ?? "" : nil)
-            runtime.lives.add(LifeChange(change, of: path, events.life.incarnation, process?.processID))
+            let change = LifecycleRecord.Kind.health(problem: health.isUnhealthy ? health.problem ?? "" : nil)
+            runtime.lives.add(LifecycleRecord(change, of: path, events.life.incarnation, process?.processID))
         }
         guard health.isUnhealthy != wasUnhealthy else { return }
         var metadata: Logger.Metadata = ["coordinator.path": "\(path)"]

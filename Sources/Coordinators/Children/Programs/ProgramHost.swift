@@ -18,7 +18,7 @@ final class ProgramHost: ChildHost {
         /// The files of a program that may outlive this process.
         var files: ProgramFiles?
         /// What the next daemon needs to adopt the program, if it may.
-        var record: RuntimeHeritage.Program?
+        var record: RuntimeHandover.Program?
         /// Whether the program has become ready.
         var isReady = false
         /// The time since which it's ready; `nil`: it isn't yet.
@@ -73,8 +73,8 @@ final class ProgramHost: ChildHost {
         _ specification: ProgramSpecification,
         _ shutdown: Shutdown,
         path: CoordinatorPath,
-        parent: Node,
-        inheritance: ChildInheritance,
+        parent: CoordinatorCell,
+        inheritance: StartContext,
         events: HostEvents
     ) {
         state = Lock(State(specification: specification, isPaused: !inheritance.pauseReasons.isEmpty, watchdog: specification.watchdog))
@@ -214,7 +214,7 @@ final class ProgramHost: ChildHost {
         if status.isKill, ControlGroup.outOfMemoryKills(in: family.entry) > 0 { state.withLock { $0.ending.hasRunOutOfMemory = true } }
         await endRest(of: family)
         // The orphans of an adopted program don't come here.
-        if spawned.process.isAdopted { await runtime.endStrays(of: family) }
+        if spawned.process.isAdopted { await runtime.endLeftoverProcesses(of: family) }
         removeFiles()
         // None of a former life may act on the next one.
         for run in hooks.runs(at: [.reload]) { run.cancel() }

@@ -25,12 +25,12 @@ final class SparePool: Sendable {
     private let program: WorkerProgram
     private let plan: WorkerPlan
     private let path: CoordinatorPath
-    private let parent: Node
+    private let parent: CoordinatorCell
     private let state: MachineShell<State>
     /// The signal that spares have to wait for their turn no more.
     private let closing = OneShot<Void>()
 
-    init(_ program: WorkerProgram, _ plan: WorkerPlan, path: CoordinatorPath, parent: Node) {
+    init(_ program: WorkerProgram, _ plan: WorkerPlan, path: CoordinatorPath, parent: CoordinatorCell) {
         self.program = program
         self.plan = plan
         self.path = path
@@ -134,7 +134,7 @@ final class SparePool: Sendable {
 // MARK: - A life that is proposed to a process
 
 /// A parent's question to a process that waits for a life: whether it could host this coordinator.
-struct LifeProposal: Sendable {
+struct StartProposal: Sendable {
     static let operation = "propose"
 
     let typeName: String

@@ -21,7 +21,7 @@ final class Worker: Sendable {
         var order: Order?
         var host: LocalHost?
         /// The reasons for which the coordinator is paused, the dependencies that were provided, and whether its events are wanted.
-        var inheritance = ChildInheritance(areEventsWanted: false)
+        var inheritance = StartContext(areEventsWanted: false)
         /// The versions of the provided dependencies, by name, as the parent counts them.
         var inheritedVersions: [String: UInt64] = [:]
     }
@@ -64,7 +64,7 @@ final class Worker: Sendable {
     func connect() { uplink.connect(for: self) }
 
     /// Does, in a process that waits for a life, what any life begins with.
-    func rehearse() async {
+    func warmUp() async {
         runtime.registry.makeTables()
         #if !SLOW_PATH_ONLY
         await WarmUp.run()
@@ -114,7 +114,7 @@ extension Worker {
         let (order, incarnation, inheritance) = state.withLock { ($0.order, $0.incarnation, $0.inheritance) }
         guard let order else { return }
         do {
-            let parameters = NodeParameters(
+            let parameters = CellParameters(
                 type: try runtime.registry.type(named: order.start.type),
                 configuration: .encoded(
                     order.frame.codec,
@@ -128,7 +128,7 @@ extension Worker {
                 startTimeout: .milliseconds(Int64(order.start.startTimeoutMilliseconds)),
                 inheritance: inheritance
             )
-            let life = ChildInstance(key: path.key, incarnation: incarnation)
+            let life = IncarnationID(key: path.key, incarnation: incarnation)
             let host = LocalHost(parameters, events: HostEvents(owner: self, life: life))
             state.withLock { $0.host = host }
             tasks.add { await self.run(host) }
@@ -217,8 +217,8 @@ extension Worker: UplinkOwner {
             case "": state.withLock { $0.inheritance.areEventsWanted = subscribe.isActive }
             // A parent of another build may have more to subscribe to.
             case let name?:
-                guard let wish = TelemetryConfiguration(subscription: name) else { break }
-                runtime.telemetry.set(subscribe.isActive ? wish : TelemetryConfiguration())
+                guard let configuration = TelemetryConfiguration(subscription: name) else { break }
+                runtime.telemetry.set(subscribe.isActive ? configuration : TelemetryConfiguration())
             case nil: break
             }
         default: break  // A parent sends nothing else that isn't about a message.
@@ -275,12 +275,12 @@ extension Worker: UplinkOwner {
     }
 
     func messagesReceived(_ envelope: Envelope, _ target: String, _ isDirect: Bool) {
-        guard let (node, rest) = place(target) else {
+        guard let (cell, rest) = place(target) else {
             let error = CoordinatorError(.noSuchPath, "there is no coordinator at \(target) in this process")
             return envelope.end(.failure(error))
         }
-        if rest.isEmpty, !isDirect { return node.climb(arrived: envelope) }
-        for envelope in envelope.separated { node.deliver(envelope, to: rest, isDirect: isDirect) }
+        if rest.isEmpty, !isDirect { return cell.climb(arrived: envelope) }
+        for envelope in envelope.separated { cell.deliver(envelope, to: rest, isDirect: isDirect) }
     }
 
     func messageLost(_ envelope: Envelope, _ error: any Error) {
@@ -288,29 +288,29 @@ extension Worker: UplinkOwner {
     }
 
     func inspected(_ operation: String, _ target: String, _ payload: JSONValue) async throws -> JSONValue {
-        if let request = MessageHold(rawValue: operation) {
+        if let request = UplinkHold(rawValue: operation) {
             uplink.obey(request)
             return .null
         }
-        if let proposal = LifeProposal(operation, payload) {
+        if let proposal = StartProposal(operation, payload) {
             try proposal.check(by: runtime.registry)
             return .null
         }
         guard let operation = Operation(rawValue: operation) else {
             throw CoordinatorError(.unsupported, "a worker doesn't know '\(operation)'")
         }
-        guard let (node, rest) = place(target) else {
+        guard let (cell, rest) = place(target) else {
             throw CoordinatorError(.noSuchPath, "there is no coordinator at \(target) in this process")
         }
-        return try await node.operate(operation, on: rest, budget: TimeoutBudget(payload))
+        return try await cell.operate(operation, on: rest, budget: TimeoutBudget(payload))
     }
 
-    private func place(_ target: String) -> (Node, ArraySlice<Substring>)? {
-        guard let node = state.withLock({ $0.host })?.coordinator else { return nil }
+    private func place(_ target: String) -> (CoordinatorCell, ArraySlice<Substring>)? {
+        guard let cell = state.withLock({ $0.host })?.coordinator else { return nil }
         // An empty target is this process's own coordinator.
-        if target.isEmpty { return (node, []) }
+        if target.isEmpty { return (cell, []) }
         guard let rest = CoordinatorPath(target)?.components(below: path) else { return nil }
-        return (node, rest)
+        return (cell, rest)
     }
 
     /// An output that can't be sent is a failure, since the parent would wait for ever.
@@ -330,7 +330,7 @@ extension Worker: UplinkOwner {
 // MARK: - What the coordinator tells
 
 extension Worker: HostOwner {
-    func handle(_ event: HostEvent, of life: ChildInstance) {
+    func handle(_ event: HostEvent, of life: IncarnationID) {
         switch event {
         case .exited(let reason): handle(.ended(reason))
         case .finished(let output): tellOutput(output)
@@ -395,7 +395,7 @@ enum WorkerMain {
         return await withTaskGroup(of: Void.self) { group in
             // The parent waits for the link, so the dial is the first thing that is begun.
             worker.connect()
-            if ticket.incarnation == Ticket.spareIncarnation { group.addTask { await worker.rehearse() } }
+            if ticket.incarnation == Ticket.spareIncarnation { group.addTask { await worker.warmUp() } }
             group.addTask {
                 for await _ in await UnixSignalsSequence(trapping: .sigterm, .sigint) { worker.end(within: .seconds(5), .shutdown) }
             }

@@ -71,7 +71,7 @@ extension WorkerHost {
             for family in orphan.below { _ = state.descendants.take(ProcessReport(family, lives: true)) }
         }
         if runtime.lives.areWanted {
-            runtime.lives.add(LifeChange(.adopted, of: path, orphan.record.incarnation, process.identity.processID))
+            runtime.lives.add(LifecycleRecord(.adopted, of: path, orphan.record.incarnation, process.identity.processID))
         }
         if let limit = plan.dataLimit { process.limitData(to: limit) }
         watch(process)
@@ -117,7 +117,7 @@ extension WorkerHost {
     /// - Parameter user: The user as whom the worker runs.
     /// - Returns: `nil` for a worker that won't be adopted.
     /// - Throws: An error when a process lives at the path already.
-    func makeAdoptionRecord(_ secret: [UInt8], _ user: UInt32) async throws(CoordinatorError) -> (lock: LifeLock, record: AdoptionRecord)? {
+    func makeAdoptionRecord(_ secret: [UInt8], _ user: UInt32) async throws(CoordinatorError) -> (lock: IncarnationLock, record: AdoptionRecord)? {
         guard runtime.isAdoptable, program.fence == nil else { return nil }
         guard let assignment = state.withLock({ $0.assignment }) else { return makeSpareAdoptionRecord() }
         guard let fingerprint = runtime.fingerprint(of: assignment.definition),
@@ -128,9 +128,9 @@ extension WorkerHost {
     }
 
     /// Makes what a process without a life needs; `nil` where there is no lock.
-    private func makeSpareAdoptionRecord() -> (lock: LifeLock, record: AdoptionRecord)? {
+    private func makeSpareAdoptionRecord() -> (lock: IncarnationLock, record: AdoptionRecord)? {
         let names = RuntimeFiles.spareNames(of: path.description)
-        guard let file = try? runtime.directory.file(names.lock), let lock = try? LifeLock(file) else { return nil }
+        guard let file = try? runtime.directory.file(names.lock), let lock = try? IncarnationLock(file) else { return nil }
         return (lock, .spare(SpareFiles(lock: names.lock, output: isCaptured ? names.output : nil)))
     }
 

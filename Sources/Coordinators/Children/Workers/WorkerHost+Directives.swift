@@ -96,7 +96,7 @@ extension WorkerHost {
         if runtime.lives.areWanted {
             let incarnation = state.withLock { $0.assignment?.events.life.incarnation } ?? 0
             let silence = runtime.options.heartbeatTimeout
-            runtime.lives.add(LifeChange(.silent(silence), of: path, incarnation, spawned?.process.identity.processID))
+            runtime.lives.add(LifecycleRecord(.silent(silence), of: path, incarnation, spawned?.process.identity.processID))
         }
         runtime.logger.warning(
             "a worker's executor runs nothing: its coordinator, or all its threads, are busy or blocked",

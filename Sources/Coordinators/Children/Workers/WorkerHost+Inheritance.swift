@@ -19,11 +19,11 @@ extension WorkerHost {
             told = reasons
         }
         // Also when nothing is recorded: the worker may come from a parent with other wishes.
-        let wish = runtime.telemetry.wish
+        let configuration = runtime.telemetry.configuration
         let subscriptions = [
             ("", inheritance.areEventsWanted), (TreeEvent.notification, runtime.tap.isActive),
             (MessageTraces.Report.notification, runtime.traces.isActive),
-            (wish.subscription, !wish.isEmpty), (DrainNotice.notification, inheritance.isDraining),
+            (configuration.subscription, !configuration.isEmpty), (DrainNotice.notification, inheritance.isDraining),
         ]
         for (name, isActive) in subscriptions where isActive || !isNew { peer.queue { Self.subscription($0(name), isActive) } }
         if tapSwitch.outcome == nil { listenToTap() }
@@ -48,14 +48,14 @@ extension WorkerHost {
     }
 
     private func listenToTelemetry() {
-        let number = runtime.telemetry.whenSwitched { [weak self] wish in
+        let number = runtime.telemetry.whenSwitched { [weak self] configuration in
             guard let self, let peer = state.withLock({ $0.linkedPeer }) else { return }
-            subscribe(wish.subscription, !wish.isEmpty, at: peer)
+            subscribe(configuration.subscription, !configuration.isEmpty, at: peer)
         }
         telemetrySwitch.settle(number)
     }
 
-    private var inheritance: ChildInheritance { state.withLock { $0.assignment?.inheritance } ?? ChildInheritance() }
+    private var inheritance: StartContext { state.withLock { $0.assignment?.inheritance } ?? StartContext() }
 
     func pause(for reasons: PauseReasons) async {
         let (peer, former) = state.withLock { state in
@@ -113,7 +113,7 @@ extension WorkerHost {
 
     /// The notifications that a worker may send, and that are about a subtree.
     static let notices: [any UpwardNotice.Type] = [
-        UnhandledReport.self, DeadLetterReport.self, SpanReport.self, AskDurations.self, LifeReport.self, TreeEvent.self,
+        UnhandledReport.self, DeadLetterReport.self, SpanReport.self, AskDurations.self, LifecycleReport.self, TreeEvent.self,
         MessageTraces.Report.self,
     ]
 
@@ -132,7 +132,7 @@ extension WorkerHost {
         }
         do {
             let notice = try PayloadCoder.decode(type, from: payload, codec: codec)
-            if let stranger = notice.stranger(to: path) {
+            if let stranger = notice.subjectOutside(of: path) {
                 return "the notification \(name) about \(stranger.shortened) was refused: \(path) may speak of itself and those below it"
             }
             take(notice)
@@ -151,7 +151,7 @@ extension WorkerHost {
         case let report as DeadLetterReport: runtime.deadLetters.add(report)
         case let report as SpanReport: runtime.telemetry.add(report)
         case let asks as AskDurations: runtime.telemetry.add(asks)
-        case let report as LifeReport: runtime.lives.add(report, below: path)
+        case let report as LifecycleReport: runtime.lives.add(report, below: path)
         case let event as TreeEvent: runtime.tap.publish(event.shortened)
         case let hop as MessageTraces.Report: runtime.traces.publish(hop.shortened)
         default: break

@@ -112,7 +112,7 @@ extension WorkerHost {
                 ].counting(others)
             )
             let rule = "as user \(user): \(rule)".counting(others)
-            runtime.lives.add(LifeChange(.brokeRule(rule), of: path, incarnation, process?.processID))
+            runtime.lives.add(LifecycleRecord(.brokeRule(rule), of: path, incarnation, process?.processID))
         }
     }
 
@@ -145,7 +145,7 @@ extension WorkerHost {
             "a worker is killed, because a handler runs on past its cancellation",
             metadata: ["coordinator.path": "\(path)", "worker.pid": "\(process ?? 0)", "handler": "\(text)"]
         )
-        if runtime.lives.areWanted { runtime.lives.add(LifeChange(.stuck(text), of: path, incarnation, process)) }
+        if runtime.lives.areWanted { runtime.lives.add(LifecycleRecord(.stuck(text), of: path, incarnation, process)) }
     }
 
     /// Takes note that the coordinator is ready, unless it needs more memory for that than it may have.
@@ -247,10 +247,10 @@ extension ResponderDirectory {
     ///
     /// - Parameter size: The size of the largest frame that the child takes, in bytes.
     /// - Returns: The contents of the frames; empty when this process doesn't know of all rows above itself, or there are too many.
-    static func handedDown(by parent: Node, frameSize size: Int) -> [Directory] {
+    static func handedDown(by parent: CoordinatorCell, frameSize size: Int) -> [Directory] {
         let ancestors = parent.lineage
-        var levels = ancestors.enumerated().flatMap { index, node in
-            node.type.table.directory.map { run in
+        var levels = ancestors.enumerated().flatMap { index, cell in
+            cell.type.table.directory.map { run in
                 // The build of a child to which messages are forwarded isn't known here: they are sent in the encoding of all builds.
                 Directory(distance: UInt32(index + 1), buildID: run.isForwarding ? "" : BuildID.current, isLast: false, rows: run.rows)
             }

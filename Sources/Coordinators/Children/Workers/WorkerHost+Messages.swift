@@ -123,8 +123,8 @@ extension WorkerHost {
 
     private func propose(_ definition: CoordinatorDefinition, to peer: Peer, by deadline: MonotonicTime) async throws {
         do {
-            let payload = try LifeProposal(definition).payload
-            _ = try await peer.inspect(LifeProposal.operation, path.description, payload, timeout: deadline - .now)
+            let payload = try StartProposal(definition).payload
+            _ = try await peer.inspect(StartProposal.operation, path.description, payload, timeout: deadline - .now)
         } catch let error as CoordinatorError where error.code == .unsupported {
             // A worker of another release doesn't know the question.
         } catch let error as CoordinatorError where error.code == .peerLost {

@@ -154,7 +154,7 @@ extension WorkerHost {
         // The processes that it reported in its last moment are included.
         let descendants = state.withLock { $0.descendants.families }
         if !descendants.isEmpty { await runtime.end(descendants) }
-        if isAdopted, let family { await runtime.endStrays(of: family) }
+        if isAdopted, let family { await runtime.endLeftoverProcesses(of: family) }
         for family in descendants { runtime.directory.removeSockets(of: family.leader.processID) }
         for family in descendants + [family].compactMap(\.self) { await runtime.processEnded(family) }
         handle(.cleanedUp)

@@ -52,7 +52,7 @@ final class WorkerHost: ChildHost {
         let startTimeout: Duration
         let events: HostEvents
         /// The reasons for which the child is paused, and the dependencies that were provided.
-        var inheritance: ChildInheritance
+        var inheritance: StartContext
     }
 
     /// A link, and the hello that the worker has sent on it.
@@ -63,7 +63,7 @@ final class WorkerHost: ChildHost {
 
     let path: CoordinatorPath
     let runtime: RuntimeCore
-    let parent: Node
+    let parent: CoordinatorCell
     let program: WorkerProgram
     let plan: WorkerPlan
     let state: MachineShell<State>
@@ -89,7 +89,7 @@ final class WorkerHost: ChildHost {
     let directorySwitch = OneShot<UInt64>()
 
     /// - Parameter orphan: The worker to adopt instead of spawning one.
-    init(_ program: WorkerProgram, _ plan: WorkerPlan, path: CoordinatorPath, parent: Node, orphan: OrphanedWorkers.Orphan? = nil) {
+    init(_ program: WorkerProgram, _ plan: WorkerPlan, path: CoordinatorPath, parent: CoordinatorCell, orphan: OrphanedWorkers.Orphan? = nil) {
         var limits = WorkerMachine.Limits()
         limits.firstLink = Link.handshakeTimeout + .seconds(5)
         limits.heartbeatTimeout = parent.runtime.options.heartbeatTimeout
@@ -236,7 +236,7 @@ final class WorkerHost: ChildHost {
 
     /// The receiver of the life's events; it has no owner as long as there is no life.
     var events: HostEvents {
-        state.withLock { $0.assignment?.events } ?? HostEvents(owner: nil, life: ChildInstance(key: "", incarnation: 0))
+        state.withLock { $0.assignment?.events } ?? HostEvents(owner: nil, life: IncarnationID(key: "", incarnation: 0))
     }
 
     var process: ProcessIdentity? { state.withLock { $0.machine.isAnnounced ? $0.process?.process.identity : nil } }

@@ -30,10 +30,10 @@ public struct Delegates<C: Coordinator>: Sendable {
 ///
 ///     context.delegates => .loggedIn(user)
 public struct OwnDelegates<C: Coordinator>: Sendable {
-    let node: Node
+    let cell: CoordinatorCell
 
     /// Sends an event to all delegates, without waiting for any of them.
-    public func tell(_ event: C.Event) { node.emit(.value(event)) }
+    public func tell(_ event: C.Event) { cell.emit(.value(event)) }
 
     /// Sends an event to all delegates, as ``tell(_:)`` does.
     public static func => (delegates: OwnDelegates, event: C.Event) { delegates.tell(event) }
@@ -46,7 +46,7 @@ extension Child {
 
 extension CoordinatorContext {
     /// The receivers of the coordinator's events.
-    public var delegates: OwnDelegates<C> { OwnDelegates(node: node) }
+    public var delegates: OwnDelegates<C> { OwnDelegates(cell: cell) }
 
     /// Returns a stream of the events of a coordinator anywhere in the tree, in this process or in another.
     ///
@@ -55,11 +55,11 @@ extension CoordinatorContext {
     ///
     /// - Throws: `noSuchPath`, `peerLost`.
     public func events<K: Coordinator>(of type: K.Type, at path: CoordinatorPath) async throws -> EventStream<K> {
-        try await node.events(of: type, at: path)
+        try await cell.events(of: type, at: path)
     }
 }
 
-extension Node {
+extension CoordinatorCell {
     /// Returns a stream of the events of a coordinator anywhere in the tree; see ``CoordinatorContext/events(of:at:)``.
     func events<K: Coordinator>(of type: K.Type, at path: CoordinatorPath) async throws -> EventStream<K> {
         guard let parent = path.parent else {
@@ -125,7 +125,7 @@ public struct EventStream<C: Coordinator>: AsyncSequence, Sendable {
     private let subscription: Subscription
 
     init(_ child: Child<C>) {
-        queue = NoticeQueue(of: child.path, deadLetters: child.supervisor.node.runtime.deadLetters)
+        queue = NoticeQueue(of: child.path, deadLetters: child.supervisor.cell.runtime.deadLetters)
         subscription = Subscription(child.supervisor, child.key, queue)
     }
 
@@ -201,7 +201,7 @@ extension Child {
 
     /// Calls a closure with the child's events, one after the other, until the subscription is cancelled or released.
     public func onEvent(_ body: @escaping @Sendable (C.Event) async -> Void) -> Subscription {
-        let queue = NoticeQueue(of: path, deadLetters: supervisor.node.runtime.deadLetters)
+        let queue = NoticeQueue(of: path, deadLetters: supervisor.cell.runtime.deadLetters)
         let subscription = Subscription(supervisor, key, queue)
         supervisor.tasks.add {
             for await notice in queue {
@@ -214,7 +214,7 @@ extension Child {
 
 // MARK: - Events for coordinators elsewhere
 
-extension Node {
+extension CoordinatorCell {
     /// Streams the events of a child to a coordinator elsewhere in the tree, until that coordinator or its process ends.
     func streamEvents(_ envelope: Envelope) {
         guard let key = try? envelope.message(as: ReadEvents.self).key, let flow = envelope.flow, let children = existingChildren else {
@@ -253,7 +253,7 @@ extension CoordinatorHandle {
 
 extension ChildSupervisor {
     func add<D: CoordinatorDelegate>(_ delegate: D, to child: Child<D.Subject>) {
-        let queue = NoticeQueue(of: child.path, deadLetters: node.runtime.deadLetters)
+        let queue = NoticeQueue(of: child.path, deadLetters: cell.runtime.deadLetters)
         guard observe(child.key, with: queue, delegate: delegate) != nil else { return }
         tasks.add { [weak delegate] in
             for await notice in queue {

@@ -18,8 +18,8 @@ extension CoordinatorContext where C: TabCoordinator {
     ///
     /// - Throws: The error that `open(section:)` threw; `stopped`.
     public func select(_ key: C.ChildKey) async throws {
-        try await node.lock(\.selections).pass { [node] in
-            try await node.select(key.description) { coordinator in
+        try await cell.lock(\.selections).pass { [cell] in
+            try await cell.select(key.description) { coordinator in
                 let me: C = try MessageRow.cast(coordinator)
                 try await me.open(section: key)
             }
@@ -28,11 +28,11 @@ extension CoordinatorContext where C: TabCoordinator {
 
     /// The active child's key.
     public var selected: C.ChildKey? {
-        node.state.withLock { $0.pages.selected }.flatMap { C.ChildKey($0) }
+        cell.state.withLock { $0.pages.selected }.flatMap { C.ChildKey($0) }
     }
 }
 
-extension Node {
+extension CoordinatorCell {
     fileprivate func select(_ key: String, start: @Sendable (any Coordinator) async throws -> Void) async throws {
         let (former, instance) = state.withLock { ($0.pages.selected, $0.life.instance) }
         guard let instance else { throw CoordinatorError.hasStopped(path) }
@@ -52,7 +52,7 @@ extension Node {
 
 // MARK: - Scenes
 
-extension Node {
+extension CoordinatorCell {
     /// Returns the scene of a scene coordinator.
     func scene(of instance: any Coordinator) -> (any Scene)? { type.ownsScene ? (instance as? any SceneCoordinator)?.scene : nil }
 

@@ -36,7 +36,7 @@ actor PoolCoordinator<Member: Coordinator>: Coordinator {
     static var responders: Responders {
         let row = MessageRow(.prefix(""), isRelay: true) { coordinator, envelope, receiver, index in
             let me: PoolCoordinator = try MessageRow.cast(coordinator)
-            return try await me.handOn(envelope, ChainContinuation(node: .of(receiver), envelope: envelope, index: index))
+            return try await me.handOn(envelope, ChainContinuation(cell: .of(receiver), envelope: envelope, index: index))
         }
         return [
             Responder(row: .pool(row, CoordinatorType.of(Member.self).table)),
@@ -100,7 +100,7 @@ extension PoolCoordinator {
     ///
     /// One-way messages are asked, so that the pool knows when their handlers have ended. The member has its place until then, though the asker
     /// may have given up before.
-    fileprivate func handOn(_ envelope: Envelope, _ onward: ChainContinuation) async throws -> Answer {
+    fileprivate func handOn(_ envelope: Envelope, _ continuation: ChainContinuation) async throws -> Answer {
         let hash = try plan.routing.hash(of: envelope)
         // The replies of a stream that were passed on can't be taken back.
         let isRepeatable = envelope.flow == nil && CoordinatorType.of(Member.self).table.isIdempotent(envelope.body)
@@ -112,21 +112,21 @@ extension PoolCoordinator {
             defer { release(number, message) }
             do {
                 let body = isRepeatable ? envelope.body.copied : envelope.body
-                let delivery = onward.newDelivery()
-                let answer = try await onward.next(body, isOneWay: false, isOfPool: true, delivery: delivery, lingers: true) { inner in
+                let delivery = continuation.newDelivery()
+                let answer = try await continuation.next(body, isOneWay: false, isOfPool: true, delivery: delivery, lingers: true) { inner in
                     let id = ObjectIdentifier(inner)
                     message = id
                     assigned[number, default: []].insert(id)
-                    onward.node.children.deliver(inner, to: key(of: number), [], isDirect: true)
+                    continuation.cell.children.deliver(inner, to: key(of: number), [], isDirect: true)
                 }
                 return envelope.hasReplied ? .none : answer
-            } catch is PoolMove {
-            } catch is CancellationError where envelope.deadline.map({ $0 <= context.node.runtime.time.now }) == true {
+            } catch is PoolReassignment {
+            } catch is CancellationError where envelope.deadline.map({ $0 <= context.cell.runtime.time.now }) == true {
                 // The deadline has cancelled the member's handler, which may have begun, before the message's own asker has noticed it.
                 throw envelope.mayBeExecuted ? envelope.timeOutError.doubted : envelope.timeOutError
             } catch let error as CoordinatorError where hasGone(number, incarnation, before: error) {
-            } catch let error as CoordinatorError where error.code == .stopped && context.node.hasFailed {
-                if error.maybeExecuted { throw context.node.endError(true, maybeExecuted: true) }
+            } catch let error as CoordinatorError where error.code == .stopped && context.cell.hasFailed {
+                if error.maybeExecuted { throw context.cell.endError(true, maybeExecuted: true) }
             } catch let error as CoordinatorError where isRepeatable && (error.code == .peerLost || error.code == .stopped) {
                 try await giveAgain(envelope, &suspicion, from: number, incarnation, after: error)
             }
@@ -139,10 +139,10 @@ extension PoolCoordinator {
     /// life.
     private func member(for envelope: Envelope, _ hash: UInt64?, _ suspicion: PoolSuspicion) async throws -> Int {
         do {
-            if context.node.hasFailed { throw CancellationError() }
+            if context.cell.hasFailed { throw CancellationError() }
             return try await suspicion.runsAlone ? memberAlone(for: hash) : member(for: envelope, hash)
         } catch let error as CancellationError {
-            guard !suspicion.runsAlone, !envelope.isWithdrawn, context.node.handBack(envelope) else { throw error }
+            guard !suspicion.runsAlone, !envelope.isWithdrawn, context.cell.handBack(envelope) else { throw error }
             throw MessageHandedBack()
         }
     }
@@ -171,12 +171,12 @@ extension PoolCoordinator {
         _ incarnation: UInt32,
         after error: CoordinatorError
     ) async throws {
-        switch await context.node.children.end(of: key(of: number), incarnation) {
+        switch await context.cell.children.end(of: key(of: number), incarnation) {
         case .goesOn: throw error
         case .asWanted: break
         case .byItself:
             guard case .poisoned = suspicion.memberDied() else { break }
-            context.node.notePoisoned(envelope)
+            context.cell.notePoisoned(envelope)
             let text = "\(suspicion.deaths) members of \(context.path) have died of \(envelope.body.name)"
             throw CoordinatorError(.poisoned, text, maybeExecuted: true)
         case nil: throw CancellationError()
@@ -191,7 +191,7 @@ extension PoolCoordinator {
         return self.incarnation(of: number) != incarnation || readiness(number) != .ready
     }
 
-    private func incarnation(of number: Int) -> UInt32 { context.node.children.incarnation(of: key(of: number)) }
+    private func incarnation(of number: Int) -> UInt32 { context.cell.children.incarnation(of: key(of: number)) }
 
     /// Waits until a member takes a message, in order of arrival.
     private func member(for envelope: Envelope, _ hash: UInt64?) async throws -> Int {
@@ -203,7 +203,7 @@ extension PoolCoordinator {
         lookAgainIfHeld()
         if !envelope.isOneWay {
             waiting[ObjectIdentifier(envelope)] = (envelope, turn, hash)
-            context.node.watchForCycles()
+            context.cell.watchForCycles()
         }
         defer { waiting[ObjectIdentifier(envelope)] = nil }
         return try await number(for: turn)
@@ -251,7 +251,7 @@ extension PoolCoordinator {
         lookAgainIfHeld()
     }
 
-    private func readiness(_ number: Int) -> PoolReadiness { context.node.children.readiness(of: key(of: number)) }
+    private func readiness(_ number: Int) -> PoolReadiness { context.cell.children.readiness(of: key(of: number)) }
 
     /// Gives members to the messages that wait.
     private func dispatch() {
@@ -289,7 +289,7 @@ extension PoolCoordinator {
 
 extension PoolCoordinator: HandingOn {
     var blockedPlaces: [BlockedPlace] {
-        let open = Dictionary(uniqueKeysWithValues: (context.node.existingOpenAsks?.all ?? []).map { (ObjectIdentifier($0), $0) })
+        let open = Dictionary(uniqueKeysWithValues: (context.cell.existingOpenAsks?.all ?? []).map { (ObjectIdentifier($0), $0) })
         let waiting = Dictionary(grouping: waiting.values) { router.lane(of: $0.hash) }
         return waiting.compactMap { lane, waiting in
             guard let members = router.fullMembers(of: lane, readiness), members.allSatisfy(mayWait) else { return nil }
@@ -303,7 +303,7 @@ extension PoolCoordinator: HandingOn {
 
     /// Whether a member may wait for other coordinators, as far as is known in this process.
     private func mayWait(_ number: Int) -> Bool {
-        guard let host = try? context.node.children.host(of: key(of: number)) as? LocalHost else { return true }
+        guard let host = try? context.cell.children.host(of: key(of: number)) as? LocalHost else { return true }
         return host.coordinator?.state.withLock { $0.mailbox.isAnyHandlerWaiting } == true
     }
 
@@ -365,7 +365,7 @@ extension PoolCoordinator {
             dispatch()
         }
         await waitUntilIdle(number)
-        try await context.node.children.replace(key(of: number))
+        try await context.cell.children.replace(key(of: number))
     }
 
     /// Waits until a member has no messages, or its time to end is over.
@@ -373,7 +373,7 @@ extension PoolCoordinator {
         guard router.load(of: number) > 0 else { return }
         let idle = OneShot<Void>()
         idleWaits[number] = idle
-        let time = context.node.runtime.time
+        let time = context.cell.runtime.time
         if let grace = plan.shutdown.grace { _ = await Patience.wait(for: idle, atMost: grace, of: time) } else { await idle.value }
         idleWaits[number] = nil
     }
@@ -384,14 +384,14 @@ extension PoolCoordinator {
         // Where messages choose among the members, others take over what waits for this one.
         if case .crashed = change, !plan.routing.isHashing { moveMessages(from: number) }
         if case .stopped = change, context.child(child.key) == nil { await startAgain(number) }
-        if case .gaveUp(let reason) = change, !(0..<size).contains(where: { context.node.children.isAlive(key(of: $0)) }) {
+        if case .gaveUp(let reason) = change, !(0..<size).contains(where: { context.cell.children.isAlive(key(of: $0)) }) {
             context.fail(CoordinatorError(.failed, "all members of \(context.path) were given up, the last because it \(reason)"))
         }
         dispatch()
     }
 
     private func moveMessages(from number: Int) {
-        context.node.children.withdraw(assigned[number] ?? [], from: key(of: number), with: PoolMove())
+        context.cell.children.withdraw(assigned[number] ?? [], from: key(of: number), with: PoolReassignment())
     }
 
     /// Starts a member again that has finished or was dismissed.

@@ -47,9 +47,9 @@ public final class Broadcast<Value: Sendable>: Sendable, AsyncSequence {
     private let limit: Int
     /// Whether only the latest value counts, and a reader that misses others misses nothing.
     let isOfLatest: Bool
-    private weak let owner: Node?
+    private weak let owner: CoordinatorCell?
 
-    init(_ values: [Value], limit: Int, isOfLatest: Bool, owner: Node) {
+    init(_ values: [Value], limit: Int, isOfLatest: Bool, owner: CoordinatorCell) {
         (self.limit, self.isOfLatest, self.owner) = (Swift.max(limit, 1), isOfLatest, owner)
         state.withLock { ($0.values, $0.sent) = (Deque(values), values.count) }
     }
@@ -165,7 +165,7 @@ extension CoordinatorContext {
     ///
     /// - Parameter value: The present value.
     public func broadcast<Value: Sendable>(latest value: Value) -> Broadcast<Value> {
-        node.own(Broadcast([value], limit: 1, isOfLatest: true, owner: node))
+        cell.own(Broadcast([value], limit: 1, isOfLatest: true, owner: cell))
     }
 
     /// Returns a broadcast of all values: a reader gets each from its own beginning on.
@@ -174,7 +174,7 @@ extension CoordinatorContext {
     ///   - type: The type of the values.
     ///   - limit: The number of values that a reader may have unread; a slower one misses the oldest.
     public func broadcast<Value: Sendable>(all type: Value.Type, limit: Int = 64) -> Broadcast<Value> {
-        node.own(Broadcast([], limit: limit, isOfLatest: false, owner: node))
+        cell.own(Broadcast([], limit: limit, isOfLatest: false, owner: cell))
     }
 }
 
@@ -250,14 +250,14 @@ struct BroadcastsState: Emptiable, Sendable {
     var isEmpty: Bool { all.isEmpty }
 }
 
-extension Node.State {
+extension CoordinatorCell.State {
     fileprivate var broadcasts: BroadcastsState {
         get { extras.features[BroadcastsState.self] }
         _modify { yield &extras.features[BroadcastsState.self] }
     }
 }
 
-extension Node {
+extension CoordinatorCell {
     /// Has a broadcast end with the coordinator.
     fileprivate func own<Value>(_ broadcast: Broadcast<Value>) -> Broadcast<Value> {
         let isOver = state.withLock { state -> Bool in

@@ -21,7 +21,7 @@ extension CoordinatorRuntime {
     /// - Throws: `noSuchPath`, `stopped`; `unsupported` if such a fault can't be caused there.
     package func inject(_ fault: InjectedFault, at path: CoordinatorPath) async throws -> @Sendable () -> Void {
         let root = try root
-        if let node = root.inThisProcess(path.components[...]) { return try node.inject(fault) }
+        if let cell = root.inThisProcess(path.components[...]) { return try cell.inject(fault) }
         if let children = path.parent.flatMap({ root.inThisProcess($0.components[...]) })?.existingChildren {
             guard let host = try children.host(of: path.key) else { throw CoordinatorError.hasStopped(path) }
             if let host = host as? WorkerHost { return try await host.inject(fault) }
@@ -49,7 +49,7 @@ extension CoordinatorRuntime {
     }
 }
 
-extension Node {
+extension CoordinatorCell {
     fileprivate func inject(_ fault: InjectedFault) throws(CoordinatorError) -> @Sendable () -> Void {
         switch fault {
         case .crash:
@@ -90,12 +90,12 @@ extension Node {
 
     /// Begins the messages that have waited while the coordinator hung.
     private func goOn() {
-        let draining = state.withLock { state -> Draining? in
+        let run = state.withLock { state -> MailboxRun? in
             guard state.pauseReasons.isEmpty, state.mailbox.isPaused else { return nil }
             state.mailbox.resume()
-            return state.drainingToBegin()
+            return state.mailboxRunToBegin()
         }
-        if let draining { begin(draining) }
+        if let run { runMailbox(run) }
         callHeldTimers()
     }
 }
@@ -143,5 +143,5 @@ extension CoordinatorRuntime {
 
 extension CoordinatorContext {
     /// The name of the type for which the parent has started the coordinator, though another may stand for it; `nil` for the root.
-    package var definedTypeName: String? { node.parent?.existingChildren?.typeName(of: path.key) }
+    package var definedTypeName: String? { cell.parent?.existingChildren?.typeName(of: path.key) }
 }

@@ -12,7 +12,7 @@ struct IdleWatch {
     var quietLooks = 0
 }
 
-extension Node {
+extension CoordinatorCell {
     /// Begins to look now and then whether the coordinator has something to do.
     func watchIdleness(_ timeout: Duration) {
         // The root of the tree has no parent that could remove it.
@@ -88,7 +88,7 @@ struct IdleWatchState: Emptiable, Sendable {
     var isEmpty: Bool { watch == nil }
 }
 
-extension Node.State {
+extension CoordinatorCell.State {
     fileprivate var idleWatch: IdleWatchState {
         get { extras.features[IdleWatchState.self] }
         _modify { yield &extras.features[IdleWatchState.self] }
@@ -117,7 +117,7 @@ extension ChildSupervisor {
     ///
     /// A message that has been handed to the host before and is still on its way there is awaited by the tracking of deliveries, which begins
     /// with the first notice: the child is removed after a later one.
-    func becameIdle(_ life: ChildInstance) {
+    func becameIdle(_ life: IncarnationID) {
         let host = state.withLock { state -> (any ChildHost)? in
             guard state.isRunning(life.key) else { return nil }
             return state.slots.with(life.key) { slot -> (any ChildHost)? in
@@ -135,11 +135,11 @@ extension ChildSupervisor {
     }
 
     /// Asks the child, which gets no messages any more, whether it still has nothing to do.
-    private func retire(_ life: ChildInstance, _ host: any ChildHost) async {
+    private func retire(_ life: IncarnationID, _ host: any ChildHost) async {
         guard !host.isBusy else { return goOn(life) }
         do {
-            let deadline = node.runtime.time.now + .seconds(5)
-            let answer = try await node.request(Retire(), by: deadline) { host.deliver($0, to: [], isDirect: true) }
+            let deadline = cell.runtime.time.now + .seconds(5)
+            let answer = try await cell.request(Retire(), by: deadline) { host.deliver($0, to: [], isDirect: true) }
             guard try answer.decoded(as: Bool.self) else { return goOn(life) }
         } catch {
             // The child may have retired: only a fresh life is sure to take messages.
@@ -151,7 +151,7 @@ extension ChildSupervisor {
                 state.slots.with(life.key) { slot -> Bool? in
                     guard slot.incarnation == life.incarnation else { return nil }
                     guard !slot.record.parking.isBusy else { return false }
-                    slot.record.lastError = CoordinatorError(.dismissed, "\(node.path.appending(life.key)) had nothing to do")
+                    slot.record.lastError = CoordinatorError(.dismissed, "\(cell.path.appending(life.key)) had nothing to do")
                     slot.record.isRetired = true
                     return true
                 } ?? nil
@@ -162,8 +162,8 @@ extension ChildSupervisor {
     }
 
     /// Delivers the messages that have arrived meanwhile.
-    private func goOn(_ life: ChildInstance) { handle(.becameReachable, of: life) }
+    private func goOn(_ life: IncarnationID) { handle(.becameReachable, of: life) }
 
     /// Restarts a child that has retired, for a message that has arrived meanwhile.
-    private func replace(_ life: ChildInstance) { handle(.recyclingDue, of: life) }
+    private func replace(_ life: IncarnationID) { handle(.recyclingDue, of: life) }
 }

@@ -39,10 +39,10 @@ final class OwnTimer: Sendable {
     }
 
     /// Has a coordinator called when the time has come.
-    func arm(for node: Node) {
+    func arm(for cell: CoordinatorCell) {
         state.withLock { state in
             guard case .waiting = state.phase else { return }
-            state.phase = .waiting(time.schedule(at: state.due) { [weak node] in node?.fire(self) })
+            state.phase = .waiting(time.schedule(at: state.due) { [weak cell] in cell?.fire(self) })
         }
     }
 
@@ -96,7 +96,7 @@ final class OwnTimer: Sendable {
     }
 }
 
-extension Node {
+extension CoordinatorCell {
     /// Schedules calls of a closure, until the coordinator stops.
     func schedule(after delay: Duration, every interval: Duration?, _ body: @escaping OwnTimer.Body) -> CoordinatorTimer {
         let timer = OwnTimer(after: delay, every: interval, by: runtime.time, body)
@@ -165,7 +165,7 @@ struct TimersState: Emptiable, Sendable {
     var isEmpty: Bool { all.isEmpty }
 }
 
-extension Node.State {
+extension CoordinatorCell.State {
     var timers: TimersState {
         get { extras.features[TimersState.self] }
         _modify { yield &extras.features[TimersState.self] }
@@ -199,7 +199,7 @@ extension CoordinatorContext {
         _ body: @escaping @Sendable (isolated C) async throws -> Void
     ) -> CoordinatorTimer {
         let interval = max(interval, .milliseconds(1))
-        return node.schedule(after: interval, every: interval) { try await body(MessageRow.cast($0)) }
+        return cell.schedule(after: interval, every: interval) { try await body(MessageRow.cast($0)) }
     }
 
     /// Calls a closure once, isolated to the coordinator, unless the timer is cancelled or the coordinator stops before.
@@ -215,7 +215,7 @@ extension CoordinatorContext {
         _ delay: Duration,
         _ body: @escaping @Sendable (isolated C) async throws -> Void
     ) -> CoordinatorTimer {
-        node.schedule(after: delay, every: nil) { try await body(MessageRow.cast($0)) }
+        cell.schedule(after: delay, every: nil) { try await body(MessageRow.cast($0)) }
     }
 
     /// Starts a task that belongs to the coordinator: the runtime cancels it when the coordinator stops, and waits for it within the grace.
@@ -228,14 +228,14 @@ extension CoordinatorContext {
     ///   - operation: The task's body.
     public func task(onError reaction: TaskErrorReaction = .log, _ operation: @escaping @Sendable () async throws -> Void) {
         HandlerScope.perform(in: nil) {
-            _ = node.handle { [node] in
+            _ = cell.handle { [cell] in
                 do {
                     try await operation()
                 } catch {
                     if Task.isCancelled { return }
                     switch reaction {
-                    case .log: node.logger.warning("a task of the coordinator failed", metadata: ["error": "\(error)"])
-                    case .fail: node.end(.failed(.failed(String(describing: error))))
+                    case .log: cell.logger.warning("a task of the coordinator failed", metadata: ["error": "\(error)"])
+                    case .fail: cell.end(.failed(.failed(String(describing: error))))
                     }
                 }
             }
@@ -301,5 +301,5 @@ public struct CoordinatorClock: Clock {
 
 extension CoordinatorContext {
     /// The clock that the tree lives by: that of the timers, deadlines and restarts.
-    public var clock: CoordinatorClock { CoordinatorClock(node.runtime.time) }
+    public var clock: CoordinatorClock { CoordinatorClock(cell.runtime.time) }
 }

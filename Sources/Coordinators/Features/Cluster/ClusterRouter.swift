@@ -11,7 +11,7 @@ import WireProtocol
 /// A node that has refused a message refuses all later ones of the same sender's for that child, until it's asked whether it takes them: so no
 /// later message begins before an earlier one, even if the node gets the child in between. The answer comes after all refusals, as they come
 /// back on one link; messages take another way only after it.
-final class NodeRouter: PlacedDelivery {
+final class ClusterRouter: PlacedDelivery {
     /// A message that waits, with its target below the child.
     ///
     /// A message of the runtime that isn't direct is for the root, about the child.
@@ -43,11 +43,11 @@ final class NodeRouter: PlacedDelivery {
     let children: any PlacedChildren
     unowned let runtime: RuntimeCore
     /// Returns the root, as long as the tree runs.
-    let root: @Sendable () -> Node?
+    let root: @Sendable () -> CoordinatorCell?
     let state = Lock(State())
     let tasks = OwnedTasks()
 
-    init(_ children: any PlacedChildren, _ runtime: RuntimeCore, root: @escaping @Sendable () -> Node?) {
+    init(_ children: any PlacedChildren, _ runtime: RuntimeCore, root: @escaping @Sendable () -> CoordinatorCell?) {
         (self.children, self.runtime, self.root) = (children, runtime, root)
     }
 
@@ -90,7 +90,7 @@ final class NodeRouter: PlacedDelivery {
         switch decision {
         case .here: return false
         case .send(let peer, let epoch):
-            send(message, NodeTarget(epoch: epoch, key: key, rest: message.rest), on: peer)
+            send(message, ClusterTarget(epoch: epoch, key: key, rest: message.rest), on: peer)
             state.withLock { $0.sending[key, default: 1] -= 1 }
         case .waits(let isFirst): if isFirst { beginDelivery(key) }
         case .full:
@@ -100,7 +100,7 @@ final class NodeRouter: PlacedDelivery {
         return true
     }
 
-    func send(_ message: Waiting, _ target: NodeTarget, on peer: Peer) {
+    func send(_ message: Waiting, _ target: ClusterTarget, on peer: Peer) {
         if peer.forward(message.envelope, to: target.text, isDirect: message.isDirect) { return }
         takeBack(message, for: target.key) { _ in }
     }
@@ -109,7 +109,7 @@ final class NodeRouter: PlacedDelivery {
     ///
     /// - Returns: False when it isn't one between nodes.
     func takeBack(_ message: Peer.Outgoing, on link: Link) -> Bool {
-        guard let target = NodeTarget(message.target) else { return false }
+        guard let target = ClusterTarget(message.target) else { return false }
         takeBack(Waiting(envelope: message.envelope, rest: target.rest, isDirect: message.isDirect), for: target.key) { state in
             guard let way = state.ways[target.key], way.peer.link === link, way.epoch == target.epoch else { return }
             state.ways[target.key]?.isRefused = true
@@ -135,8 +135,8 @@ final class NodeRouter: PlacedDelivery {
 
     /// Delivers messages of another node, or refuses them if this one doesn't own the child in the epoch for which they are meant, or has
     /// refused earlier ones.
-    func receive(_ envelope: Envelope, _ text: String, isDirect: Bool, _ refusals: NodeRefusals) {
-        guard let target = NodeTarget(text), let root = root() else {
+    func receive(_ envelope: Envelope, _ text: String, isDirect: Bool, _ refusals: ClusterRefusals) {
+        guard let target = ClusterTarget(text), let root = root() else {
             return envelope.end(.failure(CoordinatorError(.noSuchPath, "\(text) is no coordinator of this node")))
         }
         guard !refusals.includes(target), children.takes(target.key, epoch: target.epoch) else {
@@ -151,13 +151,13 @@ final class NodeRouter: PlacedDelivery {
     }
 
     /// Answers another node, which has got back what was refused, whether this node takes messages now.
-    func takes(_ text: String, _ refusals: NodeRefusals) -> Bool {
-        guard let target = NodeTarget(text), root() != nil, children.takes(target.key, epoch: target.epoch) else { return false }
+    func takes(_ text: String, _ refusals: ClusterRefusals) -> Bool {
+        guard let target = ClusterTarget(text), root() != nil, children.takes(target.key, epoch: target.epoch) else { return false }
         refusals.lift(target)
         return true
     }
 
-    func deliverHere(_ message: Waiting, to key: String, of root: Node) {
+    func deliverHere(_ message: Waiting, to key: String, of root: CoordinatorCell) {
         if message.envelope.isBuiltin, !message.isDirect { return root.acceptBuiltinHere(message.envelope) }
         root.children.deliverHere(message, to: key)
     }
@@ -168,8 +168,8 @@ final class NodeRouter: PlacedDelivery {
     func recordLoss(of envelope: Envelope, because error: any Error) { root()?.recordLoss(of: envelope, because: error) }
 }
 
-extension NodeRouter.State {
-    fileprivate mutating func wait(_ message: NodeRouter.Waiting, _ key: String) -> NodeRouter.Decision {
+extension ClusterRouter.State {
+    fileprivate mutating func wait(_ message: ClusterRouter.Waiting, _ key: String) -> ClusterRouter.Decision {
         guard !isEnded else { return .here }
         let isFirst = routes[key] == nil
         guard routes[key, default: MessageParking<ParkedMessage>()].take(message) else { return .full }
@@ -184,7 +184,7 @@ extension NodeRouter.State {
         // A way on a link that has been forgotten would be kept for ever.
         guard peers[node] === peer else { return false }
         guard let way = ways[key] else {
-            ways[key] = NodeRouter.Way(node: node, epoch: epoch, peer: peer)
+            ways[key] = ClusterRouter.Way(node: node, epoch: epoch, peer: peer)
             return true
         }
         return way.peer === peer && way.epoch == epoch && !way.isRefused
@@ -224,12 +224,12 @@ package enum ChildPlace: Hashable, Sendable {
 extension CoordinatorRuntime {
     /// Has messages for children of the root that a cluster places go to the nodes that have them; called once, before the start.
     package func route(by children: any PlacedChildren) {
-        _ = core.nodes.storeIfNil(Box(NodeRouter(children, core) { [weak self] in try? self?.root }))
+        _ = core.nodes.storeIfNil(Box(ClusterRouter(children, core) { [weak self] in try? self?.root }))
     }
 
     /// Exchanges messages with another node on a link that it has made, until the link has closed.
     package func exchangeMessages(on link: Link, with node: String) async {
-        guard let router = core.placed as? NodeRouter else { return link.close() }
+        guard let router = core.placed as? ClusterRouter else { return link.close() }
         await router.use(link, to: node)
     }
 
@@ -242,14 +242,14 @@ extension CoordinatorRuntime {
 /// The children for which this node has refused messages of another node on a link, each in the latest epoch that was meant.
 ///
 /// Later messages are refused too until the other node asks, because it may have sent them before it got the first one back.
-final class NodeRefusals: Sendable {
+final class ClusterRefusals: Sendable {
     private let epochs = Lock<[String: UInt64]>([:])
 
-    func includes(_ target: NodeTarget) -> Bool { epochs.withLock { $0[target.key] == target.epoch } }
+    func includes(_ target: ClusterTarget) -> Bool { epochs.withLock { $0[target.key] == target.epoch } }
 
-    func note(_ target: NodeTarget) { epochs.withLock { $0[target.key] = target.epoch } }
+    func note(_ target: ClusterTarget) { epochs.withLock { $0[target.key] = target.epoch } }
 
-    func lift(_ target: NodeTarget) {
+    func lift(_ target: ClusterTarget) {
         epochs.withLock { if $0[target.key] == target.epoch { $0[target.key] = nil } }
     }
 }

@@ -1,12 +1,12 @@
 import ConcurrencySupport
 import WireProtocol
 
-extension Node {
+extension CoordinatorCell {
     /// The coordinator's messages at the moment.
     var mailboxSnapshot: CoordinatorSnapshot.Mailbox { state.withLock { $0.mailboxSnapshot } }
 }
 
-extension Node.State {
+extension CoordinatorCell.State {
     fileprivate var mailboxSnapshot: CoordinatorSnapshot.Mailbox {
         let running = runningMessages
         // Of what was taken from the queue, a row that doesn't await handles one message at a time, and the others wait for it.
@@ -96,7 +96,7 @@ extension CoordinatorSnapshot.Mailbox {
 
 // MARK: - Operations for a path
 
-extension Node {
+extension CoordinatorCell {
     /// Carries out an operator's request about a coordinator below this one; about the coordinator itself the only possible request is its
     /// description.
     func operate(_ operation: Operation, on rest: ArraySlice<Substring>, budget: TimeoutBudget = .initial) async throws -> JSONValue {

@@ -6,7 +6,7 @@ import Synchronization
 import WireProtocol
 
 /// One incarnation of a coordinator in this process: its place in the tree, its mailbox and its children.
-final class Node: ConfiguredReceiver {
+final class CoordinatorCell: ConfiguredReceiver {
     /// The reason why a coordinator ends by itself.
     enum End: Sendable {
         case finished(Answer)
@@ -41,7 +41,7 @@ final class Node: ConfiguredReceiver {
     }
 
     /// The coordinator itself, and the progress of its life.
-    struct Life {
+    struct RunState {
         var instance: (any Coordinator)?
         /// The host of this life, until the coordinator has stopped.
         var host: LocalHost?
@@ -92,10 +92,10 @@ final class Node: ConfiguredReceiver {
         /// The items that are begun one after the other at the moment.
         var batch: [Mailbox.Item] = []
         private var next: UInt64 = 0
-        /// The number of the draining that is under way; zero when none is.
-        private(set) var draining: UInt64 = 0
-        /// The task of the draining that is under way, once it's known.
-        var drainingTask: Task<Void, Never>?
+        /// The number of the run that is under way; zero when none is.
+        private(set) var run: UInt64 = 0
+        /// The task of the run that is under way, once it's known.
+        var runTask: Task<Void, Never>?
 
         mutating func add(_ handler: Handler) -> UInt64 {
             next += 1
@@ -103,22 +103,22 @@ final class Node: ConfiguredReceiver {
             return next
         }
 
-        /// Returns the number of a draining that is about to begin.
-        mutating func addDraining() -> UInt64 {
+        /// Returns the number of a run that is about to begin.
+        mutating func addRun() -> UInt64 {
             next += 1
-            (draining, drainingTask) = (next, nil)
+            (run, runTask) = (next, nil)
             return next
         }
 
-        /// Makes the task of the draining the one of a handler, which has the draining's number.
-        mutating func add(_ envelope: Envelope?, inDraining number: UInt64) -> Task<Void, Never>? {
-            let task = number == draining ? drainingTask : nil
+        /// Makes the task of the run the one of a handler, which has the run's number.
+        mutating func add(_ envelope: Envelope?, inRun number: UInt64) -> Task<Void, Never>? {
+            let task = number == run ? runTask : nil
             running[number] = Handler(envelope: envelope, task: task)
-            (draining, drainingTask) = (0, nil)
+            (run, runTask) = (0, nil)
             return task
         }
 
-        mutating func endDraining() { (draining, drainingTask) = (0, nil) }
+        mutating func endRun() { (run, runTask) = (0, nil) }
 
         /// Notes the task behind a handler.
         ///
@@ -157,7 +157,7 @@ final class Node: ConfiguredReceiver {
         /// What the coordinator's code learns of a drain, once it has asked or there is one.
         var drainNotice: DrainNotice?
         /// The acknowledged messages from other processes that the coordinator has taken, once there was one.
-        var taking: Taking?
+        var taking: DeliveryDeduplication?
         /// The handlers that run on though their messages were cancelled long ago.
         var stuck: [StuckHandler] = []
         /// The number of searches for a cycle that are still to come.
@@ -174,17 +174,17 @@ final class Node: ConfiguredReceiver {
     }
 
     struct State {
-        var life: Life
+        var life: RunState
         var pauseReasons: PauseReasons
         var mailbox: Mailbox
-        var dependencies: NodeDependencies
+        var dependencies: CellDependencies
         var supervision: (any ChildSupervision)?
         var handlers = Handlers()
         /// The task of the `run` hook while it runs; the reference to an ended task would keep all its memory.
         var runTask: Task<Void, Never>?
-        private var occasional = LazyStorage<Extras>()
+        private var storedExtras = LazyStorage<Extras>()
 
-        init(life: Life, pauseReasons: PauseReasons, mailbox: Mailbox, dependencies: NodeDependencies) {
+        init(life: RunState, pauseReasons: PauseReasons, mailbox: Mailbox, dependencies: CellDependencies) {
             self.life = life
             self.pauseReasons = pauseReasons
             self.mailbox = mailbox
@@ -192,12 +192,12 @@ final class Node: ConfiguredReceiver {
         }
 
         var extras: Extras {
-            _read { yield occasional.value }
-            _modify { yield &occasional.value }
+            _read { yield storedExtras.value }
+            _modify { yield &storedExtras.value }
         }
 
         /// Whether the coordinator has any of the data that most don't have: to look is quicker than to read what is empty.
-        var hasExtras: Bool { !occasional.isEmpty }
+        var hasExtras: Bool { !storedExtras.isEmpty }
     }
 
     let path: CoordinatorPath
@@ -205,7 +205,7 @@ final class Node: ConfiguredReceiver {
     let born = MonotonicTime.now
     let type: CoordinatorType
     /// The parent, held strongly: a parent drops its child, and with it this reference, when the child ends.
-    let parent: Node?
+    let parent: CoordinatorCell?
     let runtime: RuntimeCore
     /// The border that messages to and from the coordinator cross, if it stands for a worker in a test.
     let border: Border?
@@ -223,7 +223,7 @@ final class Node: ConfiguredReceiver {
     /// The incarnation, which stands in the gap behind the turn.
     let incarnation: Incarnation
 
-    init(_ parameters: NodeParameters, host: LocalHost?) {
+    init(_ parameters: CellParameters, host: LocalHost?) {
         path = parameters.path
         incarnation = parameters.incarnation
         type = parameters.type
@@ -233,10 +233,10 @@ final class Node: ConfiguredReceiver {
         border = inheritance.isBehindBorder && runtime.options.encodesBorders ? Border(of: path, runtime.time) : nil
         state = Lock(
             State(
-                life: Life(host: host),
+                life: RunState(host: host),
                 pauseReasons: inheritance.pauseReasons,
                 mailbox: Mailbox(type.mailbox),
-                dependencies: NodeDependencies(
+                dependencies: CellDependencies(
                     inherited: inheritance.dependencies,
                     overrides: runtime.options.dependencyOverrides,
                     isBehindBorder: inheritance.isBehindBorder
@@ -259,7 +259,7 @@ final class Node: ConfiguredReceiver {
 
     /// Returns a receiver of messages as what each of them is.
     @inline(__always)
-    static func of(_ receiver: any MessageReceiver) -> Node { unsafeDowncast(receiver, to: Node.self) }
+    static func of(_ receiver: any MessageReceiver) -> CoordinatorCell { unsafeDowncast(receiver, to: CoordinatorCell.self) }
 
     /// Whether the coordinator is the root of the whole tree, which has no parent in another process either.
     var isRoot: Bool { parent == nil && runtime.uplink == nil }
@@ -363,25 +363,25 @@ final class Node: ConfiguredReceiver {
 /// The values that a coordinator is created with, passed on without copies.
 ///
 /// `@unchecked`: the host that they are for guards `inheritance` by its lock; the others don't change.
-final class NodeParameters: @unchecked Sendable {
+final class CellParameters: @unchecked Sendable {
     let type: CoordinatorType
     let configuration: ConfigurationValue
     let path: CoordinatorPath
     let incarnation: Incarnation
-    let parent: Node?
+    let parent: CoordinatorCell?
     let runtime: RuntimeCore
     let startTimeout: Duration
-    var inheritance: ChildInheritance
+    var inheritance: StartContext
 
     init(
         type: CoordinatorType,
         configuration: ConfigurationValue,
         path: CoordinatorPath,
         incarnation: Incarnation,
-        parent: Node?,
+        parent: CoordinatorCell?,
         runtime: RuntimeCore,
         startTimeout: Duration,
-        inheritance: ChildInheritance = ChildInheritance()
+        inheritance: StartContext = StartContext()
     ) {
         self.type = type
         self.configuration = configuration

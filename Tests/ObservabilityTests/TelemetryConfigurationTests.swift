@@ -5,13 +5,13 @@ import TestSupport
 import Testing
 
 @Suite("What workers send up", .timeLimit(minutes: 2))
-struct WishTests {
+struct TelemetryConfigurationTests {
     @Test(
         "A worker sends spans and the times of asks up while the root's process wants them, and none otherwise",
         arguments: [nil, 0, 1] as [Double?],
         [false, true]
     )
-    func wish(sampling: Double?, measures: Bool) async throws {
+    func configuration(sampling: Double?, measures: Bool) async throws {
         let recorder = Recorder(TelemetryConfiguration(sampling: sampling, measures: measures))
         var options = RelayTree.options()
         options.exporter = recorder
@@ -30,10 +30,10 @@ struct WishTests {
 
 /// An exporter that notes the paths of what it gets, with or without having wished for it.
 private final class Recorder: TelemetryExporter {
-    let wish: TelemetryConfiguration
+    let configuration: TelemetryConfiguration
     let received = Lock<(spans: Set<CoordinatorPath>, measured: Set<String>)>(([], []))
 
-    init(_ wish: TelemetryConfiguration) { self.wish = wish }
+    init(_ configuration: TelemetryConfiguration) { self.configuration = configuration }
 
     func export(_ spans: [MessageSpan], missed: UInt64) { received.withLock { $0.spans.formUnion(spans.map(\.path)) } }
 

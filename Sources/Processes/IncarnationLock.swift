@@ -5,7 +5,7 @@ import Glibc
 /// The parent takes the lock before it spawns the child, and gives it the descriptor. The kernel counts the lock as held while any process
 /// has a descriptor of it, and releases it however the last of them ends; see flock(2). A child should set the descriptor close-on-exec, so
 /// that its own children don't hold the lock; processes that ``ProcessSpawner`` starts never do.
-package final class LifeLock: Sendable {
+package final class IncarnationLock: Sendable {
     /// The path of the locked file.
     package let path: String
     private let descriptor: Int32

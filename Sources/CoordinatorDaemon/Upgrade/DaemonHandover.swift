@@ -5,7 +5,7 @@ import Glibc
 import Processes
 
 /// What a daemon leaves to the program that takes its place in the same process, in a file without a name that only the process has.
-package struct DaemonHeritage: Codable, Sendable {
+package struct DaemonHandover: Codable, Sendable {
     /// The request for the upgrade, which the next daemon answers.
     struct Request: Codable, Sendable {
         let id: String?
@@ -28,10 +28,10 @@ package struct DaemonHeritage: Codable, Sendable {
     package let configuration: String
     /// The numbers of instances that are in effect, by paths: operators may have changed them.
     let instances: [String: Int]
-    let runtime: RuntimeHeritage
+    let runtime: RuntimeHandover
     /// The listening sockets of programs; nil in what a daemon has left that kept none.
     let sockets: [ListeningSocket.Handover]?
-    let resting: [String: Resting]
+    let resting: [String: RestingChild]
     let events: EventLog.Legacy
     let request: Request
     /// The times up to which the schedules of children have been followed, by paths; nil in what an older daemon has left.
@@ -40,9 +40,9 @@ package struct DaemonHeritage: Codable, Sendable {
     init(
         configuration: String,
         instances: [String: Int],
-        runtime: RuntimeHeritage,
+        runtime: RuntimeHandover,
         sockets: [ListeningSocket.Handover],
-        resting: [String: Resting],
+        resting: [String: RestingChild],
         events: EventLog.Legacy,
         request: Request,
         schedules: [String: Int64]
@@ -77,13 +77,13 @@ package struct DaemonHeritage: Codable, Sendable {
     ///
     /// - Throws: `failed` when it can't be read: the next executable was rehearsed with it, so this is a heritage of an executable that
     ///   wasn't. The workers are adopted all the same, by the journal of processes.
-    package static func take() throws(ControlError) -> DaemonHeritage? {
+    package static func take() throws(ControlError) -> DaemonHandover? {
         guard let text = getenv(variable).map({ String(cString: $0) }) else { return nil }
         unsetenv(variable)
         guard let descriptor = Int32(text), let bytes = MemoryFile.take(descriptor) else {
             throw ControlError(.failed, "\(variable)=\(text) names no file")
         }
-        let heritage = try ControlJSON.decode(DaemonHeritage.self, from: try ControlJSON.parse(answer: bytes))
+        let heritage = try ControlJSON.decode(DaemonHandover.self, from: try ControlJSON.parse(answer: bytes))
         guard heritage.format == currentFormat else {
             throw ControlError(.failed, "the former daemon has left a heritage of format \(heritage.format), not \(currentFormat)")
         }

@@ -4,7 +4,7 @@ import Supervision
 import Synchronization
 import WireProtocol
 
-extension Node {
+extension CoordinatorCell {
     /// Makes a move on the stack that the coordinator shares with others.
     ///
     /// A move that can't be sent to the stack's owner isn't made here either.
@@ -27,7 +27,7 @@ extension Node {
     }
 
     /// The coordinator in this process whose stack this one shares; `nil` when it's further up.
-    var navigationOwner: Node? { ownsNavigation ? self : parent?.navigationOwner }
+    var navigationOwner: CoordinatorCell? { ownsNavigation ? self : parent?.navigationOwner }
 
     private var ownsNavigation: Bool { type.ownsNavigation || isRoot }
 
@@ -126,13 +126,13 @@ extension Node {
 
 // MARK: - Opening a deep link
 
-extension Node {
+extension CoordinatorCell {
     /// The row of every coordinator that shows a page of its own, and opens the rest of the route below.
     static let openRow = MessageRow(.type(OpenRoute.self)) { coordinator, envelope, receiver, _ in
-        let node = Node.of(receiver)
+        let cell = CoordinatorCell.of(receiver)
         let route = try envelope.message(as: OpenRoute.self)
-        if let page = route.page { try await node.type.display(coordinator, page) }
-        try await node.open(route.rest, by: coordinator, deadline: envelope.deadline)
+        if let page = route.page { try await cell.type.display(coordinator, page) }
+        try await cell.open(route.rest, by: coordinator, deadline: envelope.deadline)
         return .value(NoReply())
     }
 
@@ -172,7 +172,7 @@ struct PagesState: Emptiable, Sendable {
     var isEmpty: Bool { shown.isEmpty && selected == nil && stack == nil }
 }
 
-extension Node.State {
+extension CoordinatorCell.State {
     var pages: PagesState {
         get { extras.features[PagesState.self] }
         _modify { yield &extras.features[PagesState.self] }

@@ -5,7 +5,7 @@ import WireProtocol
 ///
 /// Messages of coordinators may go from any process to any coordinator: what they do is up to their rows. What runtimes say to one another isn't:
 /// ``Builtin`` has who may send which message, and ``UpwardNotice`` whom a worker's report may be about. A process that says more has its link closed.
-enum Correspondent: Sendable, Hashable {
+enum PeerRole: Sendable, Hashable {
     /// The parent, which decides about this process, and hands down what those above it say.
     case parent
     /// The worker of the child at a path. Everything that comes from it comes from the child's subtree.
@@ -61,7 +61,7 @@ enum Correspondent: Sendable, Hashable {
     /// Returns whether a node's message is about the child that it's for, or about one below that.
     private static func isAboutTarget(_ payload: Bytes, _ codec: PayloadCodec, _ target: String, _ isDirect: Bool) -> Bool {
         // One that is for no child at all is answered so.
-        guard let target = NodeTarget(target) else { return true }
+        guard let target = ClusterTarget(target) else { return true }
         // One that isn't direct is handled by the root, which finds the child by this key.
         return isDirect || target.rest.isEmpty && target.key == (try? PayloadCoder.decode(Key.self, from: payload, codec: codec).key)
     }
@@ -113,7 +113,7 @@ extension LinkError {
 /// The coordinator that a message between nodes is for, and the epoch of the ownership for which it's meant: `@17/shop/catalog`.
 ///
 /// A link interns the text, so the epoch goes with each message as a number.
-struct NodeTarget: Hashable {
+struct ClusterTarget: Hashable {
     let epoch: UInt64
     /// The key of the child of the root.
     let key: String

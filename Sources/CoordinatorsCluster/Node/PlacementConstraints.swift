@@ -2,7 +2,7 @@ import FoundationEssentials
 public import Ownership
 
 /// What a subtree wants of the node on which it runs: the value of ``StoreKey/desired(_:)``.
-public struct SubtreeWish: StoreValue {
+public struct PlacementConstraints: StoreValue {
     /// The labels that the node has to have, all of them.
     public var labels: [String: String]
     /// A group of which a node has one subtree at most; `nil`: none.

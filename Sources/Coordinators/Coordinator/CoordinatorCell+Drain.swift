@@ -1,6 +1,6 @@
 import ConcurrencySupport
 
-extension Node {
+extension CoordinatorCell {
     /// Finishes what the coordinator and those below it have taken, if the stop says so, until the time for that is over.
     ///
     /// First the `run` hook ends, if it's to be waited for, and the messages from outside of the subtree, because these may need the children;
@@ -62,7 +62,7 @@ extension Node {
     }
 }
 
-extension Node {
+extension CoordinatorCell {
     /// Tells the code of this coordinator, and that of the children that are run to their ends, that a drain has begun.
     ///
     /// The drain waits for what these children do, as it does for the handlers that await them. Other children learn of it when their turn to
@@ -88,7 +88,7 @@ extension Node {
     }
 }
 
-extension Node.State {
+extension CoordinatorCell.State {
     /// Whether the coordinator's code has been told of a drain.
     var isDrainNoted: Bool { hasExtras && extras.drainNotice?.beginning.outcome == true }
 }
@@ -118,7 +118,7 @@ struct DrainWait: Sendable {
     init(_ messages: Messages) { self.messages = messages }
 }
 
-extension Node.State {
+extension CoordinatorCell.State {
     /// Removes and returns the drain's waits whose messages have ended; called whenever messages have ended.
     mutating func takeEndedDrainWaits(at path: CoordinatorPath) -> [DrainWait] {
         // Most coordinators never drain.

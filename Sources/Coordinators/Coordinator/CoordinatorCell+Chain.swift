@@ -3,19 +3,19 @@ import Logging
 import Synchronization
 import WireProtocol
 
-extension Node {
+extension CoordinatorCell {
     /// Searches a row from this coordinator upwards, in tree order across processes.
     ///
     /// - Parameter index: The index of the row after which the search in this coordinator's own table begins.
     func climb(_ envelope: Envelope, after index: Int = -1) {
         if envelope.isBuiltin { return climbBuiltin(envelope) }
-        var node = self
+        var cell = self
         var index = index
         while true {
-            if let row = node.type.table.row(for: envelope.body, after: index) { return node.accept(envelope, row) }
-            guard let parent = node.parent else { return node.leaveProcess(envelope) }
-            if let border = node.border { return border.cross(envelope) { parent.climb($0) } }
-            node = parent
+            if let row = cell.type.table.row(for: envelope.body, after: index) { return cell.accept(envelope, row) }
+            guard let parent = cell.parent else { return cell.leaveProcess(envelope) }
+            if let border = cell.border { return border.cross(envelope) { parent.climb($0) } }
+            cell = parent
             index = -1
         }
     }
@@ -34,11 +34,11 @@ extension Node {
 
     /// Delivers to the coordinator at a path, wherever in the tree: up as far as needed, then down.
     func route(_ envelope: Envelope, to target: CoordinatorPath) {
-        var node = self
+        var cell = self
         while true {
-            if let rest = target.components(below: node.path) { return node.deliver(envelope, to: rest, isDirect: true) }
-            guard let parent = node.parent else { break }
-            node = parent
+            if let rest = target.components(below: cell.path) { return cell.deliver(envelope, to: rest, isDirect: true) }
+            guard let parent = cell.parent else { break }
+            cell = parent
         }
         guard let uplink = runtime.uplink else { return envelope.end(.failure(noSuchPath(target.description.dropFirst()))) }
         uplink.forward(envelope, to: target.description, isDirect: true)
@@ -88,7 +88,7 @@ extension Node {
 
 // MARK: - Messages without a row
 
-extension Node {
+extension CoordinatorCell {
     /// Ends a message that no coordinator up to the root responds to, and reports it to the root.
     func endUnhandled(_ envelope: Envelope) {
         envelope.end(.failure(unhandled(envelope.body.name, of: envelope.sender)))
@@ -118,14 +118,14 @@ extension Node {
     }
 
     /// The topmost coordinator of this process.
-    private var root: Node {
-        var node = self
-        while let parent = node.parent { node = parent }
-        return node
+    private var root: CoordinatorCell {
+        var cell = self
+        while let parent = cell.parent { cell = parent }
+        return cell
     }
 }
 
-extension Node {
+extension CoordinatorCell {
     /// Records a message from another process that wants no answer, and can't be handled.
     func recordLoss(of envelope: Envelope, because error: any Error) {
         guard !envelope.isBuiltin else { return }
@@ -148,7 +148,7 @@ extension MessageRow {
         isInterceptor: Bool = false,
         needs: Needs = Needs(),
         interleaves: Bool = false,
-        body: @escaping @Sendable (isolated C, M, Envelope, Node, Int) async throws -> Answer
+        body: @escaping @Sendable (isolated C, M, Envelope, CoordinatorCell, Int) async throws -> Answer
     ) {
         let match = Match.type(M.self)
         self.init(match, isInterceptor: isInterceptor, needs: needs, interleaves: interleaves) { coordinator, envelope, receiver, index in
@@ -168,10 +168,10 @@ extension MessageRow {
             inline: InlineRow(forwardingTo: target),
             // For a message that had to wait in the mailbox, because the coordinator was paused.
             body: { _, envelope, receiver, index in
-                let node = Node.of(receiver)
-                let onward = ChainContinuation(node: node, envelope: envelope, index: index)
-                let answer = try await onward.next(envelope.body, isOneWay: envelope.isOneWay, delivery: envelope.delivery) {
-                    node.forward($0, to: target)
+                let cell = CoordinatorCell.of(receiver)
+                let continuation = ChainContinuation(cell: cell, envelope: envelope, index: index)
+                let answer = try await continuation.next(envelope.body, isOneWay: envelope.isOneWay, delivery: envelope.delivery) {
+                    cell.forward($0, to: target)
                 }
                 return envelope.hasReplied ? .none : answer
             }
@@ -182,7 +182,7 @@ extension MessageRow {
 /// The messages that wait for children which the coordinator's `open(section:)` hook is about to start, by key.
 typealias WaitingForChildren = [String: MessageParking<ParkedMessage>]
 
-extension Node {
+extension CoordinatorCell {
     /// Hands a message on to a child, as it is.
     func forward(_ envelope: Envelope, to target: ForwardTarget) {
         switch target {
@@ -216,7 +216,7 @@ extension Node {
     private func keepForStart(_ envelope: Envelope, of target: ForwardTarget) -> Bool {
         guard runtime.mayStillStart(for: envelope) else { return false }
         let message = ParkedMessage(envelope: envelope, rest: [], isDirect: true)
-        return supervision.keep(EarlyMessage(message: message, target: target, isForwarded: true))
+        return supervision.keep(UnclaimedMessage(message: message, target: target, isForwarded: true))
     }
 
     /// Adds a message to those that wait for a child to be opened.
@@ -282,7 +282,7 @@ extension Node {
     }
 }
 
-extension Node {
+extension CoordinatorCell {
     /// The asks that others may join, made when there is the first.
     private var sharedAsks: SharedAsks {
         state.withLock { state in
@@ -306,7 +306,7 @@ extension Node {
     }
 }
 
-extension Node {
+extension CoordinatorCell {
     /// Sends a request between runtimes, and waits for the answer.
     func request(
         _ message: some BuiltinMessage,

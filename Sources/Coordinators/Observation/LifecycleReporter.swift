@@ -2,7 +2,7 @@ import ConcurrencySupport
 import Glibc
 
 /// A change of a child somewhere in the tree, as the root's process learns of it.
-package struct LifeChange: Sendable, Hashable, Codable {
+package struct LifecycleRecord: Sendable, Hashable, Codable {
     /// The kinds of changes.
     package enum Kind: Sendable, Hashable, Codable {
         /// The child has changed.
@@ -43,28 +43,28 @@ package struct LifeChange: Sendable, Hashable, Codable {
 ///
 /// Starts and ends of coordinators in their parent's process aren't among them: there may be a hundred thousand in a second, and their
 /// parents know of them. All other changes of coordinators are, and all of processes.
-final class LifeReports: Sendable {
-    private let observer: (@Sendable ([LifeChange], Int) -> Void)?
-    private let upward: UpwardReports<LifeReport>?
+final class LifecycleReporter: Sendable {
+    private let observer: (@Sendable ([LifecycleRecord], Int) -> Void)?
+    private let upward: UpwardReports<LifecycleReport>?
 
     /// - Parameter observer: The function in the root's process that gets changes, and the number of those that were left out before them.
-    init(_ observer: (@Sendable ([LifeChange], Int) -> Void)?, uplink: Uplink?) {
+    init(_ observer: (@Sendable ([LifecycleRecord], Int) -> Void)?, uplink: Uplink?) {
         self.observer = observer
         upward = uplink.map { UpwardReports($0, isPrompt: true) }
     }
 
     var areWanted: Bool { observer != nil || upward != nil }
 
-    func add(_ change: LifeChange) { add(LifeReport(changes: [change])) }
+    func add(_ change: LifecycleRecord) { add(LifecycleReport(changes: [change])) }
 
     /// Adds the changes of a process below, except those of its own coordinator, whose parent knows them.
-    func add(_ report: LifeReport, below path: CoordinatorPath) {
+    func add(_ report: LifecycleReport, below path: CoordinatorPath) {
         var report = report
         report.changes = report.changes.filter { $0.path != path }.map(\.shortened)
         add(report)
     }
 
-    private func add(_ report: LifeReport) {
+    private func add(_ report: LifecycleReport) {
         observer?(report.changes, report.missed)
         upward?.add(report)
     }
@@ -74,37 +74,37 @@ final class LifeReports: Sendable {
 }
 
 /// The changes that a process reports at a time.
-struct LifeReport: UpwardReport {
+struct LifecycleReport: UpwardReport {
     /// The number of changes that are reported at a time; further ones are only counted.
     static let limit = 256
     static let notification = "coordinators.lives"
 
-    var changes: [LifeChange]
+    var changes: [LifecycleRecord]
     private(set) var missed = 0
 
     init() { changes = [] }
 
-    init(changes: [LifeChange]) { self.changes = changes }
+    init(changes: [LifecycleRecord]) { self.changes = changes }
 
     var isEmpty: Bool { changes.isEmpty && missed == 0 }
 
-    func stranger(to path: CoordinatorPath) -> String? { Self.stranger(to: path, among: changes.lazy.map(\.path)) }
+    func subjectOutside(of path: CoordinatorPath) -> String? { Self.subjectOutside(of: path, among: changes.lazy.map(\.path)) }
 
-    mutating func add(_ other: LifeReport) {
+    mutating func add(_ other: LifecycleReport) {
         let taken = other.changes.prefix(Self.limit - changes.count)
         changes += taken.map(\.shortened)
         missed = missed.addingSaturating(max(0, other.missed)).addingSaturating(other.changes.count - taken.count)
     }
 }
 
-extension LifeReport {
+extension LifecycleReport {
     private enum CodingKeys: String, CodingKey { case changes, missed }
 
     /// A change of which a newer build has sent a kind that this one doesn't know is none.
     private struct Lenient: Decodable {
-        let change: LifeChange?
+        let change: LifecycleRecord?
 
-        init(from decoder: any Decoder) throws { change = try? LifeChange(from: decoder) }
+        init(from decoder: any Decoder) throws { change = try? LifecycleRecord(from: decoder) }
     }
 
     init(from decoder: any Decoder) throws {

@@ -5,18 +5,18 @@ import Glibc
 import WireProtocol
 
 /// The end of an upgrade, in the program that has taken the daemon's place: operators are served again, and the one who has asked is answered.
-final class Succession: Sendable {
+final class UpgradeCompletion: Sendable {
     /// The time for which the children that live on are awaited before operators are served.
     private static let limit = Duration.seconds(10)
 
-    private let request: DaemonHeritage.Request
+    private let request: DaemonHandover.Request
     private let kept: [String]
     private let server: ControlServer
     private let runtime: CoordinatorRuntime
     private let marker: UpgradeMarker
     private let answer: (@Sendable (Result<JSONValue, ControlError>) -> Void)?
 
-    init(_ heritage: DaemonHeritage, _ server: ControlServer, _ runtime: CoordinatorRuntime, _ marker: UpgradeMarker) {
+    init(_ heritage: DaemonHandover, _ server: ControlServer, _ runtime: CoordinatorRuntime, _ marker: UpgradeMarker) {
         request = heritage.request
         kept = request.result.kept
         self.server = server

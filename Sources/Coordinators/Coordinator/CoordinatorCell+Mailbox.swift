@@ -2,7 +2,7 @@ import ConcurrencySupport
 import Logging
 import Synchronization
 
-extension Node {
+extension CoordinatorCell {
     /// Takes a message for one of this coordinator's rows.
     ///
     /// Messages begin in the order in which they are taken.
@@ -15,7 +15,7 @@ extension Node {
         if let inline = row.inline, answer(envelope, row, inline) { return }
         let isFromSubtree = isFromSubtree(envelope)
         envelope.noteTaker(self)
-        let (admission, draining, mustLearn, isHeldUp) = state.withLock { state -> (Mailbox.Admission?, Draining?, Bool, Bool) in
+        let (admission, run, mustLearn, isHeldUp) = state.withLock { state -> (Mailbox.Admission?, MailboxRun?, Bool, Bool) in
             switch state.life.phase {
             case .starting, .active: break
             case .draining: guard envelope.sender == path || isFromSubtree else { return (nil, nil, false, false) }
@@ -25,7 +25,7 @@ extension Node {
             let mustLearn = !row.needs.isEmpty && row.needs.canLearn(from: state.dependencies.effective)
             let isNeeding = mustLearn || !row.needs.isEmpty && !row.needs.isProvided(by: state.dependencies.effective)
             let admission = state.mailbox.take(envelope, row, isFromSubtree: isFromSubtree, isNeeding: isNeeding)
-            return (admission, state.drainingToBegin(), mustLearn, state.mailbox.isHeldUp)
+            return (admission, state.mailboxRunToBegin(), mustLearn, state.mailbox.isHeldUp)
         }
         if mustLearn { learnWhatIsNeeded() }
         switch admission {
@@ -40,7 +40,7 @@ extension Node {
             if envelope.isOneWay { envelope.complete(.success(.none)) }
             drop(envelope, row)
         }
-        if let draining { begin(draining) }
+        if let run { runMailbox(run) }
         if isHeldUp, !envelope.isOneWay { watchForCycles() }
     }
 
@@ -74,10 +74,10 @@ extension Node {
 
     /// Queues an item that isn't a message, in order with the messages; a pause doesn't delay it.
     func post(_ item: Mailbox.Item) {
-        let (dropped, draining) = state.withLock { state -> ([Mailbox.Item], Draining?) in
+        let (dropped, run) = state.withLock { state -> ([Mailbox.Item], MailboxRun?) in
             guard state.life.phase != .stopped else { return ([item], nil) }
             let dropped = state.mailbox.append(item)
-            return (dropped, state.drainingToBegin())
+            return (dropped, state.mailboxRunToBegin())
         }
         for item in dropped {
             switch item {
@@ -87,7 +87,7 @@ extension Node {
             default: break
             }
         }
-        if let draining { begin(draining) }
+        if let run { runMailbox(run) }
     }
 
     /// Handles a message by a row that doesn't suspend, without a task, or all messages that share an envelope.
@@ -216,18 +216,18 @@ extension Node {
 
     func ended(_ item: Mailbox.Item, _ handler: UInt64? = nil, _ scope: HandlerScope? = nil, isHandled: Bool = true) {
         let wasWaiting = scope?.end() == true
-        let (draining, handled, idle, former, isAnyStuck) = state.withLock { state in
+        let (run, handled, idle, former, isAnyStuck) = state.withLock { state in
             state.mailbox.ended(item, isHandled: isHandled)
             // Released outside the lock.
             let former = handler.flatMap { state.handlers.running.removeValue(forKey: $0) }
             if wasWaiting { state.mailbox.handlerWaitsNoMore() }
             let isAnyStuck = state.hasExtras && !state.extras.stuck.isEmpty
-            return (state.drainingToBegin(), state.takeEndedDrainWaits(at: path), state.takeIdleWaiters(), former, isAnyStuck)
+            return (state.mailboxRunToBegin(), state.takeEndedDrainWaits(at: path), state.takeIdleWaiters(), former, isAnyStuck)
         }
         _ = former
         // The verdict may have come while the handler ended.
         if isAnyStuck, let envelope = item.envelope { noteUnstuck(envelope) }
-        if let draining { begin(draining) }
+        if let run { runMailbox(run) }
         for wait in handled { wait.end.settle(()) }
         for waiter in idle { waiter.resume() }
     }
@@ -235,14 +235,14 @@ extension Node {
 
 // MARK: - What the mailbox has
 
-extension Node {
+extension CoordinatorCell {
     /// Whether a message isn't handled yet, or not handed on to a child.
     var hasMessages: Bool { state.withLock { $0.hasMessages } }
 }
 
-extension Node.State {
+extension CoordinatorCell.State {
     /// Whether no handler runs, and none is about to begin.
-    var isIdle: Bool { handlers.running.isEmpty && !mailbox.isDraining }
+    var isIdle: Bool { handlers.running.isEmpty && !mailbox.isRunning }
 
     /// Removes and returns the callers that wait until no handler runs, if none does.
     mutating func takeIdleWaiters() -> [CheckedContinuation<Void, Never>] {
@@ -254,17 +254,17 @@ extension Node.State {
     /// Whether a message isn't handled yet, or not handed on to a child.
     var hasMessages: Bool { mailbox.messageCount > 0 || hasExtras && !extras.waitingForChildren.isEmpty }
 
-    /// Returns the draining of the mailbox, if the caller must begin it.
-    mutating func drainingToBegin() -> Draining? {
+    /// Returns the run of the mailbox, if the caller must begin it.
+    mutating func mailboxRunToBegin() -> MailboxRun? {
         // The instance is retained only by the caller that needs it.
-        guard life.instance != nil, mailbox.beginDraining(), let instance = life.instance else { return nil }
-        return Draining(coordinator: instance, number: handlers.addDraining())
+        guard life.instance != nil, mailbox.beginRun(), let instance = life.instance else { return nil }
+        return MailboxRun(coordinator: instance, number: handlers.addRun())
     }
 }
 
 // MARK: - Running handlers
 
-extension Node {
+extension CoordinatorCell {
     /// Runs a task as one of the coordinator's handlers.
     @discardableResult
     func handle(_ envelope: Envelope? = nil, by operation: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
@@ -325,7 +325,7 @@ extension Node {
 
 // MARK: - Messages that need dependencies
 
-extension Node {
+extension CoordinatorCell {
     /// The dependencies of the coordinator.
     var dependencies: Dependencies { state.withLock { $0.dependencies.effective } }
 
@@ -342,7 +342,7 @@ extension Node {
     ///
     /// Several threads may do so at the same time, and no lock is held meanwhile. Each passes on the present dependencies, with their
     /// version: those that reach a child late are older than the child's own, and change nothing.
-    private func spread(_ change: (inout NodeDependencies) -> Void) {
+    private func spread(_ change: (inout CellDependencies) -> Void) {
         let (effective, children) = state.withLock { state in
             change(&state.dependencies)
             return (state.dependencies.effective, state.supervision)
@@ -355,13 +355,13 @@ extension Node {
     ///
     /// - Returns: The properties of dependencies whose keys have to be learned before other waiting messages can be released.
     private func releaseWhatIsProvided() -> [MessageRow.Needs] {
-        let (draining, lessons) = state.withLock { state -> (Draining?, [MessageRow.Needs]) in
+        let (run, lessons) = state.withLock { state -> (MailboxRun?, [MessageRow.Needs]) in
             guard state.mailbox.hasNeeding else { return (nil, []) }
             let effective = state.dependencies.effective
             state.mailbox.release { $0.needs.isProvided(by: effective) && !$0.needs.canLearn(from: effective) }
-            return (state.drainingToBegin(), state.mailbox.needs.filter { $0.canLearn(from: effective) })
+            return (state.mailboxRunToBegin(), state.mailbox.needs.filter { $0.canLearn(from: effective) })
         }
-        if let draining { begin(draining) }
+        if let run { runMailbox(run) }
         return lessons
     }
 
@@ -378,15 +378,15 @@ extension Node {
     }
 }
 
-extension Node {
+extension CoordinatorCell {
     /// Returns the message that is handled for an acknowledged message from another process; `nil` if the message was taken before, or may
     /// have been handled.
     ///
     /// Every arrival of the message gets the end of the one that is handled.
     func take(_ arrival: Envelope, _ delivery: AcknowledgedDelivery) -> Envelope? {
-        let taking = state.withLock { state -> Taking in
+        let taking = state.withLock { state -> DeliveryDeduplication in
             if let taking = state.extras.taking { return taking }
-            let taking = Taking(since: born, limit: CreditWindow.link.messages)
+            let taking = DeliveryDeduplication(since: born, limit: CreditWindow.link.messages)
             state.extras.taking = taking
             return taking
         }
@@ -401,14 +401,14 @@ extension Node {
     }
 }
 
-extension Node {
+extension CoordinatorCell {
     /// Notes that a handler waits for another coordinator, and begins the messages of the subtree that have waited for that.
     func handlerWaits() {
-        let (draining, holdsUpAsks) = state.withLock { state in
+        let (run, holdsUpAsks) = state.withLock { state in
             state.mailbox.handlerWaits()
-            return (state.drainingToBegin(), state.mailbox.holdsUpAsks)
+            return (state.mailboxRunToBegin(), state.mailbox.holdsUpAsks)
         }
-        if let draining { begin(draining) }
+        if let run { runMailbox(run) }
         // One that has come before the handler began to wait, such as for the replies of a stream.
         if holdsUpAsks { watchForCycles() }
     }

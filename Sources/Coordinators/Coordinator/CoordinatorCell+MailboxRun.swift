@@ -3,24 +3,24 @@ import Logging
 import Synchronization
 
 /// The work of beginning a mailbox's waiting items, which one task at a time has.
-struct Draining {
+struct MailboxRun {
     let coordinator: any Coordinator
     /// The number of the handler that the task becomes.
     let number: UInt64
 }
 
-extension Node {
+extension CoordinatorCell {
     /// Begins the waiting items, in a task that isn't the caller's.
-    func begin(_ draining: Draining) {
-        let (instance, number) = (draining.coordinator, draining.number)
+    func runMailbox(_ run: MailboxRun) {
+        let (instance, number) = (run.coordinator, run.number)
         // The task is detached, because handlers of many senders begin there, and none may inherit another's task-local values.
         let task =
             if let executor = runtime.time.executor {
-                Task.detached(executorPreference: executor) { await self.drain(number, on: instance) }
+                Task.detached(executorPreference: executor) { await self.handleItems(number, on: instance) }
             } else {
-                Task.detached { await self.drain(number, on: instance) }
+                Task.detached { await self.handleItems(number, on: instance) }
             }
-        own(task, asDraining: number)
+        own(task, asRun: number)
     }
 
     /// Begins the waiting items one after the other, each up to its first suspension.
@@ -29,9 +29,9 @@ extension Node {
     /// handler awaits is handled in this task, and another one begins the rest when the handler is suspended.
     ///
     /// - Parameters:
-    ///   - number: The number of the draining.
-    ///   - begun: The items that a former draining has taken from the queue.
-    private func drain(_ number: UInt64, on instance: isolated any Coordinator, _ begun: ArraySlice<Mailbox.Item> = []) async {
+    ///   - number: The number of the run.
+    ///   - begun: The items that a former run has taken from the queue.
+    private func handleItems(_ number: UInt64, on instance: isolated any Coordinator, _ begun: ArraySlice<Mailbox.Item> = []) async {
         var batch = begun
         while true {
             while let item = batch.popFirst() {
@@ -45,7 +45,7 @@ extension Node {
             let taken = state.withLock { state in
                 let batch = state.mailbox.takeBatch()
                 state.handlers.batch = batch
-                if batch.isEmpty { state.handlers.endDraining() }
+                if batch.isEmpty { state.handlers.endRun() }
                 return batch
             }
             if taken.isEmpty { return wakeIfIdle() }
@@ -69,7 +69,7 @@ extension Node {
         return true
     }
 
-    /// Makes the task of a draining that of a handler; the items after the handler's begin in another task as soon as it waits.
+    /// Makes the task of a run that of a handler; the items after the handler's begin in another task as soon as it waits.
     ///
     /// - Returns: The scope of the handler, if it needs one.
     private func becomeHandler(
@@ -79,28 +79,28 @@ extension Node {
         on instance: isolated any Coordinator
     ) -> HandlerScope? {
         let (task, isCancelled, isObserved, next) = state.withLock { state in
-            let task = state.handlers.add(item.envelope, inDraining: number)
+            let task = state.handlers.add(item.envelope, inRun: number)
             // What isn't a message takes no place: nothing is held back while it waits.
             let isObserved = item.envelope != nil && state.mailbox.observesHandlers
-            let goesOn = !rest.isEmpty || state.mailbox.goesOnDraining()
+            let goesOn = !rest.isEmpty || state.mailbox.continuesRun()
             if rest.isEmpty { state.handlers.batch = [] }
-            return (task, state.life.cancelsHandlers, isObserved, goesOn ? state.handlers.addDraining() : nil)
+            return (task, state.life.cancelsHandlers, isObserved, goesOn ? state.handlers.addRun() : nil)
         }
-        if let next { goOn(next, rest, on: instance) }
+        if let next { continueRun(next, rest, on: instance) }
         if isCancelled { task?.cancel() }
         if let envelope = item.envelope, !envelope.begin(.handler(number)) { cancel(number, of: envelope) }
         return HandlerScope.of(self, handling: item.envelope, as: number, isObserved: isObserved)
     }
 
     /// Begins the items that are left, in a task that runs on the coordinator's executor after the present one.
-    private func goOn(_ number: UInt64, _ rest: ArraySlice<Mailbox.Item>, on instance: isolated any Coordinator) {
+    private func continueRun(_ number: UInt64, _ rest: ArraySlice<Mailbox.Item>, on instance: isolated any Coordinator) {
         let task =
             if let executor = runtime.time.executor {
-                Task(executorPreference: executor) { await self.drain(number, on: instance, rest) }
+                Task(executorPreference: executor) { await self.handleItems(number, on: instance, rest) }
             } else {
-                Task { await self.drain(number, on: instance, rest) }
+                Task { await self.handleItems(number, on: instance, rest) }
             }
-        own(task, asDraining: number)
+        own(task, asRun: number)
     }
 
     /// Runs a handler as the one of its message, and in the trace of it, so that its own messages belong to both.
@@ -119,17 +119,17 @@ extension Node {
         }
     }
 
-    /// Assigns the task of a draining, whose handler may have begun already.
-    private func own(_ task: Task<Void, Never>, asDraining number: UInt64) {
+    /// Assigns the task of a run, whose handler may have begun already.
+    private func own(_ task: Task<Void, Never>, asRun number: UInt64) {
         let isCancelled = state.withLock { state -> Bool in
-            if state.handlers.draining == number { state.handlers.drainingTask = task }
+            if state.handlers.run == number { state.handlers.runTask = task }
             return state.handlers.own(task, number) || state.handlers.running[number] != nil && state.life.cancelsHandlers
         }
         if isCancelled { task.cancel() }
     }
 }
 
-extension Node {
+extension CoordinatorCell {
     /// Carries out an inline row for a message, in the thread of the caller.
     ///
     /// - Returns: False when the message has to wait in the mailbox, because the coordinator isn't ready, is paused or stops, or an earlier

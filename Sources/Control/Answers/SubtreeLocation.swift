@@ -1,5 +1,5 @@
 /// The place of a subtree that the cluster places.
-public struct Whereabouts: Codable, Hashable, Sendable {
+public struct SubtreeLocation: Codable, Hashable, Sendable {
     /// The path of the subtree's root.
     public var path: String
     /// Why what follows may not be true any more: it's what the daemon has seen before it lost the store; nil: it's true.

@@ -14,7 +14,7 @@ struct ExitNumbers: Codable, Equatable {
 }
 
 /// A child that doesn't run, and isn't started by the next daemon either: the one in this process, or the one after a kill.
-struct Resting: Codable, Equatable {
+struct RestingChild: Codable, Equatable {
     /// The end of its last life.
     var lastExit: String?
     /// The numbers of that end; nil: a former version has left none.
@@ -31,17 +31,17 @@ struct Resting: Codable, Equatable {
 
 extension ConfiguredChildren {
     /// Returns the children that an operator has stopped, that have finished, or that were given up, by their paths; those in groups too.
-    func resting(below parent: CoordinatorPath = .root) -> [String: Resting] {
+    func resting(below parent: CoordinatorPath = .root) -> [String: RestingChild] {
         // What a former daemon has left is taken up with the first life of the supervisor.
         guard supervisor != nil else { return untaken(below: parent) { $0.resting } }
-        var resting: [String: Resting] = [:]
+        var resting: [String: RestingChild] = [:]
         for child in children {
             let path = parent.appending(child.key)
             if isRunning(child.key) || isWaiting(child.key) {
                 if let group = group(child.key) { resting.merge(group.resting(below: path)) { $1 } }
             } else {
                 let record = state.withLock { $0.records[child.key] } ?? Record()
-                resting[path.description] = Resting(
+                resting[path.description] = RestingChild(
                     lastExit: record.lastExit,
                     exitNumbers: record.exitNumbers,
                     isHeld: record.isHeld,
@@ -86,7 +86,7 @@ extension ConfiguredChildren {
     ///   - started: The paths of those that ran though their supervisor doesn't start them; nil: all that haven't rested ran.
     ///   - ran: Whether the supervisor of these children ran.
     func rest(
-        _ resting: [String: Resting],
+        _ resting: [String: RestingChild],
         startedByOperators started: Set<String>? = nil,
         below parent: CoordinatorPath = .root,
         ran: Bool = true

@@ -165,7 +165,7 @@ struct NodeRouterTests {
 
     /// What an observer of lives has got.
     private final class Changes: Sendable {
-        let all = Lock<[LifeChange]>([])
+        let all = Lock<[LifecycleRecord]>([])
     }
 
     /// A tree at which other nodes connect.
@@ -468,7 +468,7 @@ struct NodeRouterTests {
             let later = ask(100..<200, of: caller)
             try await eventually("the former owner is asked") { first.places.voice.isAwaited }
             // What could go to the next owner would be there before an answer on the same link.
-            let router = caller.runtime.core.placed as? NodeRouter
+            let router = caller.runtime.core.placed as? ClusterRouter
             let peer = try #require(try await router?.peer(of: "second", within: .seconds(20)))
             for _ in 0..<20 { _ = try await peer.inspect("takes", "@2/sink", timeout: .seconds(20), lane: .bulk) }
             #expect(second.notes.isEmpty)
@@ -623,12 +623,12 @@ struct NodeRouterTests {
 
     @Test("A target says for which epoch it's meant")
     func targets() throws {
-        let target = try #require(NodeTarget("@17/shop/catalog/x"))
+        let target = try #require(ClusterTarget("@17/shop/catalog/x"))
         #expect(target.epoch == 17 && target.key == "shop" && target.rest == ["catalog", "x"])
         #expect(target.text == "@17/shop/catalog/x")
-        #expect(NodeTarget("@18446744073709551615/a")?.epoch == .max)
+        #expect(ClusterTarget("@18446744073709551615/a")?.epoch == .max)
         for text in ["", "/shop", "@/shop", "@1", "@1/", "@-1/shop", "@1x/shop", "@18446744073709551616/a", "@1//"] {
-            #expect(NodeTarget(text) == nil, "\(text)")
+            #expect(ClusterTarget(text) == nil, "\(text)")
         }
     }
 }

@@ -8,7 +8,7 @@ import WireProtocol
 ///
 /// `coordinatord --rehearse`, with the arguments of the daemon, is between two versions of the daemon and for no person. It gets a copy of the
 /// heritage as descriptor 3, writes this as JSON to descriptor 4, and ends with exit code 0. Both numbers and the members stay what they are.
-package struct Rehearsal: Codable, Equatable {
+package struct UpgradeDryRun: Codable, Equatable {
     /// The descriptors of the process that rehearses.
     static let heritage: Int32 = 3
     static let report: Int32 = 4
@@ -18,7 +18,7 @@ package struct Rehearsal: Codable, Equatable {
     let programs: Int
     let sockets: Int
 
-    init(of heritage: DaemonHeritage, by version: String) {
+    init(of heritage: DaemonHandover, by version: String) {
         self.version = version
         (programs, sockets) = (heritage.runtime.keptPrograms.count, heritage.sockets?.count ?? 0)
     }
@@ -44,13 +44,13 @@ extension Daemon {
     /// Reads what the start would read beyond the configuration, and tells the running daemon so; touches no file, no process and no socket.
     ///
     /// - Throws: The reason why this program can't take the daemon's place.
-    package func rehearse(_ heritage: DaemonHeritage?) throws(ControlError) {
+    package func rehearse(_ heritage: DaemonHandover?) throws(ControlError) {
         guard let heritage else { throw ControlError(.invalidRequest, "--rehearse is for the running daemon alone") }
         do throws(CoordinatorError) {
             try runtime.rehearseAdoption(of: heritage.request.result.pid)
         } catch {
             throw ControlError(.failed, error.message)
         }
-        try Rehearsal(of: heritage, by: Release.version).say()
+        try UpgradeDryRun(of: heritage, by: Release.version).say()
     }
 }

@@ -6,10 +6,10 @@ import Synchronization
 struct StuckHandler: Sendable {
     let envelope: Envelope
     /// The coordinator that is to blame, if it isn't the handler's own: one above, whose row the handler has called in its own task.
-    let culprit: Node?
+    let culprit: CoordinatorCell?
 }
 
-extension Node: WatchedReceiver {
+extension CoordinatorCell: WatchedReceiver {
     func cancel(_ handler: UInt64, of envelope: Envelope) {
         let task = state.withLock { $0.handlers.cancel(handler) }
         task?.cancel()
@@ -43,7 +43,7 @@ extension Node: WatchedReceiver {
     var placesOfHandlers: [any WatchedReceiver] { lineage }
 
     /// This coordinator and those of this process above it.
-    var lineage: [Node] { Array(sequence(first: self) { $0.parent }) }
+    var lineage: [CoordinatorCell] { Array(sequence(first: self) { $0.parent }) }
 
     var handlesAnyAtOnce: Bool { state.withLock { !$0.handlers.batch.isEmpty && $0.messagesAtOnce > 0 } }
 
@@ -63,7 +63,7 @@ extension Node: WatchedReceiver {
 
     func noteStuck(_ subject: HandlerWatch.Subject, culprit: (any WatchedReceiver)?) -> Bool {
         let envelope = subject.envelope
-        let culprit = culprit.map { Node.of($0) }
+        let culprit = culprit.map { CoordinatorCell.of($0) }
         culprit?.state.withLock { $0.extras.stuck.append(StuckHandler(envelope: envelope, culprit: nil)) }
         state.withLock { $0.extras.stuck.append(StuckHandler(envelope: envelope, culprit: culprit)) }
         envelope.isStuck.store(true, ordering: .relaxed)
@@ -85,7 +85,7 @@ extension Node: WatchedReceiver {
     }
 }
 
-extension Node.State {
+extension CoordinatorCell.State {
     /// Whether a row that doesn't await is handling a message, or is about to.
     func handlesAtOnce(_ envelope: Envelope) -> Bool {
         // Most messages that are cancelled wait: no batch is begun at the moment.

@@ -1,7 +1,7 @@
 import ConcurrencySupport
 import Logging
 
-extension Node {
+extension CoordinatorCell {
     /// Creates the coordinator and runs its `start` hook.
     func start(_ configuration: ConfigurationValue) async throws {
         let instance = try make(configuration)
@@ -27,14 +27,14 @@ extension Node {
     /// - Returns: The phase then. A coordinator that was stopped meanwhile isn't stored, since the objects that it has made would keep it
     ///   alive.
     func store(_ instance: any Coordinator, isReady: Bool) -> Phase {
-        let (phase, draining) = state.withLock { state -> (Phase, Draining?) in
+        let (phase, run) = state.withLock { state -> (Phase, MailboxRun?) in
             guard state.life.phase == .starting else { return (state.life.phase, nil) }
             state.life.instance = instance
             if isReady, state.pauseReasons.isEmpty { state.life.phase = .active }
-            return (state.life.phase, state.drainingToBegin())
+            return (state.life.phase, state.mailboxRunToBegin())
         }
         // Messages may have arrived before there was an instance to drain them.
-        if let draining { begin(draining) }
+        if let run { runMailbox(run) }
         if phase == .starting || phase == .active { runtime.features.isMade(self) }
         return phase
     }
@@ -158,7 +158,7 @@ extension Node {
 
     /// Begins the messages of the subtree that have waited for a handler to end.
     private func beginWhatDescendantsAsk() {
-        if let draining = state.withLock({ $0.drainingToBegin() }) { begin(draining) }
+        if let run = state.withLock({ $0.mailboxRunToBegin() }) { runMailbox(run) }
     }
 
     private func cancelHandlers() {
@@ -238,7 +238,7 @@ extension Node {
     }
 }
 
-extension Node {
+extension CoordinatorCell {
     /// Shortens the end of a subtree that is stopping: from now on no child is given longer than this, nor are the coordinator's own
     /// handlers and its hook.
     ///
@@ -260,7 +260,7 @@ extension Node {
 
 // MARK: - Configuration
 
-extension Node {
+extension CoordinatorCell {
     private static let noConfiguration = Box(NoConfiguration())
 
     /// Sets the configuration, which the coordinator reads through its context.
@@ -282,7 +282,7 @@ extension Node {
 
 // MARK: - Pausing
 
-extension Node {
+extension CoordinatorCell {
     /// The situation of a parent when it starts a child.
     struct Situation {
         /// Whether the parent is paused, for any reason.
@@ -338,19 +338,19 @@ extension Node {
     private func resume() async {
         await runHook { await $0.resumed() }
         await existingSupervision?.cascade(isPaused: false)
-        let (draining, holdsUpAsks) = state.withLock { state -> (Draining?, Bool) in
+        let (run, holdsUpAsks) = state.withLock { state -> (MailboxRun?, Bool) in
             // The coordinator may have been paused again, or stopped; the former change waits for its turn.
             guard state.life.phase == .active else { return (nil, false) }
             state.mailbox.resume()
-            return (state.drainingToBegin(), state.mailbox.holdsUpAsks)
+            return (state.mailboxRunToBegin(), state.mailbox.holdsUpAsks)
         }
-        if let draining { begin(draining) }
+        if let run { runMailbox(run) }
         if holdsUpAsks { watchForCycles() }
         runtime.features.isResumed(self)
     }
 }
 
-extension Node {
+extension CoordinatorCell {
     /// Asks the parent, wherever it is, to dismiss this coordinator.
     func requestDismissal(timeout: Duration) async -> Bool {
         let waiting = HandlerScope.current?.beginWait()

@@ -6,7 +6,7 @@ import Supervision
 import WireProtocol
 
 /// What a program leaves to the one that takes its place in the same process, besides the workers, which the journal of processes lists.
-package struct RuntimeHeritage: Codable, Sendable {
+package struct RuntimeHandover: Codable, Sendable {
     /// A plain program that lives on: in the next program of this process, or, by its line in the journal of processes, when this process is
     /// killed.
     struct Program: Codable, Sendable, Hashable {
@@ -54,7 +54,7 @@ package struct RuntimeHeritage: Codable, Sendable {
     package var keptPrograms: [String] { programs.map(\.path) }
 }
 
-extension RuntimeHeritage.Program {
+extension RuntimeHandover.Program {
     /// Reads the text of a record; returns `nil` when it isn't one.
     init?(_ text: Substring) {
         guard let record = try? PayloadCoder.decode(Self.self, from: Bytes(Array(text.utf8)), codec: .json) else { return nil }
@@ -86,23 +86,23 @@ extension ProgramSpecification {
 
 /// The remains of the former program in this process, and the plain programs of a killed one, each kept until it's taken over.
 final class Inheritance: Sendable {
-    private let state: Lock<RuntimeHeritage>
+    private let state: Lock<RuntimeHandover>
     /// The paths whose start was requested, and is about to take over its part.
     private let begun = Lock<Set<String>>([])
     /// All plain programs that were left.
-    private let programs: Lock<[RuntimeHeritage.Program]>
+    private let programs: Lock<[RuntimeHandover.Program]>
     /// The processes that had ended before this one came.
     private let gone = Lock<Set<ProcessIdentity>>([])
     /// The listening sockets of programs that a killed process has left, until all starts were requested.
     private let sockets = Lock<[ListeningSocket]>([])
 
-    init(_ heritage: RuntimeHeritage) {
+    init(_ heritage: RuntimeHandover) {
         state = Lock(heritage)
         programs = Lock(heritage.programs)
     }
 
     /// Takes note of programs that a killed process has left, or of those in this process's journal that are known already.
-    func add(_ orphans: [RuntimeHeritage.Program]) {
+    func add(_ orphans: [RuntimeHandover.Program]) {
         let leaders = leaders
         let orphans = orphans.filter { !leaders.contains($0.process.identity) }
         gone.withLock { $0.formUnion(orphans.map(\.process.identity).filter { !$0.isAlive }) }
@@ -120,7 +120,7 @@ final class Inheritance: Sendable {
     var marks: Set<String> { Set(programs.withLock { $0 }.filter { !hadEnded($0) }.map(\.entry)) }
 
     /// Whether a program had ended before this process came, which has ended what it had left.
-    func hadEnded(_ program: RuntimeHeritage.Program) -> Bool { gone.withLock { $0.contains(program.process.identity) } }
+    func hadEnded(_ program: RuntimeHandover.Program) -> Bool { gone.withLock { $0.contains(program.process.identity) } }
 
     /// The names of the files that belong to them.
     var files: Set<String> {
@@ -155,7 +155,7 @@ final class Inheritance: Sendable {
     }
 
     /// Removes and returns the program that goes on at a path.
-    func takeProgram(at path: CoordinatorPath) -> RuntimeHeritage.Program? {
+    func takeProgram(at path: CoordinatorPath) -> RuntimeHandover.Program? {
         let path = path.description
         return state.withLock { heritage in
             heritage.programs.firstIndex { $0.path == path }.map { heritage.programs.remove(at: $0) }
@@ -179,7 +179,7 @@ final class Inheritance: Sendable {
     }
 
     /// Removes and returns all programs that are left, when the tree ends.
-    func takeAll() -> [RuntimeHeritage.Program] {
+    func takeAll() -> [RuntimeHandover.Program] {
         sockets.withLock { $0 = [] }
         return state.withLock { heritage in
             defer { heritage.programs = [] }
@@ -188,7 +188,7 @@ final class Inheritance: Sendable {
     }
 
     /// Removes and returns the programs that no start has taken over.
-    func takeRest() -> [RuntimeHeritage.Program] {
+    func takeRest() -> [RuntimeHandover.Program] {
         sockets.withLock { $0 = [] }
         let begun = begun.withLock { $0 }
         return state.withLock { heritage in
@@ -212,14 +212,14 @@ extension RuntimeCore {
     /// Ends the programs of a former process, or of the former program in this process, that no start has taken over.
     func endUnclaimedPrograms() async { await end(inheritance?.takeRest() ?? [], because: "nothing starts it any more") }
 
-    func end(_ programs: [RuntimeHeritage.Program], because reason: String) async {
+    func end(_ programs: [RuntimeHandover.Program], because reason: String) async {
         await withDiscardingTaskGroup { group in
             for program in programs { group.addTask { await self.end(program, because: reason) } }
         }
     }
 
     /// Ends a program that isn't taken over, in the way in which it was to be stopped, and returns when nothing is left of it.
-    func end(_ program: RuntimeHeritage.Program, because reason: String) async {
+    func end(_ program: RuntimeHandover.Program, because reason: String) async {
         logger.notice(
             "a program of the former daemon is ended",
             metadata: [
@@ -256,15 +256,15 @@ extension RuntimeCore {
     /// Ends what a program has left that has ended.
     ///
     /// - Parameter isForeign: Whether the process wasn't this one's child: its orphans don't come here, and are sought everywhere.
-    func endRest(of program: RuntimeHeritage.Program, isForeign: Bool) async {
+    func endRest(of program: RuntimeHandover.Program, isForeign: Bool) async {
         await end([program.family], areRemembered: isForeign)
-        if isForeign, inheritance?.hadEnded(program) != true { await endStrays(of: program.family) }
+        if isForeign, inheritance?.hadEnded(program) != true { await endLeftoverProcesses(of: program.family) }
         for file in program.process.files { directory.removeFile(String(file.split(separator: "/").last ?? "")) }
         await processEnded(program.family)
     }
 
     /// Takes copies of the listening sockets of programs that a killed process has left, so that a restart refuses no connection.
-    func takeSockets(of programs: [RuntimeHeritage.Program]) {
+    func takeSockets(of programs: [RuntimeHandover.Program]) {
         for program in programs {
             guard let holdings = program.sockets, !holdings.isEmpty else { continue }
             let (sockets, failures) = ListeningSocket.take(holdings, from: program.process.identity)

@@ -5,7 +5,7 @@ import Synchronization
 import WireProtocol
 
 // The links to other nodes, each of which carries messages in both directions.
-extension NodeRouter {
+extension ClusterRouter {
     /// The time between two pings.
     private static let pingInterval = Duration.seconds(1)
     /// The number of pings without an answer after which a node counts as lost.
@@ -71,7 +71,7 @@ extension NodeRouter {
     }
 
     private func makePeer(_ link: Link, _ node: String, _ pulse: Pulse) -> Peer {
-        let refusals = NodeRefusals()
+        let refusals = ClusterRefusals()
         return Peer(
             link,
             with: .node,
@@ -97,7 +97,7 @@ extension NodeRouter {
                     guard let self, let link else { return false }
                     return takeBack(message, on: link)
                 },
-                refusedLate: { target in NodeTarget(target).map { refusals.note($0) } },
+                refusedLate: { target in ClusterTarget(target).map { refusals.note($0) } },
                 closed: { [weak self] error in
                     self?.forget(link, to: node, because: error)
                     pulse.end.settle()
@@ -119,7 +119,7 @@ extension NodeRouter {
         core.violations.note(by: "node \(node)") { [core] others in
             let metadata: Logger.Metadata = ["peer": "\(node)", "reason": "\(error.message)"]
             core.logger.warning("a node's link was closed", metadata: metadata.counting(others))
-            core.lives.add(LifeChange(.brokeRule("node \(node): \(error.message)".counting(others)), of: .root, 0, nil))
+            core.lives.add(LifecycleRecord(.brokeRule("node \(node): \(error.message)".counting(others)), of: .root, 0, nil))
         }
     }
 

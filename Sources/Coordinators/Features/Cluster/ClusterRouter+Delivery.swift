@@ -3,7 +3,7 @@ import Links
 import WireProtocol
 
 // The delivery of what waits for a child, by one task for each child.
-extension NodeRouter {
+extension ClusterRouter {
     /// The time for which a message without a deadline waits for a node.
     private static let patience = Duration.seconds(5)
     /// The time for which an acknowledged one does: more than a failover takes, and not without a limit, since its sender may have ended.
@@ -31,7 +31,7 @@ extension NodeRouter {
             case .here:
                 for message in takeWaiting(key) { root().map { deliverHere(message, to: key, of: $0) } ?? end(message, key) }
             case .node(let peer, let epoch):
-                for message in takeWaiting(key) { send(message, NodeTarget(epoch: epoch, key: key, rest: message.rest), on: peer) }
+                for message in takeWaiting(key) { send(message, ClusterTarget(epoch: epoch, key: key, rest: message.rest), on: peer) }
             case .none(let reason, let pause):
                 endOverdue(key, because: reason)
                 try? await Task.sleep(for: pause)
@@ -84,7 +84,7 @@ extension NodeRouter {
         if goesOn, !way.isRefused { return nil }
         // It's forgotten as soon as its messages have come back.
         if way.peer.link.isClosed { return .none("the link to \(way.node) was lost", pause: Self.shortPause) }
-        let target = NodeTarget(epoch: way.epoch, key: key, rest: []).text
+        let target = ClusterTarget(epoch: way.epoch, key: key, rest: []).text
         if way.peer.hasMessages(within: target, unsent: true) {
             return .none("messages before these wait for \(way.node)", pause: Self.shortPause)
         }
@@ -127,7 +127,7 @@ extension NodeRouter {
 //
 // The child may have another owner by now. This node needn't have heard of that, if it was stopped itself: so each message is compared with the
 // clock again, as when it was taken.
-extension NodeRouter {
+extension ClusterRouter {
     func diverts(_ message: Waiting, at path: CoordinatorPath) -> Bool {
         let keys = path.components
         guard let key = keys.first.map(String.init), !stillTakes(message.envelope, for: key) else { return false }
@@ -161,10 +161,10 @@ extension NodeRouter {
     }
 
     /// Returns the link on which a coordinator of another node has sent a message, and for what; `nil` for other messages.
-    private static func sender(of envelope: Envelope) -> (Peer, NodeTarget)? {
+    private static func sender(of envelope: Envelope) -> (Peer, ClusterTarget)? {
         guard case .peer(let process, let arrival) = envelope.asker, let peer = process as? Peer, peer.correspondent == .node else {
             return nil
         }
-        return arrival.route.flatMap(NodeTarget.init).map { (peer, $0) }
+        return arrival.route.flatMap(ClusterTarget.init).map { (peer, $0) }
     }
 }

@@ -23,7 +23,7 @@ package final class Grace: Sendable {
     }
 
     /// Begins to count the time, before the first step.
-    package func begin() {
+    package func startClock() {
         state.withLock { state in
             if state.deadline == nil { state.deadline = state.limit.map { PatientDeadline($0, of: time) } }
         }

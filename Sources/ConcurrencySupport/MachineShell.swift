@@ -38,7 +38,7 @@ public struct MachineShell<State: MachineState>: ~Copyable, Sendable {
         _ change: (inout State) throws -> Result,
         performing perform: (State.Directive) -> Void
     ) rethrows -> Result {
-        let (result, mustPerform) = try state.withLock { state in (try change(&state), state.outbox.begin()) }
+        let (result, mustPerform) = try state.withLock { state in (try change(&state), state.outbox.claimWriter()) }
         if mustPerform {
             while let directive = state.withLock({ $0.outbox.next() }) { perform(directive) }
         }

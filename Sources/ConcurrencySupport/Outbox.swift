@@ -26,7 +26,7 @@ public struct Outbox<Directive: Sendable>: Sendable {
     ///
     /// - Returns: Whether the caller has to carry out directives, after it has left the lock.
     @inlinable
-    package mutating func begin() -> Bool {
+    package mutating func claimWriter() -> Bool {
         if isPerforming || waiting.isEmpty { return false }
         isPerforming = true
         return true

@@ -112,7 +112,7 @@ public final class Link: Sendable {
     /// The size of the largest frame that the worker at the other end takes in parts, as its hello says; 0 when it knows no parts.
     public var helloMessageSize: UInt64 { inbound.withLock { $0.helloMessageSize } }
 
-    func note(hello: Frame) { inbound.withLock { ($0.helloEpoch, $0.helloMessageSize) = (hello.epoch, hello.sequence) } }
+    func record(hello: Frame) { inbound.withLock { ($0.helloEpoch, $0.helloMessageSize) = (hello.epoch, hello.sequence) } }
 
     /// The size of the largest frame that may be sent, in bytes.
     public var maximumFrameSize: Int { outbound.withLock { $0.maximumFrameSize } }

@@ -94,7 +94,7 @@ public final class LinkListener: Sendable {
             Link.Handler(
                 frameReceived: { link, frame in
                     defer { outcome.finish() }
-                    link.note(hello: frame)
+                    link.record(hello: frame)
                     guard case .hello(let hello) = frame.content, (try? welcome(link, hello)) != nil else { return link.close() }
                     outcome.yield(true)
                 },

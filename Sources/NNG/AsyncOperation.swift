@@ -76,7 +76,7 @@ final class AsyncOperation: @unchecked Sendable {
     ) -> Submission {
         // One use for the operation, one for this call: nng is still inside the stream when the callback runs elsewhere.
         guard let resource = handle.enter(uses: 2) else { return .closed }
-        guard let aio = begin(completion, handle) else {
+        guard let aio = claimOperation(completion, handle) else {
             handle.leave()
             handle.leave()
             return .busy
@@ -93,7 +93,7 @@ final class AsyncOperation: @unchecked Sendable {
 
     /// Submits something that needs no handle: a sleep, or an immediate callback.
     func submit(completion: @escaping Completion, start: (_ aio: OpaquePointer) -> Void) -> Submission {
-        guard let aio = begin(completion, nil) else { return .busy }
+        guard let aio = claimOperation(completion, nil) else { return .busy }
         start(aio)
         return .accepted
     }
@@ -121,7 +121,7 @@ final class AsyncOperation: @unchecked Sendable {
         completion?(outcome)
     }
 
-    private func begin(_ completion: @escaping Completion, _ handle: Handle?) -> OpaquePointer? {
+    private func claimOperation(_ completion: @escaping Completion, _ handle: Handle?) -> OpaquePointer? {
         let isFree = state.withLock { state in
             guard case .idle = state.phase else { return false }
             state.phase = .inFlight(completion, handle)

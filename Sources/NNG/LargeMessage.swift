@@ -34,7 +34,7 @@ final class LargeMessage: @unchecked Sendable {
     }
 
     /// Copies as many of `bytes` as are missing, and returns their number.
-    func take(_ bytes: UnsafeRawBufferPointer) -> Int {
+    func append(_ bytes: UnsafeRawBufferPointer) -> Int {
         let count = min(bytes.count, storage.count - filled)
         missing.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<count]))
         filled += count

@@ -111,7 +111,7 @@ extension MessageReader {
             }
         }
         guard let body = large else { return .incomplete }
-        head += body.take(UnsafeRawBufferPointer(rebasing: buffer[head..<tail]))
+        head += body.append(UnsafeRawBufferPointer(rebasing: buffer[head..<tail]))
         guard body.isComplete else { return .incomplete }
         large = nil
         return .message(body.body)

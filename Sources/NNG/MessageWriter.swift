@@ -44,7 +44,7 @@ final class MessageWriter: @unchecked Sendable {
     }
 
     func transmit(_ body: [UInt8], request: CancellationRequest? = nil, completion: @escaping Completion) {
-        if let body = begin(body, request, completion) { submit(body, from: 0, request: request) }
+        if let body = beginWrite(body, request, completion) { submit(body, from: 0, request: request) }
     }
 
     /// Tells the peer of an encrypted connection that nothing follows, unless a message is on its way or the connection is ending otherwise.
@@ -64,7 +64,7 @@ final class MessageWriter: @unchecked Sendable {
     /// Makes a message the current one; if that can't be, it's completed.
     ///
     /// - Returns: What is sent after the header, or with it.
-    func begin(_ body: [UInt8], _ request: CancellationRequest?, _ completion: @escaping Completion) -> [UInt8]? {
+    func beginWrite(_ body: [UInt8], _ request: CancellationRequest?, _ completion: @escaping Completion) -> [UInt8]? {
         guard body.count <= maximumMessageSize else {
             completion(error(.messageTooLarge))
             return nil

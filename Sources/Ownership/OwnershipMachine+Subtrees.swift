@@ -67,7 +67,7 @@ extension OwnershipMachine {
     // MARK: - Claims
 
     /// Remembers that no key of a path is left that was created before a revision.
-    private mutating func note(_ path: String, goneBefore revision: UInt64) {
+    private mutating func recordLoss(_ path: String, goneBefore revision: UInt64) {
         goneBefore[path] = max(goneBefore[path] ?? 0, revision)
     }
 
@@ -119,7 +119,7 @@ extension OwnershipMachine {
     // MARK: - Losses
 
     mutating func ownerSeen(_ path: String, _ epoch: Epoch, on id: Int64?) {
-        if let id, id == lease?.id { giveBack(path, epoch, on: id) } else { note(path, goneBefore: epoch.rawValue) }
+        if let id, id == lease?.id { giveBack(path, epoch, on: id) } else { recordLoss(path, goneBefore: epoch.rawValue) }
         guard let index = index(of: path) else { return }
         switch subtrees[index].standing {
         case .running(let own), .stopping(let own):
@@ -144,7 +144,7 @@ extension OwnershipMachine {
     }
 
     mutating func ownerGone(_ path: String, at revision: UInt64) {
-        note(path, goneBefore: revision)
+        recordLoss(path, goneBefore: revision)
         guard let index = index(of: path) else { return }
         switch subtrees[index].standing {
         case .running(let own), .stopping(let own):
@@ -160,7 +160,7 @@ extension OwnershipMachine {
     private mutating func lose(_ index: Int, _ epoch: Epoch) {
         guard let lease else { return }
         let path = subtrees[index].path
-        note(path, goneBefore: epoch.next.rawValue)
+        recordLoss(path, goneBefore: epoch.next.rawValue)
         subtrees[index].standing = .ending(epoch, lease: lease.id)
         directives += [.fence(path, epoch), .stop(path, epoch, drains: false)]
     }
@@ -197,7 +197,7 @@ extension OwnershipMachine {
     /// Takes note that a key isn't the node's any more.
     private mutating func release(_ index: Int) {
         guard case .releasing(let epoch, let reason, _) = subtrees[index].standing else { return }
-        note(subtrees[index].path, goneBefore: epoch.next.rawValue)
+        recordLoss(subtrees[index].path, goneBefore: epoch.next.rawValue)
         switch reason {
         case .handedOver: subtrees[index].standing = .waiting(until: now)
         // The assignment goes with the key. If it stays, the key had been deleted by another hand, and the failure wasn't told: the subtree

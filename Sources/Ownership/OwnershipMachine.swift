@@ -60,7 +60,7 @@ public struct OwnershipMachine: Sendable {
         let wasAbsent = now - (wake ?? now) > terms.pause
         self.now = now
         lookAtDeadline(wasAbsent: wasAbsent)
-        take(event)
+        apply(event)
         repeatRequests()
         leaveIfNothingIsLeft()
         askToBeWoken()
@@ -96,7 +96,7 @@ public struct OwnershipMachine: Sendable {
 
 extension OwnershipMachine {
     /// Decides about every event.
-    private mutating func take(_ event: Event) {
+    private mutating func apply(_ event: Event) {
         switch event {
         case .joined(let lease, let sentAt, let granted): joined(lease, sentAt: sentAt, granted: granted)
         case .joinFailed:

@@ -23,7 +23,7 @@ package struct ControlGroup: Sendable, Hashable {
     /// Lets this process make groups, if it may, and removes those that a killed one has left without processes.
     ///
     /// A program that supervises and does nothing else calls this; any other's groups aren't touched.
-    package static func begin() {
+    package static func enterLeaf() {
         guard !hasBegun.exchange(true, ordering: .acquiringAndReleasing), let own else { return }
         for group in ControlGroup(directory: own).groupsBelow where group.directory.hasPrefix("\(own)/\(prefix)") && group.isOld {
             rmdir(group.directory)

@@ -70,7 +70,7 @@ private struct Scanner {
     let file: String
     var line = 1
 
-    private mutating func take() -> Unicode.Scalar? {
+    private mutating func nextScalar() -> Unicode.Scalar? {
         guard let scalar = rest.popFirst() else { return nil }
         if scalar == "\n" { line += 1 }
         return scalar
@@ -82,9 +82,9 @@ private struct Scanner {
     mutating func next() throws(ProcessError) -> (String, String)? {
         while let first = rest.first {
             if first == "#" || first == ";" {
-                while let scalar = take(), scalar != "\n" {}
+                while let scalar = nextScalar(), scalar != "\n" {}
             } else if first.properties.isWhitespace {
-                _ = take()
+                _ = nextScalar()
             } else {
                 return (try name(), try value())
             }
@@ -95,10 +95,10 @@ private struct Scanner {
     private mutating func name() throws(ProcessError) -> String {
         let start = line
         var name = ""
-        while let scalar = rest.first, scalar != "=", scalar != "\n" { name.unicodeScalars.append(take() ?? scalar) }
+        while let scalar = rest.first, scalar != "=", scalar != "\n" { name.unicodeScalars.append(nextScalar() ?? scalar) }
         while name.last == " " || name.last == "\t" { name.removeLast() }
         // The line may be the middle of a secret, and the error is shown to all who look at the child.
-        guard take() == "=" else { throw error("there is no `=`; expected NAME=value", line: start) }
+        guard nextScalar() == "=" else { throw error("there is no `=`; expected NAME=value", line: start) }
         guard Self.isName(name) else {
             throw error("what stands before `=` isn't the name of a variable; expected letters, digits and underscores", line: start)
         }
@@ -114,13 +114,13 @@ private struct Scanner {
         var value = String.UnicodeScalarView()
         /// The length up to which trailing space belongs to the value.
         var kept = 0
-        while let scalar = take(), scalar != "\n" {
+        while let scalar = nextScalar(), scalar != "\n" {
             switch scalar {
             case "'", "\"":
                 try quoted(by: scalar, into: &value)
                 kept = value.count
             case "\\":
-                if let escaped = take(), escaped != "\n" { value.append(escaped) }
+                if let escaped = nextScalar(), escaped != "\n" { value.append(escaped) }
                 kept = value.count
             case " ", "\t", "\r":
                 if !value.isEmpty { value.append(scalar) }
@@ -134,13 +134,13 @@ private struct Scanner {
 
     private mutating func quoted(by quote: Unicode.Scalar, into value: inout String.UnicodeScalarView) throws(ProcessError) {
         let start = line
-        while let scalar = take() {
+        while let scalar = nextScalar() {
             if scalar == quote { return }
             guard scalar == "\\", quote == "\"", let next = rest.first, ["\"", "\\", "$", "`", "\n"].contains(next) else {
                 value.append(scalar)
                 continue
             }
-            _ = take()
+            _ = nextScalar()
             if next != "\n" { value.append(next) }
         }
         throw error("the quotes that begin here have no end", line: start)

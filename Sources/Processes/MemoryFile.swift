@@ -21,7 +21,7 @@ package enum MemoryFile {
     }
 
     /// Reads a file from its beginning, and closes it; returns `nil` when the descriptor isn't one of a file.
-    package static func take(_ descriptor: Int32) -> [UInt8]? {
+    package static func readAndClose(_ descriptor: Int32) -> [UInt8]? {
         guard descriptor > STDERR_FILENO, lseek(descriptor, 0, SEEK_SET) == 0 else { return nil }
         defer { close(descriptor) }
         var bytes: [UInt8] = []

@@ -72,7 +72,7 @@ final class Orphans: Sendable {
         return ancestors
     }
 
-    private func note(_ stranger: Int32) {
+    private func rememberStranger(_ stranger: Int32) {
         state.withLock { _ = $0.strangers.insert(stranger) }
     }
 }
@@ -105,7 +105,7 @@ extension Orphans {
         case .failed(let errno):
             throw ProcessError(errno, action: "read the environment of process \(candidate)")
         }
-        note(candidate)
+        rememberStranger(candidate)
         return .stranger
     }
 }

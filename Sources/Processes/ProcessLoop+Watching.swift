@@ -2,7 +2,7 @@ import Synchronization
 
 extension ProcessLoop {
     /// Begins to wait for a process that isn't a child of this one.
-    func begin(_ watch: ProcessWatch, _ continuation: CheckedContinuation<ProcessWatch.Outcome, Never>) {
+    func startWatch(_ watch: ProcessWatch, _ continuation: CheckedContinuation<ProcessWatch.Outcome, Never>) {
         guard !watch.isCancelled.load(ordering: .sequentiallyConsistent) else {
             continuation.resume(returning: .cancelled)
             return

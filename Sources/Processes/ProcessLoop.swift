@@ -137,7 +137,7 @@ final class ProcessLoop {
             } catch {
                 continuation.resume(returning: .failure(error))
             }
-        case .watch(let watch, let continuation): begin(watch, continuation)
+        case .watch(let watch, let continuation): startWatch(watch, continuation)
         case .cancelWatch(let watch): cancel(watch)
         case .killGroup(let child, let deadline):
             // A later call may shorten the time that a child has left, never lengthen it.

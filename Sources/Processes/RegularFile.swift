@@ -104,7 +104,7 @@ package enum RegularFile {
             if .now >= deadline { throw .hangs(since: former.since) }
             usleep(interval)
         }
-        let reading = try begin(path, maximum, account, isItsFile: isItsFile)
+        let reading = try startRead(path, maximum, account, isItsFile: isItsFile)
         guard reading.hasEnded(within: deadline - .now) else {
             kill(reading.processID, SIGKILL)
             state.withLock { $0.hanging[path, default: []].append(reading) }
@@ -134,7 +134,7 @@ package enum RegularFile {
         return former
     }
 
-    fileprivate static func begin(
+    fileprivate static func startRead(
         _ path: String,
         _ maximum: Int,
         _ account: Account? = nil,
@@ -214,7 +214,7 @@ package final class FileLooks {
         }
         defer { close(reading) }
         do throws(RegularFile.Failure) {
-            state = .ready(try RegularFile.begin("", Int(PATH_MAX), requests: reading), requests: writing)
+            state = .ready(try RegularFile.startRead("", Int(PATH_MAX), requests: reading), requests: writing)
         } catch {
             close(writing)
             state = .failed(error)

@@ -15,7 +15,7 @@ package enum Subreaper {
     static var isActive: Bool { hasBegun.load(ordering: .acquiring) }
 
     /// Makes orphans come to this process from now on, for as long as it lives.
-    package static func begin() throws(ProcessError) {
+    package static func becomeSubreaper() throws(ProcessError) {
         guard !hasBegun.exchange(true, ordering: .acquiringAndReleasing) else { return }
         let descriptor = coordinator_process_event_descriptor()
         guard descriptor >= 0 else {

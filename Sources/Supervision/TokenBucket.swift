@@ -22,7 +22,7 @@ public struct TokenBucket: Sendable, Hashable {
     ///
     /// - Parameter now: The monotonic time since any fixed origin.
     /// - Returns: `now` if a token is left, else the time at which the caller's own token is added.
-    package mutating func take(now: Duration) -> Duration {
+    package mutating func takeToken(now: Duration) -> Duration {
         let interval = Duration.seconds(1) / max(rate, 1)
         let full = now - interval * max(burst, 1)
         let taken = max(spent ?? full, full) + interval

@@ -8,11 +8,11 @@ final class RereadGroups: Sendable {
 
     private let groups = Lock<[String: Difference]>([:])
 
-    func note(_ found: [String: Difference]) { groups.withLock { $0 = found } }
+    func remember(_ found: [String: Difference]) { groups.withLock { $0 = found } }
 
     func difference(of group: String) -> Difference? { groups.withLock { $0[group] } }
 
-    func take(_ group: String) -> Difference? { groups.withLock { $0.removeValue(forKey: group) } }
+    func removeDifference(_ group: String) -> Difference? { groups.withLock { $0.removeValue(forKey: group) } }
 }
 
 /// The methods by which `supervisorctl` applies the daemon's configuration file, and ends the daemon.
@@ -47,7 +47,7 @@ extension SupervisordMethods {
     /// Returns the groups that the file adds, changes and removes.
     func reread() async throws -> XMLRPCValue {
         let found = try await differences()
-        rereadGroups.note(found)
+        rereadGroups.remember(found)
         let lists = [RereadGroups.Difference.added, .changed, .removed].map { difference in
             XMLRPCValue.array(found.filter { $0.value == difference }.keys.sorted().map(XMLRPCValue.string))
         }
@@ -78,7 +78,7 @@ extension SupervisordMethods {
 
     /// Applies the file, if it adds or changes the group, and starts what `update` has stopped of it.
     func addGroup(_ group: String) async throws -> XMLRPCValue {
-        let noted = rereadGroups.take(group)
+        let noted = rereadGroups.removeDifference(group)
         if let difference = try await differences()[group], difference != .removed {
             try await apply()
         } else if noted == nil {

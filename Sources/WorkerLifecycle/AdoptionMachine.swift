@@ -105,7 +105,7 @@ public struct AdoptionMachine: Sendable {
     public mutating func endRollCall() -> [OrphanID] { endAll { $0 == .called } }
 
     /// Takes note that a path is to be started, by the first request for it.
-    public mutating func begin(_ path: [String], as place: Place) -> Beginning {
+    public mutating func claim(_ path: [String], as place: Place) -> Beginning {
         var beginning = Beginning()
         beginning.after = latest.removeValue(forKey: path) ?? 0
         if let id = successor(for: path, place), let incarnation = orphans[id]?.orphan.incarnation, incarnation >= beginning.after {

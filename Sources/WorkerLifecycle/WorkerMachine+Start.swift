@@ -11,7 +11,7 @@ extension WorkerMachine {
     ///
     /// One that is of no use any more is killed once the processes above know of it, so that they don't hear of its end first, or when
     /// that takes too long.
-    mutating func begin(_ spawning: Spawning) {
+    mutating func startSpawn(_ spawning: Spawning) {
         var process = Process(connection: .announcing(nil), life: spawning.starting.map { .starting($0) } ?? .spare)
         if let condemnation = spawning.condemnation {
             if spawning.starting != nil { process.life = .failed(condemnation) }
@@ -25,7 +25,7 @@ extension WorkerMachine {
     /// Takes note of a process that lives already: its worker was welcomed by a former parent, and dials this one.
     ///
     /// One that is of no use any more is killed at once, since the processes above know of it.
-    mutating func take(_ spawning: Spawning) {
+    mutating func adopt(_ spawning: Spawning) {
         guard let starting = spawning.starting else { return }
         var process = Process(connection: .unlinked(deadline: now + limits.link), life: .starting(starting))
         if let condemnation = spawning.condemnation {

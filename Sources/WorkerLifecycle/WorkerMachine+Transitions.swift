@@ -62,9 +62,9 @@ extension WorkerMachine {
         var spawning = spawning
         switch event {
         case .spawned:
-            return begin(spawning)
+            return startSpawn(spawning)
         case .adopted:
-            return take(spawning)
+            return adopt(spawning)
         case .spawnFailed(let error):
             guard spawning.starting != nil else { return end(.thrown(error)) }
             return failStart(spawning.condemnation ?? .thrown(error))

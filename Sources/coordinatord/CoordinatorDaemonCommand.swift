@@ -199,7 +199,7 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
     @concurrent
     private func serve(_ file: String) async throws {
         do {
-            let heritage = isRehearsal ? try DaemonHandover.take() : heritage()
+            let heritage = isRehearsal ? try DaemonHandover.inherited() : heritage()
             // The configuration that was in effect stays so.
             var (configuration, text) =
                 if let text = heritage?.configuration {
@@ -242,7 +242,7 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
     /// Returns what the former daemon in this process has left; one that can't be read is as if the daemon had been killed.
     private func heritage() -> DaemonHandover? {
         do throws(ControlError) {
-            return try DaemonHandover.take()
+            return try DaemonHandover.inherited()
         } catch {
             _ = failure("coordinatord: what the former daemon has left can't be read: \(error.message)", code: 1)
             return nil

@@ -188,14 +188,14 @@ struct ConnectionTests {
     func bytes() {
         let budget = ByteBudget(maximum: 200)
         let (greedy, other) = (ControlPeer.user(1), ControlPeer.node("a"))
-        #expect(budget.take(150, for: greedy), "the first one always fits")
-        #expect(!budget.take(1, for: greedy))
-        #expect(budget.take(60, for: other))
-        #expect(!budget.take(1, for: other), "the sum")
+        #expect(budget.reserve(150, for: greedy), "the first one always fits")
+        #expect(!budget.reserve(1, for: greedy))
+        #expect(budget.reserve(60, for: other))
+        #expect(!budget.reserve(1, for: other), "the sum")
         budget.giveBack(150, of: greedy)
-        #expect(budget.take(60, for: greedy) && budget.take(40, for: greedy))
-        #expect(!budget.take(1, for: greedy), "the share")
-        #expect(budget.take(40, for: other) && budget.sum == 200)
-        #expect(budget.take(.max, for: .user(2)) && !budget.take(.max, for: .user(2)), "no sum overflows")
+        #expect(budget.reserve(60, for: greedy) && budget.reserve(40, for: greedy))
+        #expect(!budget.reserve(1, for: greedy), "the share")
+        #expect(budget.reserve(40, for: other) && budget.sum == 200)
+        #expect(budget.reserve(.max, for: .user(2)) && !budget.reserve(.max, for: .user(2)), "no sum overflows")
     }
 }

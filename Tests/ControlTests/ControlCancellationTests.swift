@@ -225,7 +225,7 @@ import WireProtocol
     }
 
     private static func begin(_ ledger: RequestLedger, _ id: String, _ operation: ControlOperation, _ peer: ControlPeer) -> String {
-        switch ledger.begin(id, operation, of: peer) {
+        switch ledger.openEntry(id, operation, of: peer) {
         case .execute: "execute"
         case .join(let outcome):
             switch outcome.outcome {

@@ -8,7 +8,7 @@ struct InterventionsTests {
     @Test("A command's own beginning and end aren't another's")
     func own() {
         let interventions = Interventions()
-        let number = interventions.end(at: "/a", since: interventions.begin(at: "/a"))
+        let number = interventions.end(at: "/a", since: interventions.openIntervention(at: "/a"))
         #expect(!interventions.hasCome(after: number, at: "/a"))
     }
 
@@ -16,14 +16,14 @@ struct InterventionsTests {
     func others() {
         for path in ["/", "/a"] as [CoordinatorPath] {
             let interventions = Interventions()
-            let earlier = interventions.begin(at: path)
-            let first = interventions.begin(at: "/a/b")
+            let earlier = interventions.openIntervention(at: path)
+            let first = interventions.openIntervention(at: "/a/b")
             interventions.end(at: path, since: earlier)
             let number = interventions.end(at: "/a/b", since: first)
             #expect(interventions.hasCome(after: number, at: "/a/b"))
 
-            let second = interventions.begin(at: "/a/b")
-            let later = interventions.begin(at: path)
+            let second = interventions.openIntervention(at: "/a/b")
+            let later = interventions.openIntervention(at: path)
             let end = interventions.end(at: "/a/b", since: second)
             #expect(interventions.hasCome(after: end, at: "/a/b"))
             interventions.end(at: path, since: later)
@@ -34,9 +34,9 @@ struct InterventionsTests {
     @Test("A command about a sibling, or what is below, or one that has ended before, ends nothing here")
     func strangers() {
         let interventions = Interventions()
-        interventions.end(at: "/a", since: interventions.begin(at: "/a"))
-        let beginning = interventions.begin(at: "/a")
-        for path in ["/b", "/a/c"] as [CoordinatorPath] { interventions.end(at: path, since: interventions.begin(at: path)) }
+        interventions.end(at: "/a", since: interventions.openIntervention(at: "/a"))
+        let beginning = interventions.openIntervention(at: "/a")
+        for path in ["/b", "/a/c"] as [CoordinatorPath] { interventions.end(at: path, since: interventions.openIntervention(at: path)) }
         let number = interventions.end(at: "/a", since: beginning)
         #expect(!interventions.hasCome(after: number, at: "/a"))
     }

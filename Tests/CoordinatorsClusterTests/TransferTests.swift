@@ -25,7 +25,7 @@ import Testing
             connectLimit: .seconds(5),
             isStream: isStream
         )
-        return try pool.begin(request)
+        return try pool.startTransfer(request)
     }
 
     private func text(_ transfer: Transfer) async throws -> String {
@@ -129,7 +129,7 @@ import Testing
         let held = try HeldPorts(1)
         let transfer =
             if end == .noListener {
-                try pool.begin(
+                try pool.startTransfer(
                     Transfer.Request(
                         address: "http://127.0.0.1:\(held.numbers[0])/",
                         headers: [],
@@ -156,7 +156,7 @@ import Testing
             connectLimit: .milliseconds(200),
             isStream: false
         )
-        let error = try await failure(pool.begin(request))
+        let error = try await failure(pool.startTransfer(request))
         #expect(!error.mayHaveBeenSent, "\(error)")
     }
 
@@ -237,7 +237,7 @@ import Testing
         }
         do {
             let lines = EtcdLines(try begin(peer, isStream: true))
-            try await lines.begin()
+            try await lines.awaitFirst()
             for expected in ["one", "two", ""] {
                 #expect(try await lines.next().map { String(decoding: $0, as: UTF8.self) } == expected)
             }

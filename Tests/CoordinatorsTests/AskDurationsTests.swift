@@ -8,7 +8,7 @@ import WireProtocol
     private func durations(_ paths: Int, hasFailed: Bool = false) -> AskDurations {
         var durations = AskDurations()
         for number in 0..<paths {
-            durations.note(AskDurations.Key(path: "/\(number)", message: "M", hasFailed: hasFailed), .milliseconds(1))
+            durations.count(AskDurations.Key(path: "/\(number)", message: "M", hasFailed: hasFailed), .milliseconds(1))
         }
         return durations
     }
@@ -22,7 +22,7 @@ import WireProtocol
     )
     func buckets(duration: Duration, bucket: Int) {
         var histogram = Histogram()
-        histogram.note(duration)
+        histogram.count(duration)
         #expect(histogram.counts.firstIndex(of: 1) == bucket)
         #expect(histogram.count == 1 && histogram.sum == UInt64(duration.nanosecondsClamped))
     }
@@ -43,8 +43,8 @@ import WireProtocol
     @Test("Times of all buckets are added, bucket by bucket")
     func added() {
         var histogram = Histogram()
-        for bound in Histogram.bounds { histogram.note(bound) }
-        histogram.note(.seconds(11))
+        for bound in Histogram.bounds { histogram.count(bound) }
+        histogram.count(.seconds(11))
         #expect(histogram.counts.allSatisfy { $0 == 1 })
         let other = histogram
         histogram.add(other)
@@ -54,7 +54,7 @@ import WireProtocol
     @Test("Names of another process that are too long for keys are counted with the others")
     func longNames() {
         var durations = AskDurations()
-        durations.note(AskDurations.Key(path: "/" + String(repeating: "a", count: 600), message: "M", hasFailed: false), .milliseconds(1))
+        durations.count(AskDurations.Key(path: "/" + String(repeating: "a", count: 600), message: "M", hasFailed: false), .milliseconds(1))
         #expect(Array(durations.histograms.keys) == [.other(hasFailed: false)])
     }
 }

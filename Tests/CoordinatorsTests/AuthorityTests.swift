@@ -90,7 +90,7 @@ struct AuthorityTests {
             // Asks of such a path are counted under another key.
             if path == tooLong { return nil }
             var asks = AskDurations()
-            asks.note(AskDurations.Key(path: path.description, message: "Forged", hasFailed: false), .seconds(1))
+            asks.count(AskDurations.Key(path: path.description, message: "Forged", hasFailed: false), .seconds(1))
             return asks
         case is LifecycleReport.Type: return LifecycleReport(changes: [LifecycleRecord(.adopted, of: path, 1, 1)])
         case is TreeEvent.Type: return TreeEvent(.event(type: "Forged"), at: path)

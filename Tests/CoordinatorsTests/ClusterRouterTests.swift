@@ -322,7 +322,7 @@ struct NodeRouterTests {
         let violations = Violations(Violations.Limit(atOnce: 2, interval: .seconds(10)), TimeSource(virtual: time))
         let told = Lock<[String]>([])
         func note(_ sender: String, _ count: Int) {
-            for _ in 0..<count { violations.note(by: sender) { others in told.withLock { $0.append("\(sender) \(others)") } } }
+            for _ in 0..<count { violations.report(by: sender) { others in told.withLock { $0.append("\(sender) \(others)") } } }
         }
         func take() -> [String] {
             told.withLock { told in

@@ -45,7 +45,7 @@ struct CreditBooks {
     mutating func send(_ route: String, size: Int) -> Bool {
         sent += 1
         let message = Message(number: sent, route: route, size: size)
-        let mayLeave = windows.take(message, route: route, size: size)
+        let mayLeave = windows.enqueue(message, route: route, size: size)
         if mayLeave != (waiting[route] == nil && isOpen(route)) { complaints.append("\(sent) on \(route): \(mayLeave) is wrong") }
         if mayLeave {
             leave(message)
@@ -114,8 +114,8 @@ struct CreditBooks {
     private func isOpen(_ route: String) -> Bool { link.isOpen && (routes[route] ?? Self.routeWindow).isOpen }
 
     private mutating func leave(_ message: Message) {
-        link.take(message.size)
-        routes[message.route, default: Self.routeWindow].take(message.size)
+        link.spend(message.size)
+        routes[message.route, default: Self.routeWindow].spend(message.size)
         left.append(message)
     }
 
@@ -124,7 +124,7 @@ struct CreditBooks {
         while charged < left.count {
             let message = left[charged]
             charged += 1
-            if !credits.take(message.route, message.size) { complaints.append("\(message.number) came without credit") }
+            if !credits.spend(message.route, message.size) { complaints.append("\(message.number) came without credit") }
         }
     }
 

@@ -266,16 +266,16 @@ struct DescendantsTests {
     func reports() {
         let family = ProcessFamily(leader: ProcessIdentity(processID: 4711, startTime: 1), entry: "entry")
         var reported = ReportedProcesses()
-        _ = reported.take(ProcessReport(family, lives: false))
-        _ = reported.take(ProcessReport(family, lives: true))
+        _ = reported.merge(ProcessReport(family, lives: false))
+        _ = reported.merge(ProcessReport(family, lives: true))
         #expect(reported.families.isEmpty)
-        _ = reported.take(ProcessReport(family, lives: true))
+        _ = reported.merge(ProcessReport(family, lives: true))
         #expect(reported.families == [family])
-        _ = reported.take(ProcessReport(family, lives: false))
+        _ = reported.merge(ProcessReport(family, lives: false))
         #expect(reported.families.isEmpty)
         // No more than there can be, and no mark but a spawn's.
         let many = (1...70_000).map { ProcessFamily(leader: ProcessIdentity(processID: $0, startTime: 1), entry: "") }
-        #expect(many.filter { reported.take(ProcessReport($0, lives: true)) }.count == 65_536)
+        #expect(many.filter { reported.merge(ProcessReport($0, lives: true)) }.count == 65_536)
         let root = ProcessFamily(leader: ProcessIdentity(processID: 4711, startTime: 1), entry: "r1.2.3.4")
         let claim = ProcessReport(root, lives: true)
         #expect(ProcessReport(claim.operation, claim.payload)?.family.entry == "")

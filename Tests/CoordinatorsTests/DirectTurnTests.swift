@@ -95,7 +95,7 @@ private final class SharedTurn: Sendable {
     let isDone = Atomic<Bool>(false)
 
     func take() async {
-        if !turn.takeIfFree() { await turn.take() }
+        if !turn.takeIfFree() { await turn.acquireTurn() }
     }
 }
 #endif

@@ -55,7 +55,7 @@ struct HandedDownDependenciesTests {
             let host = try #require(root.existingChildren?.hosts.first as? WorkerHost)
             Teapot.whenEncoded.withLock { $0 = { root.provide(Self.dependencies("other", Int.self, 7)) } }
             root.provide(Self.dependencies("teapot", Teapot.self, Teapot()))
-            let told = host.state.withLock { $0.assignment?.inheritance.dependencies.entries.keys.sorted() }
+            let told = host.state.withLock { $0.assignment?.startContext.dependencies.entries.keys.sorted() }
             #expect(told == ["other", "teapot"])
             #expect(root.dependencies.entries.keys.sorted() == ["other", "teapot"])
         }

@@ -56,7 +56,7 @@ struct JournalFaultTests {
         let files = FaultyFiles()
         let news = Lock<[Int32?]>([])
         let journal = ProcessJournal(RuntimeFiles(directory.path), calls: files.calls) { failure in news.withLock { $0.append(failure) } }
-        journal.begin()
+        journal.startJournal()
         files.plan(.init(call: .write, number: 1, isForever: true, errno: ENOSPC))
         for number in 2..<102 { journal.began(Model.family(number)) }
         #expect(news.withLock { $0 } == [ENOSPC])

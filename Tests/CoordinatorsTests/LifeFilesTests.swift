@@ -31,7 +31,7 @@ struct LifeFilesTests {
     }
 
     @Test("A worker has its path's lock, and its own children don't get it")
-    func inheritance() async throws {
+    func startContext() async throws {
         try await Self.with { runtime, directory in
             try await runtime.startChild("a", .worker)
             _ = try await runtime.perform(.startProgram("p", ["sleep", "1000"]), at: "/a")

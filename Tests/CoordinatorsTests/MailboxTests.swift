@@ -496,7 +496,7 @@ private final class Stage {
 
     @discardableResult
     func put(_ envelope: Envelope, _ index: Int = 0, as kind: Kind = .plain, isNeeding: Bool = false) -> String {
-        switch mailbox.take(envelope, kind.row(index), isFromSubtree: kind == .below, isNeeding: isNeeding) {
+        switch mailbox.enqueue(envelope, kind.row(index), isFromSubtree: kind == .below, isNeeding: isNeeding) {
         case .admitted: return "admitted"
         case .delayed: return "delayed"
         case .instead(let oldest): return "instead of " + oldest.map { $0.0.body.name }.joined(separator: " ")

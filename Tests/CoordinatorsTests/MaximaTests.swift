@@ -12,20 +12,20 @@ struct MaximaTests {
         var windows = SendWindows<Int>()
         let all = CreditWindow(messages: .max, bytes: .max)
         _ = windows.add(all, route: "")
-        let isOut = windows.take(1, route: "x", size: 64)
+        let isOut = windows.enqueue(1, route: "x", size: 64)
         #expect(isOut)
         for _ in 0..<10 { _ = windows.add(all, route: "x") }
         for _ in 0..<10 { windows.takeBack(.max, route: "x") }
         // No more may be under way than this side lets be: a sixteenth of the messages for a route.
         var left = 0
-        for number in 0..<100_000 where windows.take(number, route: "x", size: 1) { left += 1 }
+        for number in 0..<100_000 where windows.enqueue(number, route: "x", size: 1) { left += 1 }
         #expect(left == CreditWindow.link.share.messages)
     }
 
     @Test("A window of nothing lets nothing leave, and a later one does")
     func noCredit() {
         var windows = SendWindows<Int>(waitsForWindow: true)
-        let early = windows.take(1, route: "x", size: 1)
+        let early = windows.enqueue(1, route: "x", size: 1)
         #expect(!early)
         let none = windows.add(.init(messages: 0, bytes: 0), route: "")
         #expect(none.isEmpty)
@@ -36,16 +36,16 @@ struct MaximaTests {
     func received() {
         var credits = ReceiveCredits()
         var taken = 0
-        while taken < 100_000, credits.take("x", 64) { taken += 1 }
+        while taken < 100_000, credits.spend("x", 64) { taken += 1 }
         #expect(taken == CreditWindow.link.share.messages)
-        for number in 0..<100 { while taken < 100_000, credits.take("\(number)", 64) { taken += 1 } }
+        for number in 0..<100 { while taken < 100_000, credits.spend("\(number)", 64) { taken += 1 } }
         #expect(taken == CreditWindow.link.messages)
         // A large one may come while anything is left, and one only.
         var other = ReceiveCredits()
-        let large = [other.take("x", 1 << 20), other.take("x", 64)]
+        let large = [other.spend("x", 1 << 20), other.spend("x", 64)]
         #expect(large == [true, false])
         var isTaken = false
-        for credit in other.release("x", 1 << 20) { isTaken = credit.bytes == 1 << 20 && other.take("x", 64) }
+        for credit in other.release("x", 1 << 20) { isTaken = credit.bytes == 1 << 20 && other.spend("x", 64) }
         #expect(isTaken)
     }
 

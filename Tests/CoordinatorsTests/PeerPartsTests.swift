@@ -248,26 +248,26 @@ struct PeerPartsTests {
         var waiting: [Int] = []
         // 24 MiB beyond the first each: any room is enough, so that three fit into 64.
         for number in 0..<4 {
-            let leaves = sender.take(number, route: "route \(number)", size: size)
+            let leaves = sender.enqueue(number, route: "route \(number)", size: size)
             #expect(leaves == (number < 3))
             if !leaves { waiting.append(number) }
-            #expect(receiver.take("route \(number)", size) == leaves)
+            #expect(receiver.spend("route \(number)", size) == leaves)
         }
         // Small ones aren't kept from leaving.
-        #expect(sender.takeOpen(route: "small", size: 100) && receiver.take("small", 100))
+        #expect(sender.takeOpen(route: "small", size: 100) && receiver.spend("small", 100))
         let credit = receiver.release("route 0", size)
         #expect(credit.map(\.route) == ["route 0", CreditWindow.largeRoute])
         #expect(credit.map(\.bytes) == [CreditWindow.largestSize, 24 << 20])
         let free = credit.flatMap { sender.add(CreditWindow(messages: $0.messages, bytes: $0.bytes), route: $0.route) }
-        #expect(free == waiting && receiver.take("route 3", size))
+        #expect(free == waiting && receiver.spend("route 3", size))
         // One that isn't wanted any more keeps no other from leaving.
-        for route in ["route 6", "route 7"] { _ = sender.take(6, route: route, size: size) }
-        let behind = sender.take(7, route: "route 7", size: 1)
+        for route in ["route 6", "route 7"] { _ = sender.enqueue(6, route: route, size: size) }
+        let behind = sender.enqueue(7, route: "route 7", size: 1)
         #expect(!behind && sender.release { $0 != 6 } == [7] && sender.count == 0)
         sender.takeBack(1, route: "route 7")
         // What is taken back has its room again.
         sender.takeBack(size, route: "route 3")
-        let leaves = sender.take(5, route: "route 5", size: size)
+        let leaves = sender.enqueue(5, route: "route 5", size: size)
         #expect(leaves)
     }
 }

@@ -12,7 +12,7 @@ struct SendWindowsTests {
     func unbounded() {
         var windows = Windows()
         var left = 0
-        for number in 0..<100_000 where windows.take(number, route: "a", size: 1 << 20) { left += 1 }
+        for number in 0..<100_000 where windows.enqueue(number, route: "a", size: 1 << 20) { left += 1 }
         #expect(left == 100_000)
         #expect(windows.count == 0)
     }
@@ -41,10 +41,10 @@ struct SendWindowsTests {
     func takenBack() {
         var windows = Windows()
         _ = windows.add(.init(messages: 1_000, bytes: 10_000), route: "")
-        let isOut = windows.take(1, route: "a", size: 50_000)
+        let isOut = windows.enqueue(1, route: "a", size: 50_000)
         #expect(isOut)
-        let sameRoute = windows.take(2, route: "a", size: 1)
-        let otherRoute = windows.take(3, route: "b", size: 1)
+        let sameRoute = windows.enqueue(2, route: "a", size: 1)
+        let otherRoute = windows.enqueue(3, route: "b", size: 1)
         #expect(!sameRoute && !otherRoute)
         windows.takeBack(50_000, route: "a")
         let free = windows.release { _ in true }
@@ -52,7 +52,7 @@ struct SendWindowsTests {
         #expect(windows.count == 0)
         // Nothing of the large one is still charged: a route may have a sixteenth of the messages, and one is under way.
         var left = 0
-        for number in 0..<1_000 where windows.take(number, route: "a", size: 1) { left += 1 }
+        for number in 0..<1_000 where windows.enqueue(number, route: "a", size: 1) { left += 1 }
         #expect(left == 61)
     }
 
@@ -71,24 +71,24 @@ struct SendWindowsTests {
     func givenUp() {
         var windows = Windows()
         _ = windows.add(.init(messages: 16, bytes: 64_000), route: "")
-        let first = windows.take(0, route: "a", size: 10)
+        let first = windows.enqueue(0, route: "a", size: 10)
         #expect(first)
         for number in 1...10 {
-            let mayLeave = windows.take(number, route: "a", size: 10)
+            let mayLeave = windows.enqueue(number, route: "a", size: 10)
             #expect(!mayLeave)
         }
         // One message's room, and only the last is wanted.
         let free = windows.add(.init(messages: 1, bytes: 10), route: "a") { $0 == 10 }
         #expect(free == [10])
         #expect(windows.count == 0)
-        let next = windows.take(11, route: "a", size: 10)
+        let next = windows.enqueue(11, route: "a", size: 10)
         #expect(!next)
         windows.removeAll { $0 == 11 }
         #expect(windows.count == 0)
         let nothing = windows.add(.init(messages: 1, bytes: 10), route: "a")
         #expect(nothing.isEmpty)
         // The room that came back is there for the next.
-        let last = windows.take(12, route: "a", size: 10)
+        let last = windows.enqueue(12, route: "a", size: 10)
         #expect(last)
     }
 
@@ -96,7 +96,7 @@ struct SendWindowsTests {
     func removeAll() {
         var windows = Windows()
         _ = windows.add(.init(messages: 16, bytes: 64_000), route: "")
-        for number in 0..<5 { _ = windows.take(number, route: "a", size: 1) }
+        for number in 0..<5 { _ = windows.enqueue(number, route: "a", size: 1) }
         #expect(windows.count == 4)
         #expect(windows.removeAll() == [1, 2, 3, 4])
         #expect(windows.count == 0)

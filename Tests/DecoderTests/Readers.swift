@@ -126,7 +126,7 @@ extension Reader {
                 let again = try ControlRequest(ofNode: request.json)
                 guard again.operation.name == request.operation.name else { preconditionFailure("\(request) doesn't come back") }
                 let ledger = RequestLedger()
-                _ = ledger.begin("r", request.operation, of: .user(0))
+                _ = ledger.openEntry("r", request.operation, of: .user(0))
                 return true
             }
         } + conversations

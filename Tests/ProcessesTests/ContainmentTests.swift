@@ -57,7 +57,7 @@ extension ProcessesTests {
 
         /// Whether the kernel holds limits for this process's children; says so loudly when it doesn't.
         private static let isHeld: Bool = {
-            ControlGroup.begin()
+            ControlGroup.enterLeaf()
             guard let group = ControlGroup.make(for: "limitsprobe") else {
                 print("NOT TESTED: limits of control groups, since this process may make none")
                 return false

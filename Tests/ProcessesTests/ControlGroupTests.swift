@@ -7,7 +7,7 @@ import Testing
 extension ProcessesTests {
     @Suite(.enabled(if: ControlGroup.own != nil, "this process may make no control groups below its own"))
     struct ControlGroups {
-        init() { ControlGroup.begin() }
+        init() { ControlGroup.enterLeaf() }
 
         /// Leaves everything by which a descendant is found otherwise: the group, the session, the parent and the environment; and won't end.
         private static func escaping(_ sleepers: Sleepers) -> ProcessSpecification {

@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct TokenBucketTests {
     private func take(_ count: Int, _ bucket: inout TokenBucket, at now: Duration) -> [Duration] {
-        (0..<count).map { _ in bucket.take(now: now) }
+        (0..<count).map { _ in bucket.takeToken(now: now) }
     }
 
     @Test func aFullBucketGivesItsBurstAtOnceAndThenOneTurnEach() {
@@ -31,7 +31,7 @@ import Testing
     @Test func inTheLongRunItIsTheRate() {
         var bucket = TokenBucket(rate: 3, burst: 1)
         var now = Duration.zero
-        for _ in 0..<3_000 { now = bucket.take(now: now) }
+        for _ in 0..<3_000 { now = bucket.takeToken(now: now) }
         #expect(now > .seconds(999) && now <= .seconds(1_000))
     }
 

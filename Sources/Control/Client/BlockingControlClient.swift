@@ -160,14 +160,14 @@ public struct BlockingControlClient: ~Copyable {
     package mutating func items(of operation: ControlOperation, timeout: Duration = .seconds(10)) throws(ControlError) -> [JSONValue] {
         let deadline = MonotonicTime.now + timeout
         let bytes = try ControlRequest(id: session.nextID, operation: operation, requestID: operation.newRequestID()).bytes()
-        let id = try session.begin(Call(index: nil, deadline: deadline, end: deadline))
+        let id = try session.openCall(Call(index: nil, deadline: deadline, end: deadline))
         // What still comes for a request that was given up is skipped.
         defer { session.forget(id) }
         try send(message: bytes, by: deadline)
         var items: [JSONValue] = []
         while true {
             let message = try nextMessage(by: deadline, orThrow: .noAnswer(from: socket, within: timeout))
-            switch session.take(ControlAnswer(message: message)) {
+            switch session.advance(ControlAnswer(message: message)) {
             case .settled(_, let outcome):
                 _ = try outcome.get()
                 return items
@@ -195,7 +195,7 @@ public struct BlockingControlClient: ~Copyable {
                     let now = MonotonicTime.now
                     let end = now + (wanted.timeout ?? Self.forEver)
                     let call = Call(index: next, deadline: wanted.takesItsTime ? min(now + patience.first, end) : end, end: end)
-                    _ = try session.begin(call)
+                    _ = try session.openCall(call)
                     try send(message: bytes, by: min(end, now + ClientPatience.answerLimit))
                     continue
                 }
@@ -203,9 +203,9 @@ public struct BlockingControlClient: ~Copyable {
                 let late = lateness(of: first, all)
                 do throws(ControlError) {
                     let answer = ControlAnswer(message: try nextMessage(by: first.deadline, orThrow: late))
-                    switch session.take(answer) {
+                    switch session.advance(answer) {
                     case .settled(let call, let outcome):
-                        if let index = call.index { outcomes[index] = outcome } else { take(look: outcome, all, &outcomes) }
+                        if let index = call.index { outcomes[index] = outcome } else { readAnswer(look: outcome, all, &outcomes) }
                     case .items, .skipped: break
                     case .over(let error): throw error
                     }
@@ -250,12 +250,12 @@ public struct BlockingControlClient: ~Copyable {
         let question = ControlOperation.look(at: waiting.map { all[$0.index].operation })
         let bytes = try ControlRequest(id: session.nextID, operation: question, requestID: nil).bytes()
         let end = now + ClientPatience.answerLimit
-        _ = try session.begin(Call(index: nil, deadline: end, end: end))
+        _ = try session.openCall(Call(index: nil, deadline: end, end: end))
         try send(message: bytes, by: end)
     }
 
     /// Takes an answer to that question: whatever it is, the daemon works.
-    private mutating func take(
+    private mutating func readAnswer(
         look outcome: Result<JSONValue, ControlError>,
         _ all: [Wanted],
         _ outcomes: inout [Result<JSONValue, ControlError>?]

@@ -30,7 +30,7 @@ extension ControlClient {
 
     func items(of operation: ControlOperation, origin: RequestOrigin?) async throws(ControlError) -> ControlItems {
         let queue = ItemQueue()
-        return ControlItems(self, try await begin(operation, queue, origin: origin), queue)
+        return ControlItems(self, try await sendCall(operation, queue, origin: origin), queue)
     }
 }
 

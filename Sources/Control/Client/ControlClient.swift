@@ -199,13 +199,13 @@ public final class ControlClient: Sendable {
     }
 
     private func register(_ call: Call) throws(ControlError) -> Int64 {
-        try session.state.withLock { session in Result { () throws(ControlError) in try session.begin(call) } }.get()
+        try session.state.withLock { session in Result { () throws(ControlError) in try session.openCall(call) } }.get()
     }
 
     /// Requests a stream whose items a queue gets.
     ///
     /// - Returns: the number of the request.
-    func begin(_ operation: ControlOperation, _ queue: ItemQueue, origin: RequestOrigin? = nil) async throws(ControlError) -> Int64 {
+    func sendCall(_ operation: ControlOperation, _ queue: ItemQueue, origin: RequestOrigin? = nil) async throws(ControlError) -> Int64 {
         let id = try register(.stream(queue))
         let bytes = try ControlJSON.bytes(of: ControlRequest(id: id, operation: operation, origin: origin).json)
         // When sending fails, the connection has ended, and the reader ends the stream with the reason.
@@ -226,7 +226,7 @@ public final class ControlClient: Sendable {
         var end = ControlError.daemonGone(from: socket)
         reading: while let message = try? await connection.receive() {
             let answer = ControlAnswer(message: message)
-            switch session.state.withLock({ $0.take(answer) }) {
+            switch session.state.withLock({ $0.advance(answer) }) {
             case .settled(let call, let outcome): call.end(outcome)
             case .items(.stream(let queue), let items): await queue.put(items)
             case .items(.answer, _), .skipped: break

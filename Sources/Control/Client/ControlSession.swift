@@ -31,7 +31,7 @@ struct ControlSession<Call> {
     ///
     /// - Returns: The number of the request.
     /// - Throws: The reason of the connection's end.
-    mutating func begin(_ call: Call) throws(ControlError) -> Int64 {
+    mutating func openCall(_ call: Call) throws(ControlError) -> Int64 {
         if let end { throw end }
         defer { nextID += 1 }
         open[nextID] = call
@@ -50,7 +50,7 @@ struct ControlSession<Call> {
     mutating func forget(_ id: Int64) { open[id] = nil }
 
     /// Takes an answer in.
-    mutating func take(_ answer: ControlAnswer?) -> Step {
+    mutating func advance(_ answer: ControlAnswer?) -> Step {
         switch (answer?.id, answer?.content) {
         case (_, nil): return .over(.speaksAnotherProtocol(at: socket))
         // The connection as a whole is refused.

@@ -10,7 +10,7 @@ public final class NodeDials: Sendable {
     public init() {}
 
     /// Takes note of a dial, and returns its number.
-    func begin(to node: String) -> String {
+    func reserveDial(to node: String) -> String {
         let number = NodeGreeting.randomNumber()
         targets.withLock { $0[number] = node }
         return number

@@ -65,7 +65,7 @@ public final class NodeLinks: Sendable {
             return failures.error
         }
 
-        mutating func note(_ error: ControlError, of aim: Aim, at address: NodeAddress, _ times: Times) {
+        mutating func recordFailure(_ error: ControlError, of aim: Aim, at address: NodeAddress, _ times: Times) {
             let former = failures[aim].flatMap { $0.address == address ? $0.count : nil } ?? 0
             let pause = min(times.longestPause, times.shortestPause * (1 << min(former, 10)))
             failures[aim] = Failures(address: address, count: former + 1, retry: .now + pause, error: error)
@@ -305,7 +305,7 @@ public final class NodeLinks: Sendable {
         } catch {
             // A dial that was given up says nothing of the node.
             if Task.isCancelled { throw error }
-            state.withLock { $0.note(error, of: aim, at: address, times) }
+            state.withLock { $0.recordFailure(error, of: aim, at: address, times) }
             report(.failed(node: node, reason: error.message))
             throw error
         }
@@ -318,7 +318,7 @@ public final class NodeLinks: Sendable {
     ) async throws(ControlError) -> PairConnection {
         let deadline = MonotonicTime.now + times.greeting
         let identity = identity
-        let number = dials.begin(to: node)
+        let number = dials.reserveDial(to: node)
         defer { dials.end(number) }
         let size = purpose == .messages ? ControlServer.maximumReceivedSize : ControlServer.maximumRequestSize
         let connection = try await PairConnection.dial(node, at: address, as: identity, maximumSentSize: size, before: deadline)

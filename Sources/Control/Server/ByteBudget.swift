@@ -52,7 +52,7 @@ final class ByteBudget: Sendable {
     init(maximum: Int) { (self.maximum, share) = (maximum, maximum / 2) }
 
     /// Counts bytes in; returns false when they'd be too many.
-    func take(_ count: Int, for peer: ControlPeer) -> Bool {
+    func reserve(_ count: Int, for peer: ControlPeer) -> Bool {
         state.withLock { state in
             let taken = state.taken[peer] ?? 0
             let fits = taken.addingSaturating(count) <= share && state.sum.addingSaturating(count) <= maximum

@@ -164,7 +164,7 @@ final class ControlConversation: Sendable {
 
     private func admit(_ request: ControlRequest, _ bytes: Int) throws(ControlError) -> OneShot<Void> {
         let cancellation = OneShot<Void>()
-        guard budgets.open.take(bytes, for: peer) else {
+        guard budgets.open.reserve(bytes, for: peer) else {
             throw ControlError(.failed, "the open requests of all clients have too many bytes; make the request again in a while")
         }
         let refusal = state.withLock { state -> ControlError? in
@@ -188,7 +188,7 @@ final class ControlConversation: Sendable {
             budgets.open.giveBack(bytes, of: peer)
             throw refusal
         }
-        guard intake.begin(request.operation, cancellation) else {
+        guard intake.admit(request.operation, cancellation) else {
             state.withLock { $0.open[request.id] = nil }
             budgets.open.giveBack(bytes, of: peer)
             throw RequestIntake.closed
@@ -261,7 +261,7 @@ final class ControlConversation: Sendable {
     /// Carries a request out; a change whose request ID was used before isn't made again but has the first one's outcome.
     private func onlyOnce(_ request: ControlRequest, from requester: Requester) async -> RequestLedger.Outcome {
         guard let requestID = request.requestID, request.operation.isMutating else { return await handle(request, from: requester) }
-        switch ledger.begin(requestID, request.operation, of: peer) {
+        switch ledger.openEntry(requestID, request.operation, of: peer) {
         case .execute:
             let outcome = await handle(request, from: requester)
             // What wasn't done may be requested again.
@@ -313,7 +313,7 @@ final class ControlConversation: Sendable {
             throw ControlError(.failed, "the stream's items have \(bytes.count) bytes; at most \(ControlServer.maximumAnswerSize) are sent")
         }
         if Task.isCancelled { throw ControlError(.cancelled, "the request was cancelled") }
-        guard budgets.unread.take(bytes.count, for: peer) else { throw Self.crowded }
+        guard budgets.unread.reserve(bytes.count, for: peer) else { throw Self.crowded }
         defer { budgets.unread.giveBack(bytes.count, of: peer) }
         // A task of its own, so that the stream's cancellation doesn't end the connection in the middle of a message. The connection's end
         // ends the task.
@@ -328,7 +328,7 @@ final class ControlConversation: Sendable {
         // Text from now on, which is counted, and may wait behind other answers: the values have many times its bytes.
         var bytes = Self.bytes(of: answer)
         var taken = bytes.count
-        if !budgets.unread.take(taken, for: peer) {
+        if !budgets.unread.reserve(taken, for: peer) {
             bytes = Self.bytes(of: ControlAnswer(id: answer.id, .failure(Self.crowded)))
             taken = 0
         }

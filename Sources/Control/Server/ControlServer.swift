@@ -275,7 +275,7 @@ public final class ControlServer: Sendable {
     func serve(_ connection: PairConnection, of node: String) async {
         guard let seat = await links.seat(of: .node(node), close: { connection.close() }) else { return connection.close() }
         defer { links.leave(seat) }
-        guard let conversation = begin(on: connection, of: node, links, seat) else { return }
+        guard let conversation = carryOut(on: connection, of: node, links, seat) else { return }
         await withDiscardingTaskGroup { group in
             group.addTask { if await conversation.hasFallenSilent(for: Self.silenceLimit) { connection.close() } }
             await conversation.run()
@@ -285,7 +285,7 @@ public final class ControlServer: Sendable {
     }
 
     /// Begins a conversation; closes the connection, and returns `nil`, when the server doesn't serve any more.
-    private func begin(
+    private func carryOut(
         on connection: PairConnection,
         of node: String?,
         _ table: ConnectionTable,
@@ -340,7 +340,7 @@ public final class ControlServer: Sendable {
             timeout: limits.handshakeTimeout
         )
         guard let connection = negotiated else { return nil }
-        guard let conversation = begin(on: connection, of: nil, connections, seat) else { return nil }
+        guard let conversation = carryOut(on: connection, of: nil, connections, seat) else { return nil }
         if state.withLock({ $0.isDismissing }) { await conversation.dismiss() }
         return conversation
     }

@@ -27,7 +27,7 @@ final class RequestIntake: Sendable {
     /// Counts a request in.
     ///
     /// - Returns: False when it's refused.
-    func begin(_ operation: ControlOperation, _ cancellation: OneShot<Void>) -> Bool {
+    func admit(_ operation: ControlOperation, _ cancellation: OneShot<Void>) -> Bool {
         state.withLock { state in
             // A repeated request for the upgrade gets its outcome.
             if state.isClosed, !operation.isUpgrade { return false }
@@ -77,7 +77,7 @@ extension ControlServer {
         _ operation: ControlOperation,
         requestID: String
     ) -> @Sendable (Result<JSONValue, ControlError>) -> Void {
-        _ = ledger.begin(requestID, operation, of: .user(-1))
+        _ = ledger.openEntry(requestID, operation, of: .user(-1))
         return { [ledger] outcome in ledger.end(requestID, outcome, wasCancelled: false) }
     }
 }

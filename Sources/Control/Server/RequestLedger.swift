@@ -61,7 +61,7 @@ final class RequestLedger: Sendable {
     }
 
     /// Looks a request up and adds it when it is new.
-    func begin(_ requestID: String, _ operation: ControlOperation, of peer: ControlPeer) -> Entry {
+    func openEntry(_ requestID: String, _ operation: ControlOperation, of peer: ControlPeer) -> Entry {
         let mark = OperationMark(operation)
         return state.withLock { state in
             guard let change = state.changes[requestID] else {

@@ -53,10 +53,10 @@ final class UnfinishedMessages: Sendable {
     ///
     /// - Parameter close: Closes the connection; must not block.
     func reservation(of peer: ControlPeer, close: @escaping @Sendable () -> Void) -> LargeMessageReservation {
-        { count in self.begin(count, of: peer, close) }
+        { count in self.openTicket(count, of: peer, close) }
     }
 
-    private func begin(_ count: Int, of peer: ControlPeer, _ close: @escaping @Sendable () -> Void) -> Ticket {
+    private func openTicket(_ count: Int, of peer: ControlPeer, _ close: @escaping @Sendable () -> Void) -> Ticket {
         let (number, victims) = state.withLock { state in
             state.next += 1
             state.entries[state.next] = Entry(count: count, peer: peer, close: close)

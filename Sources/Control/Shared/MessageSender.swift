@@ -28,12 +28,12 @@ final class MessageSender: Sendable {
     /// - Parameter body: makes the message when it is its turn, so that only one message to a slow reader is in memory.
     /// - Throws: `.canceled` when the task is cancelled before it is this message's turn, and the connection's errors.
     func send(_ body: () -> [UInt8]) async throws(NNGError) {
-        guard await begin() else { throw NNGError(.canceled, operation: "send") }
+        guard await claimTurn() else { throw NNGError(.canceled, operation: "send") }
         defer { end() }
         try await connection.send(body())
     }
 
-    private func begin() async -> Bool {
+    private func claimTurn() async -> Bool {
         let ticket = state.withLock { state in
             defer { state.nextTicket += 1 }
             return state.nextTicket

@@ -134,7 +134,7 @@ actor Feed: Service {
             do throws(ControlError) {
                 let query = EventQuery(after: lastEvent?.number, boot: lastEvent?.boot, follows: true)
                 _ = try await daemon.connected().stream(.events(query)) { item throws(ControlError) in
-                    self.take(try ControlJSON.decode(ControlEvent.self, from: item))
+                    self.apply(try ControlJSON.decode(ControlEvent.self, from: item))
                 }
             } catch {}
             // The daemon has gone, or is being replaced.
@@ -142,7 +142,7 @@ actor Feed: Service {
         }
     }
 
-    private func take(_ event: ControlEvent) {
+    private func apply(_ event: ControlEvent) {
         lastEvent = (event.number, event.boot)
         ring.append(event)
     }

@@ -82,11 +82,11 @@ struct Sampler: Sendable {
                 }
             }
             sum.add(point)
-            point.note(asks?.each[node.path])
+            point.record(asks?.each[node.path])
             each[node.path, default: Series()].append(point)
             counts[node.path] = (node.incarnation, node.mailbox?.handled ?? 0, node.restarts)
         }
-        sum.note(asks?.total)
+        sum.record(asks?.total)
         total.append(sum)
         for path in each.keys where counts[path] == nil { each[path] = nil }
         (pointCounts, pointFigures) = (counts, figures)
@@ -112,7 +112,7 @@ extension Series.Point {
     }
 
     /// Notes the times of asks; without asks they stay unknown.
-    fileprivate mutating func note(_ asks: AskHistogram?) {
+    fileprivate mutating func record(_ asks: AskHistogram?) {
         median = asks?.quantile(0.5).map(Float.init)
         p99 = asks?.quantile(0.99).map(Float.init)
     }

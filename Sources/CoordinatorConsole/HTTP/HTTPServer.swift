@@ -67,7 +67,7 @@ final class HTTPServer: @unchecked Sendable {
                 // Unsafe: the server outlives its daemon, and the library passes the texts and bytes for the time of the call.
                 let server = Unmanaged<HTTPServer>.fromOpaque(context).takeUnretainedValue()
                 guard let entry = server.entries[UInt64(UInt(bitPattern: id.pointee))] else {
-                    return server.begin(connection, String(cString: method), String(cString: path), &id.pointee)
+                    return server.startExchange(connection, String(cString: method), String(cString: path), &id.pointee)
                 }
                 guard count.pointee == 0 else {
                     entry.exchange.connectionReceived(UnsafeRawBufferPointer(start: part, count: count.pointee))
@@ -173,7 +173,7 @@ final class HTTPServer: @unchecked Sendable {
         }
     }
 
-    private func begin(
+    private func startExchange(
         _ connection: OpaquePointer,
         _ method: String,
         _ path: String,

@@ -38,7 +38,7 @@ final class ChildPlaces: Sendable {
     }
 
     /// Takes note of what the node sees of the cluster.
-    func note(_ view: ClusterView) {
+    func learn(_ view: ClusterView) {
         let owners = view.owners.compactMap { path, owner in
             owner.record.map { (String(path.dropFirst()), (node: $0.node, epoch: owner.epoch)) }
         }

@@ -108,7 +108,7 @@ private final class LinkReports: Sendable {
     private func refused(_ node: String?, _ reason: String) {
         var metadata: Logger.Metadata = ["reason": "\(reason)"]
         if let node { metadata["claims"] = "\(String(node.map { $0.isASCII && !$0.isNewline ? $0 : "?" }))" }
-        refusals.note(by: "strangers") { [logger, metadata] others in
+        refusals.report(by: "strangers") { [logger, metadata] others in
             logger.warning("a connection of a stranger was refused", metadata: metadata.counting(others))
         }
     }

@@ -292,7 +292,7 @@ extension ClusterMembership: SubtreeHost {
         places.close(String(path.dropFirst()), epoch: epoch)
     }
 
-    func viewChanged(_ view: ClusterView) { places.note(view) }
+    func viewChanged(_ view: ClusterView) { places.learn(view) }
 
     func stop(_ path: String, drains: Bool) async {
         let key = String(path.dropFirst())

@@ -94,7 +94,7 @@ extension ConfiguredChildren {
                 continue
             }
             guard other.siblings.release(other.child.key), let supervisor = other.siblings.supervisor else { continue }
-            other.siblings.note(nil, of: other.child.key)
+            other.siblings.recordExit(nil, of: other.child.key)
             try await supervisor.attempt(other.child)
             supervisor.arrange()
         }

@@ -6,7 +6,7 @@ extension ConfiguredChildren {
     /// Begins a life of the supervisor.
     ///
     /// - Returns: The children to be started, in start order, each with its first start.
-    func begin(_ supervisor: any ConfiguredSupervisor) -> [(child: ConfiguredChild, start: FirstStart)] {
+    func startFirst(_ supervisor: any ConfiguredSupervisor) -> [(child: ConfiguredChild, start: FirstStart)] {
         let starting = children.startedBySupervisor
         return state.withLock { state in
             state.supervisor = supervisor

@@ -176,7 +176,7 @@ final class ConfiguredChildren: Codable, Sendable {
     func lastExit(of key: String) -> String? { state.withLock { $0.records[key]?.lastExit } }
 
     /// Records the end of a child's life; nil means that the child lives.
-    func note(_ exit: String?, _ numbers: ExitNumbers = ExitNumbers(), of key: String) {
+    func recordExit(_ exit: String?, _ numbers: ExitNumbers = ExitNumbers(), of key: String) {
         change(key) { ($0.lastExit, $0.exitNumbers) = (exit, numbers) }
     }
 

@@ -14,7 +14,7 @@ protocol ConfiguredSupervisor: Coordinator where Configuration == ConfiguredChil
 extension ConfiguredSupervisor {
     /// The row that notes the ends of children.
     static var noteRow: Responder<Self> {
-        .lifecycle { me, child, change in await me.note(change, of: child.path.key) }
+        .lifecycle { me, child, change in await me.recordChange(change, of: child.path.key) }
     }
 
     /// Returns the state of a child; nil when supervision doesn't know it.
@@ -25,8 +25,8 @@ extension ConfiguredSupervisor {
 
     /// Begins the life: from the time when the supervisor is ready, the first starts of its children can be waited for.
     func beginChildren() throws {
-        try take(children.supervision)
-        starts = children.begin(self)
+        try adoptPolicy(children.supervision)
+        starts = children.startFirst(self)
     }
 
     /// Starts the children in the file's order, without waiting for one before the next unless it says so, and goes on until the end.
@@ -80,7 +80,7 @@ extension ConfiguredSupervisor {
     private func hold(_ child: ConfiguredChild, without missing: ConfiguredChildren.Need, _ start: FirstStart) {
         let path = context.path.appending(child.key)
         children.hold(child.key)
-        children.note("not started: it \(missing.description)", of: child.key)
+        children.recordExit("not started: it \(missing.description)", of: child.key)
         context.logger.error(
             "a child isn't started, because one that it requires doesn't run, or hasn't completed",
             metadata: ["coordinator.path": "\(path)", "requires": "\(missing.place.path)"]
@@ -90,7 +90,7 @@ extension ConfiguredSupervisor {
     }
 
     /// Takes over another policy of supervision.
-    nonisolated func take(_ supervision: SupervisionPolicy) throws {
+    nonisolated func adoptPolicy(_ supervision: SupervisionPolicy) throws {
         var policy = supervision
         // A program isn't given up unless the file has an intensity.
         policy.limitsFailures = policy.limitsFailures ?? false
@@ -140,18 +140,18 @@ extension ConfiguredSupervisor {
     func attempt(_ child: ConfiguredChild, ifPresent: IfPresent = .join) async throws {
         do {
             if ifPresent != .change { children.change(child.key) { ($0.isStopWanted, $0.hasCompleted) = (false, false) } }
-            try await begin(child, ifPresent)
+            try await startChild(child, ifPresent)
             if ifPresent != .change { hasBegun(child) }
             // A group is ready when its children are.
             if ifPresent != .change { await children.group(child.key)?.waitForStarts() }
         } catch let error as CoordinatorError {
             // The caller gets the failure, and no event reports it.
-            children.note(error.message, of: child.key)
+            children.recordExit(error.message, of: child.key)
             throw error
         }
     }
 
-    private func begin(_ child: ConfiguredChild, _ ifPresent: IfPresent) async throws {
+    private func startChild(_ child: ConfiguredChild, _ ifPresent: IfPresent) async throws {
         switch child.content {
         case .worker(let worker):
             try await context.start(
@@ -200,20 +200,20 @@ extension ConfiguredSupervisor {
         }
     }
 
-    private func note(_ change: LifecycleChange, of key: String) async {
+    private func recordChange(_ change: LifecycleChange, of key: String) async {
         defer { children.root.standObserver.withLock { $0 }?(context.path.appending(key), change) }
         switch change {
         case .started, .restarted:
-            children.note(nil, of: key)
+            children.recordExit(nil, of: key)
             children.change(key) { ($0.isStopWanted, $0.isRestarting) = (false, false) }
             if let child = children.child(key) { hasBegun(child) }
         case .stopped(let reason), .crashed(let reason), .startFailed(let reason):
-            children.note("\(reason)", ExitNumbers(reason), of: key)
+            children.recordExit("\(reason)", ExitNumbers(reason), of: key)
             children.renewHealth(of: key)
             if case .startFailed = change { children.change(key) { $0.hasCompleted = false } }
             if !children.isRunning(key) { hasEnded(key, reason, isFailure: !reason.isNormal) }
         case .gaveUp(let reason):
-            children.note("\(reason)", ExitNumbers(reason), of: key)
+            children.recordExit("\(reason)", ExitNumbers(reason), of: key)
             children.change(key) { $0.hasCompleted = false }
             hasEnded(key, reason, isFailure: true, isGivenUp: true)
             await stopRequiring(key)

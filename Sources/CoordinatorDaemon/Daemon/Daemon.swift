@@ -75,8 +75,8 @@ public final class Daemon: Service {
         options.orphanGrace = configuration.orphanGrace
         options.workerOutput = .captured(by: logs)
         options.forwards = configuration.receives.map { CoordinatorRuntime.Forward(prefix: $0.prefix, to: $0.child) }
-        options.lifeObserver = { events.note($0, missed: $1) }
-        options.deadLetterObserver = { events.note($0) }
+        options.lifeObserver = { events.recordLifecycle($0, missed: $1) }
+        options.deadLetterObserver = { events.recordDeadLetters($0) }
         // Descendants that have left a child's process group become the daemon's children when the child has ended.
         options.isSubreaper = !isRehearsal
         // The children are started by the root's `run`, after the root is ready.
@@ -86,7 +86,7 @@ public final class Daemon: Service {
         options.export(TelemetryExport(configuration.observability))
         let notifier = ServiceNotifier()
         // Those that no child lists any more are closed.
-        children = withExtendedLifetime(heritage?.sockets?.compactMap(ListeningSocket.take)) {
+        children = withExtendedLifetime(heritage?.sockets?.compactMap(ListeningSocket.inherited)) {
             ConfiguredChildren(configuration.children, configuration.supervision)
         }
         if let heritage { children.rest(heritage.resting) }
@@ -114,7 +114,7 @@ public final class Daemon: Service {
                 if shutdown.cause == nil {
                     logger.notice("a child's end ends the daemon", metadata: ["coordinator.path": "\(path)", "reason": "\(reason)"])
                 }
-                shutdown.begin(because: ShutdownSignal.Cause(path: path, reason: reason))
+                shutdown.request(because: ShutdownSignal.Cause(path: path, reason: reason))
             }
         }
         keeper = ConfigurationKeeper(
@@ -223,7 +223,7 @@ public final class Daemon: Service {
             group.addTask { try await self.serveOperators() }
             group.addTask { await self.signals.run() }
             do {
-                await standing.begin(isReplacement: succession != nil)
+                await standing.load(isReplacement: succession != nil)
                 try await runtime.start()
                 events.append(ControlEvent(kind: .daemonStarted, pid: getpid(), reason: succession?.reason ?? Release.version))
                 // `ready` is said when the children are, or have failed.
@@ -243,7 +243,7 @@ public final class Daemon: Service {
                 await withGracefulShutdownHandler {
                     await shutdown.requested()
                 } onGracefulShutdown: {
-                    self.shutdown.begin()
+                    self.shutdown.request()
                 }
                 events.append(ControlEvent(kind: .daemonStopping, reason: shutdown.cause.map { "\($0.path): \($0.reason)" }))
                 logger.notice("stopping", metadata: ["runtime.directory": "\(directory.path)"])
@@ -319,7 +319,7 @@ public final class Daemon: Service {
             try await server.run()
         } catch {
             logger.error("operators can't be served any more", metadata: ["error": "\(error)"])
-            if error.code == .alreadyRunning { shutdown.begin() }
+            if error.code == .alreadyRunning { shutdown.request() }
             throw error
         }
     }

@@ -99,7 +99,7 @@ final class StandingFile: Sendable {
     /// Has the children go on as the file of a killed daemon says, and follows their changes from now on; called before they are started.
     ///
     /// - Parameter isReplacement: Whether the daemon has taken the former one's place in the same process, which has left more than the file.
-    func begin(isReplacement: Bool) async {
+    func load(isReplacement: Bool) async {
         switch await read() {
         case .content(let content):
             state.withLock { $0.written = content }

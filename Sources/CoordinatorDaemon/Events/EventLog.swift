@@ -111,13 +111,13 @@ final class EventLog: Sendable {
         } else {
             state.ring[Int(state.last % UInt64(capacity))] = event
         }
-        state.lives.note(event)
+        state.lives.record(event)
         defer { state.appended = OneShot() }
         return state.appended
     }
 
     /// Adds the changes of children that the library reports.
-    func note(_ changes: [LifecycleRecord], missed: Int) {
+    func recordLifecycle(_ changes: [LifecycleRecord], missed: Int) {
         let appended = state.withLock { state -> [OneShot<Void>] in
             var signals: [OneShot<Void>] = []
             if missed > 0 {
@@ -131,7 +131,7 @@ final class EventLog: Sendable {
     }
 
     /// Counts dropped messages, and adds an event about them once a second at most.
-    func note(_ report: DeadLetterReport) {
+    func recordDeadLetters(_ report: DeadLetterReport) {
         let mustSchedule = state.withLock { state in
             // A worker's number isn't trusted.
             let (sum, isTooLarge) = state.letters.count.addingReportingOverflow(report.count)

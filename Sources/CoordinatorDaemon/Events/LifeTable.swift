@@ -16,7 +16,7 @@ struct LifeTable: Codable {
     private var entries: [String: Entry] = [:]
 
     /// Notes an event that begins or ends a life.
-    mutating func note(_ event: ControlEvent) {
+    mutating func record(_ event: ControlEvent) {
         guard let path = event.path, let incarnation = event.incarnation else { return }
         switch event.kind {
         case .started, .restarted, .adopted: change(path, incarnation, event) { $0.started = $0.started ?? event.time }

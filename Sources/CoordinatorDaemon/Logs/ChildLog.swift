@@ -214,7 +214,7 @@ final class ChildLog: Sendable {
             case .output(let bytes, let origin, let time):
                 beginLife(origin, time, &writer, &block)
                 var lines = origin.isError ? writer.errors : writer.output
-                lines.take(bytes) { add($0, isPartial: $1, origin, time, &writer, &block) }
+                lines.split(bytes) { add($0, isPartial: $1, origin, time, &writer, &block) }
                 if origin.isError { writer.errors = lines } else { writer.output = lines }
             case .end(let origin, let time): endLine(origin, time, &writer, &block)
             }

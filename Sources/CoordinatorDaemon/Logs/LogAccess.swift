@@ -21,7 +21,7 @@ struct LogAccess: Equatable {
         }
         guard let owner else { return nil }
         do throws(ProcessError) {
-            let error = try FileOwner(owner).take(descriptor, status)
+            let error = try FileOwner(owner).takeFile(descriptor, status)
             return error == 0 ? nil : "it can't be given to \(owner): \(String(cString: strerror(error)))"
         } catch {
             return error.message

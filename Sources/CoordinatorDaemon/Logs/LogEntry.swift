@@ -58,7 +58,7 @@ enum LogEntry {
     /// Appends a line as a JSON object, in which the text has a key.
     static func appendObject(_ text: ArraySlice<UInt8>, _ header: Header, path: String, key: String, to bytes: inout [UInt8]) {
         let (priority, text) = priority(of: text)
-        begin(header.time, path, to: &bytes)
+        writeHead(header.time, path, to: &bytes)
         bytes += Array(",\"pid\":\(header.processID),\"incarnation\":\(header.incarnation),".utf8)
         bytes += Array(header.isError ? "\"stream\":\"stderr\"".utf8 : "\"stream\":\"stdout\"".utf8)
         if header.isPartial { bytes += Array(",\"partial\":true".utf8) }
@@ -78,7 +78,7 @@ enum LogEntry {
             if header.isShared { bytes += tag(of: path) }
             bytes += Array(" \(gap.reason)".utf8)
         case .json:
-            begin(header.time, path, to: &bytes)
+            writeHead(header.time, path, to: &bytes)
             bytes += Array(",\"stream\":\"stdout\",\"line\":\"\",\"gap\":{\"bytes\":\(count),\"lines\":\(lines),\"reason\":".utf8)
             appendJSON(Array(gap.reason.utf8)[...], to: &bytes)
             bytes += Array("}}".utf8)
@@ -114,7 +114,7 @@ enum LogEntry {
 
     private static let jsonPrefix = Array("{\"time\":\"".utf8)
 
-    private static func begin(_ time: [UInt8], _ path: String, to bytes: inout [UInt8]) {
+    private static func writeHead(_ time: [UInt8], _ path: String, to bytes: inout [UInt8]) {
         bytes += jsonPrefix
         bytes += time
         bytes += Array("\",\"path\":".utf8)

@@ -9,7 +9,7 @@ struct LogLines {
     private(set) var unended: [UInt8] = []
 
     /// Takes bytes and calls a function for each line that they end, and for each part of a line that is too long.
-    mutating func take(_ bytes: [UInt8], _ body: (_ line: ArraySlice<UInt8>, _ isPartial: Bool) -> Void) {
+    mutating func split(_ bytes: [UInt8], _ body: (_ line: ArraySlice<UInt8>, _ isPartial: Bool) -> Void) {
         var rest = bytes[...]
         while let end = Self.newline(in: rest) {
             finish(rest[..<end], body)

@@ -42,7 +42,7 @@ final class Audit: Sendable {
     func refused(_ operation: ControlOperation, from requester: Requester, _ error: ControlError) {
         let peer = Peer(requester, user: requester.passage == nil ? users.name(of: requester.userID) : requester.passage?.origin.user)
         let sender = requester.passage.map { "node \($0.node)" } ?? "user \(requester.userID)"
-        refusals.note(by: sender) { [self] others in
+        refusals.report(by: sender) { [self] others in
             let outcome: Logger.Metadata = ["error": "\(error.message)"]
             log("an operator's request was refused", operation, peer, outcome.counting(others), level: .warning)
             append(operation, peer, requester, error.code.name, error.message.counting(others), .zero)

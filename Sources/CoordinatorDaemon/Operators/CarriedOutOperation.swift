@@ -245,7 +245,7 @@ extension ControlOperation.Shutdown: CarriedOutOperation {
             // A second request means that the shutdown takes too long.
             shutdown.hasten(.timeout(ShutdownSignal.hurriedGrace))
         } else {
-            shutdown.begin()
+            shutdown.request()
         }
         await shutdown.completed()
         return Encoded(json: [:])

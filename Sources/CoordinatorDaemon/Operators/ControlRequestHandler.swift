@@ -253,7 +253,7 @@ struct ControlRequestHandler: ControlHandler {
     ) async throws -> LifecycleResult {
         try await dependents.willStart(path)
         // The end of the former life says nothing of one that ends before its own end is noted.
-        if let place = children.place(of: path) { place.siblings.note(nil, of: place.child.key) }
+        if let place = children.place(of: path) { place.siblings.recordExit(nil, of: place.child.key) }
         let (started, number) = try await at(path, known) { place in
             let number = interventions.count
             try await dependents.startForgotten(place)

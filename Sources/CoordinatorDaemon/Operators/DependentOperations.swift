@@ -94,7 +94,7 @@ struct DependentOperations {
     /// Starts a child that supervision doesn't know.
     func startForgotten(_ place: ConfiguredChildren.Place) async throws {
         let supervisor = try place.siblings.runningSupervisor(of: place.path)
-        place.siblings.note(nil, of: place.child.key)
+        place.siblings.recordExit(nil, of: place.child.key)
         try await supervisor.attempt(place.child)
         supervisor.arrange()
     }

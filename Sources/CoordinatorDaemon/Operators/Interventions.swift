@@ -12,7 +12,7 @@ final class Interventions: Sendable {
         /// The commands that are being carried out.
         var open: [String: Int] = [:]
 
-        mutating func note(_ path: String) -> UInt64 {
+        mutating func count(_ path: String) -> UInt64 {
             count += 1
             if latest.count >= Interventions.capacity { latest = [:] }
             latest[path] = count
@@ -35,7 +35,7 @@ final class Interventions: Sendable {
     ///
     /// - Returns: The command's result, and the number after which other commands may have ended what it has started.
     func carryOut<Result>(at path: CoordinatorPath, _ command: () async throws -> Result) async throws -> (Result, since: UInt64) {
-        let beginning = begin(at: path)
+        let beginning = openIntervention(at: path)
         do {
             let result = try await command()
             return (result, end(at: path, since: beginning))
@@ -46,10 +46,10 @@ final class Interventions: Sendable {
     }
 
     /// Records the beginning of a stop, a restart or a kill; returns its number.
-    func begin(at path: CoordinatorPath) -> UInt64 {
+    func openIntervention(at path: CoordinatorPath) -> UInt64 {
         state.withLock { state in
             state.open[path.description, default: 0] += 1
-            return state.note(path.description)
+            return state.count(path.description)
         }
     }
 
@@ -64,7 +64,7 @@ final class Interventions: Sendable {
             let others = (state.open[path.description] ?? 1) - 1
             state.open[path.description] = others > 0 ? others : nil
             let isOvertaken = state.hasCome(after: beginning, at: path)
-            let end = state.note(path.description)
+            let end = state.count(path.description)
             return isOvertaken ? beginning : end
         }
     }

@@ -28,7 +28,7 @@ final class SharedCall<Value: Sendable>: Sendable {
             // No caller owns it: when one is cancelled, the others get the result all the same. It ends with the call.
             let next = Task { [self] in
                 _ = await former?.value
-                begin()
+                startCall()
                 return await result()
             }
             state.next = next
@@ -38,7 +38,7 @@ final class SharedCall<Value: Sendable>: Sendable {
     }
 
     /// Makes the next call the running one; callers from now on get the call after it.
-    private func begin() {
+    private func startCall() {
         state.withLock { state in
             state.running = state.next
             state.next = nil

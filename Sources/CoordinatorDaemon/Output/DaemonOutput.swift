@@ -108,7 +108,7 @@ public final class DaemonOutput: Sendable {
     /// Takes bytes to be written, and returns at once.
     func write(_ bytes: [UInt8], from source: Source) {
         let mustStart = state.withLock { state -> Bool in
-            guard state.lanes[source.rawValue].take(bytes) else { return false }
+            guard state.lanes[source.rawValue].enqueue(bytes) else { return false }
             defer { state.isWriting = true }
             return !state.isWriting
         }
@@ -188,7 +188,7 @@ public final class DaemonOutput: Sendable {
 
 extension DaemonOutput.Lane {
     /// - Returns: whether there was room.
-    fileprivate mutating func take(_ bytes: [UInt8]) -> Bool {
+    fileprivate mutating func enqueue(_ bytes: [UInt8]) -> Bool {
         guard self.bytes + bytes.count <= limit else {
             dropped += bytes.count
             return false

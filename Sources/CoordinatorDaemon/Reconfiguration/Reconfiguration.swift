@@ -206,7 +206,7 @@ private struct Level: Sendable {
         )
         await stop(former)
         if children.supervision != supervision {
-            note(parent, Result { try supervisor.take(supervision) }.error)
+            recordFailure(parent, Result { try supervisor.adoptPolicy(supervision) }.error)
         }
         children.replace(next, supervision)
         let counts = Dictionary(former.map { ($0.key, $0.instance?.count) }) { first, _ in first }
@@ -217,9 +217,9 @@ private struct Level: Sendable {
         return failures.errors.withLock { $0 }
     }
 
-    private func note(_ path: CoordinatorPath, _ error: String?) { note(path, error.map { Reconfiguration.Failure(text: $0) }) }
+    private func recordFailure(_ path: CoordinatorPath, _ error: String?) { recordFailure(path, error.map { Reconfiguration.Failure(text: $0) }) }
 
-    private func note(_ path: CoordinatorPath, _ failure: Reconfiguration.Failure?) {
+    private func recordFailure(_ path: CoordinatorPath, _ failure: Reconfiguration.Failure?) {
         if let failure { failures.errors.withLock { $0[path.description] = failure } }
     }
 
@@ -242,7 +242,7 @@ private struct Level: Sendable {
                 children.cancelStart(of: key)
                 if supervisor.state(of: key) != nil { try await supervisor.remove(key) }
             } catch {
-                note(parent.appending(key), Self.text(error))
+                recordFailure(parent.appending(key), Self.text(error))
             }
         }
     }
@@ -283,7 +283,7 @@ private struct Level: Sendable {
         let change = plan.change(of: child.key, under: parent)
         if let start {
             if case .group(let group) = child.content { children.group(child.key)?.replaceAll(group.children, group.supervision) }
-            note(path, await failure(of: child) { await self.start(child, start) })
+            recordFailure(path, await failure(of: child) { await self.start(child, start) })
             return await startHeld(without: child.key)
         }
         // A group that goes on follows with its own children; one that is restarted begins with the new ones.
@@ -304,7 +304,7 @@ private struct Level: Sendable {
         case .stop, .none, .placed, .scheduled, .nextDaemon: break
         case .start, .takeOver, .restart:
             let ifPresent: IfPresent = wasRunning && change?.replacesProcess == true ? .restart : .change
-            note(path, await failure(of: child) { await error { try await supervisor.attempt(child, ifPresent: ifPresent) } })
+            recordFailure(path, await failure(of: child) { await error { try await supervisor.attempt(child, ifPresent: ifPresent) } })
             await startHeld(without: child.key)
         }
     }
@@ -312,7 +312,7 @@ private struct Level: Sendable {
     /// Starts what a child has held up, if the change lets it go on.
     private func startHeld(without key: String) async {
         guard let child = children.child(key) else { return }
-        note(parent.appending(key), await failure(of: child) { await error { try await children.startHeld(without: key) } })
+        recordFailure(parent.appending(key), await failure(of: child) { await error { try await children.startHeld(without: key) } })
     }
 
     private func start(_ child: ConfiguredChild, _ start: FirstStart) async -> String? {

@@ -220,11 +220,11 @@ final class Scheduler: Sendable {
                 case .lateness(isMadeUpFor: true): "\(times): \(late); one run makes up for it"
                 case .lateness(isMadeUpFor: false): "\(times): \(late)"
                 }
-            note(reason, place.path)
+            logSkip(reason, place.path)
         }
     }
 
-    private func note(_ reason: String, _ path: CoordinatorPath) {
+    private func logSkip(_ reason: String, _ path: CoordinatorPath) {
         logger.warning("a run was missed", metadata: ["coordinator.path": "\(path)", "reason": "\(reason)"])
         events.append(ControlEvent(kind: .missed, path: path.description, reason: reason))
     }
@@ -232,16 +232,16 @@ final class Scheduler: Sendable {
     private func start(_ place: ConfiguredChildren.Place, stopsFirst: Bool) async {
         let (key, siblings) = (place.child.key, place.siblings)
         guard let supervisor = siblings.supervisor, let child = siblings.child(key) else {
-            return note("its supervisor doesn't run", place.path)
+            return logSkip("its supervisor doesn't run", place.path)
         }
         // One that runs all the time, and was stopped, isn't started by its times.
         guard child.runsAtTimesAlone || siblings.isRunning(key) else { return }
         if let missing = siblings.required(by: place).first(where: { !$0.place.siblings.meets($0.place.child.key, $0.condition) }) {
-            return note("it \(missing)", place.path)
+            return logSkip("it \(missing)", place.path)
         }
         do {
             if stopsFirst, siblings.isRunning(key) { try await supervisor.stop(key, isRestarting: true) }
-            siblings.note(nil, of: key)
+            siblings.recordExit(nil, of: key)
             try await supervisor.attempt(child)
             supervisor.arrange()
         } catch {

@@ -29,10 +29,10 @@ final class ShutdownSignal: Sendable {
     init(_ runtime: CoordinatorRuntime) { self.runtime = runtime }
 
     /// Requests the shutdown; the second call does nothing.
-    func begin() { asked.settle(nil) }
+    func request() { asked.settle(nil) }
 
     /// Requests the shutdown because of a child's end.
-    func begin(because cause: Cause) { asked.settle(cause) }
+    func request(because cause: Cause) { asked.settle(cause) }
 
     /// The end of a child that has requested the shutdown before anyone else has.
     var cause: Cause? { asked.outcome ?? nil }
@@ -43,7 +43,7 @@ final class ShutdownSignal: Sendable {
             if hurry.shutdown != .brutalKill { hurry.shutdown = shutdown }
             hurry.isKnown = false
         }
-        begin()
+        request()
         hastenTree()
     }
 

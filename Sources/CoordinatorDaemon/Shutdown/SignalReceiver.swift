@@ -71,7 +71,7 @@ final class SignalReceiver: Sendable {
         switch stops.add(1, ordering: .relaxed).newValue {
         case 1:
             logger.notice("a signal asks for the end", metadata: metadata)
-            shutdown.begin()
+            shutdown.request()
         case 2:
             logger.notice("a second signal asks for the end: what still runs has a second", metadata: metadata)
             shutdown.hasten(.timeout(ShutdownSignal.hurriedGrace))

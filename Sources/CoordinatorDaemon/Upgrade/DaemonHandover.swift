@@ -77,10 +77,10 @@ package struct DaemonHandover: Codable, Sendable {
     ///
     /// - Throws: `failed` when it can't be read: the next executable was rehearsed with it, so this is a heritage of an executable that
     ///   wasn't. The workers are adopted all the same, by the journal of processes.
-    package static func take() throws(ControlError) -> DaemonHandover? {
+    package static func inherited() throws(ControlError) -> DaemonHandover? {
         guard let text = getenv(variable).map({ String(cString: $0) }) else { return nil }
         unsetenv(variable)
-        guard let descriptor = Int32(text), let bytes = MemoryFile.take(descriptor) else {
+        guard let descriptor = Int32(text), let bytes = MemoryFile.readAndClose(descriptor) else {
             throw ControlError(.failed, "\(variable)=\(text) names no file")
         }
         let heritage = try ControlJSON.decode(DaemonHandover.self, from: try ControlJSON.parse(answer: bytes))

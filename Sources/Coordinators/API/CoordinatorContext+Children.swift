@@ -297,7 +297,7 @@ extension CoordinatorContext {
 
     /// Whether a former process has left a plain program at a key that goes on when it's started.
     package func hasProgramOfFormer(_ key: String) -> Bool {
-        cell.runtime.inheritance?.hasProgram(at: path.appending(key)) ?? false
+        cell.runtime.pendingHandover?.hasProgram(at: path.appending(key)) ?? false
     }
 
     /// The children in start order, those that are being restarted included.

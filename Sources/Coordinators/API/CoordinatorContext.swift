@@ -303,18 +303,18 @@ extension Coordinator {
     /// The default: the coordinator doesn't end by itself when it has nothing to do.
     public static var idleTimeout: Duration? { nil }
     /// Does nothing.
-    public func start() async throws { context.cell.type.note(absent: .start) }
+    public func start() async throws { context.cell.type.mark(absent: .start) }
     /// Has the coordinator restarted.
     public func reconfigured(from former: Configuration) async throws -> Reconfiguration { .restart }
     /// Waits for the stop, without a task of its own: see `RunHook`.
     public func run() async throws {
-        context.cell.type.note(absent: .run)
+        context.cell.type.mark(absent: .run)
         throw RunHook.absent
     }
     /// The default limits: 1,024 running handlers, 1,024 waiting messages and 4 MiB, after which senders wait.
     public static var mailbox: MailboxPolicy { MailboxPolicy() }
     /// Does nothing.
-    public func stopped() async { context.cell.type.note(absent: .stopped) }
+    public func stopped() async { context.cell.type.mark(absent: .stopped) }
     /// Does nothing.
     public func paused() async {}
     /// Does nothing.
@@ -329,5 +329,5 @@ extension Coordinator {
         )
     }
     /// Does nothing.
-    public func unhandled(_ message: UnhandledMessage) async { context.cell.type.note(absent: .unhandled) }
+    public func unhandled(_ message: UnhandledMessage) async { context.cell.type.mark(absent: .unhandled) }
 }

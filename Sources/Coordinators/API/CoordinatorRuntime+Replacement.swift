@@ -92,7 +92,7 @@ extension CoordinatorRuntime {
         let kept = Dictionary(kept.map { ($0.identity, $0) }) { first, _ in first }
         var heritage = RuntimeHandover()
         // Those that nothing has started since this program took its place.
-        heritage.incarnations = core.inheritance?.incarnations ?? [:]
+        heritage.incarnations = core.pendingHandover?.incarnations ?? [:]
         for place in places {
             if let program = (place.host as? ProgramHost)?.heritage(among: kept) { heritage.programs.append(program) }
             heritage.incarnations[place.path.description] = place.supervisor.incarnation(of: place.key)
@@ -105,7 +105,7 @@ extension CoordinatorRuntime {
     /// paused and nothing has started yet.
     package var pausedByName: [String] {
         let paused = places.filter { place in place.supervisor.withSlot(place.key) { $0.pauseReasons.contains(.explicit) } == true }
-        return paused.map(\.path.description) + (core.inheritance?.paused ?? [])
+        return paused.map(\.path.description) + (core.pendingHandover?.paused ?? [])
     }
 
     /// Has children begin paused that were paused by name in a process that was killed; called before the tree is started.

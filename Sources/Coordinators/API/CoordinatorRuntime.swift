@@ -105,7 +105,7 @@ public final class CoordinatorRuntime: Service {
             parent: nil,
             runtime: core,
             startTimeout: core.options.startTimeout,
-            inheritance: StartContext(dependencies: core.options.dependencies)
+            startContext: StartContext(dependencies: core.options.dependencies)
         )
         let host = LocalHost(parameters, events: HostEvents(owner: self, life: IncarnationID(key: "", incarnation: 1)))
         let isFirst = state.withLock { state -> Bool in

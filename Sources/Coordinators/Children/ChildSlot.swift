@@ -198,7 +198,7 @@ extension ChildSlot {
             let cause = record.lastExit.map { ": \($0)" } ?? ""
             return .refused(CoordinatorError(.failed, "\(path) has failed, and isn't restarted any more\(cause)"))
         }
-        if record.parking.take(message) { return .parked }
+        if record.parking.park(message) { return .parked }
         return .refused(CoordinatorError(.mailboxFull, "as many messages, or bytes of them, wait for \(path) as may"))
     }
 
@@ -413,7 +413,7 @@ struct ChildSlots: Sendable {
     ///
     /// - Parameter known: The key's slot, if it has one.
     /// - Returns: The slot, and as it was before; `nil` when there was none.
-    mutating func begin(_ definition: ChildDefinition, in known: Box<ChildSlot>?) -> (Box<ChildSlot>, former: ChildSlot?) {
+    mutating func register(_ definition: ChildDefinition, in known: Box<ChildSlot>?) -> (Box<ChildSlot>, former: ChildSlot?) {
         registrations += 1
         let registration = ChildSlot.ChildRegistration(number: registrations, definition: definition)
         guard let known else {

@@ -22,7 +22,7 @@ extension ChildSupervisor {
         case .change:
             if define(definition) {
                 changeSpares(of: definition.key)
-                try state.withLock({ $0.slots.with(definition.key) { $0.host } ?? nil })?.take(definition)
+                try state.withLock({ $0.slots.with(definition.key) { $0.host } ?? nil })?.adoptDefinition(definition)
                 return
             }
         case .restart: if define(definition) { return try await restart(definition.key) }

@@ -58,7 +58,7 @@ extension ChildSupervisor {
     /// Hands a message to the node that has the child, if that is another one.
     private func isElsewhere(_ message: ParkedMessage, _ key: String) -> Bool {
         guard cell.parent == nil, let nodes = cell.runtime.placed else { return false }
-        return nodes.take(message, for: key)
+        return nodes.deliverElsewhere(message, for: key)
     }
 
     private func deliverIfHere(_ message: ParkedMessage, to key: String) -> Bool {
@@ -162,7 +162,7 @@ extension ChildSupervisor {
         let keeping = state.withLock { state -> Keeping in
             if state.hasChild(early.target) { return .isThere }
             guard state.phase != .ended, runtime.mayStillStart(for: early.envelope) else { return .none }
-            return state.early.take(early) ? .kept : .full
+            return state.early.park(early) ? .kept : .full
         }
         switch keeping {
         case .isThere: pass(early)

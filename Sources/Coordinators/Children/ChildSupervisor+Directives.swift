@@ -8,7 +8,7 @@ extension ChildSupervisor {
         switch directive {
         case .start(let key, let incarnation, let attempt):
             let life = state.withLock { state in state.slots.box(key).map { makeLife(in: $0, incarnation, attempt) } }
-            if let life { begin(life, isAwaited: false) } else { handle(.exited(key, incarnation, .unknown)) }
+            if let life { startLife(life, isAwaited: false) } else { handle(.exited(key, incarnation, .unknown)) }
         case .stop(let key, let incarnation, let shutdown):
             let (host, limited, leaving) = state.withLock { state in
                 let limited = state.limited(state.isHandingOver(key, from: incarnation) ? shutdown.drainingFirst : shutdown)
@@ -53,7 +53,7 @@ extension ChildSupervisor {
         let record = slot.value.record
         let mayHaveSpares = definition.isInWorker || record.spares != nil
         let formerSpares = mayHaveSpares ? prepareSpares(definition.key, &slot.value) : nil
-        let inheritance = StartContext(
+        let startContext = StartContext(
             pauseReasons: slot.value.pauseReasons,
             isRestart: attempt > 0,
             areEventsWanted: areEventsWanted(of: slot.value),
@@ -64,7 +64,7 @@ extension ChildSupervisor {
             successor: definition.isInWorker ? slot.value.takeSuccessor() : nil
         )
         let events = HostEvents(owner: self, life: instance)
-        let host = cell.runtime.makeHost(definition, parent: cell, inheritance: inheritance, processes: processes, events: events)
+        let host = cell.runtime.makeHost(definition, parent: cell, startContext: startContext, processes: processes, events: events)
         slot.value.phase = .starting(ChildSlot.Occupant(host: host))
         slot.value.incarnation = incarnation
         if attempt > 0 || record.attempt > 0 { slot.value.record.attempt = attempt }
@@ -82,7 +82,7 @@ extension ChildSupervisor {
     /// - Parameter isAwaited: Whether the caller waits for the start.
     /// - Returns: The value to wait for; `nil` when the child is ready.
     @discardableResult
-    func begin(_ life: NewLife, isAwaited: Bool) -> ChildSlot.Start? {
+    func startLife(_ life: NewLife, isAwaited: Bool) -> ChildSlot.Start? {
         life.formerSpares?.end()
         // The host is known by now to a coordinator that is being provided with a dependency at the same time: none can be missed.
         cell.passInheritance(to: life.host)
@@ -91,13 +91,13 @@ extension ChildSupervisor {
             tasks.add { [self] in
                 // What a killed root has left at the path ends first.
                 for end in ends { await end.value }
-                begin(life, isAwaited: false)
+                startLife(life, isAwaited: false)
             }
             return start
         }
         if let host = life.host as? LocalHost {
             // A coordinator of this process begins at once, and has a task of its own only for a hook that takes time.
-            guard let rest = host.begin() else { return conclude(.success(()), life, isAwaited: isAwaited) }
+            guard let rest = host.startCell() else { return conclude(.success(()), life, isAwaited: isAwaited) }
             // The life can't end before the host proceeds, so that the value is settled with its start.
             let start = isAwaited ? state.withLock { _ in life.slot.value.awaitStart() } : nil
             host.proceed(rest) { self.conclude($0, life) }

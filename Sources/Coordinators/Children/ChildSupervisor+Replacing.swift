@@ -31,7 +31,7 @@ extension ChildSupervisor {
             try handOver(key, present, handover)
             return try await handover.start.value.get()
         }
-        try await begin(successor, beside: present, handover, of: key)
+        try await startSuccessor(successor, beside: present, handover, of: key)
         // From here on the next life is the one that a next root adopts.
         successor.becomeAdoptableBeside()
         try handOver(key, present, handover)
@@ -117,26 +117,26 @@ extension ChildSupervisor {
     /// that follows.
     ///
     /// - Throws: The error of the start; the present life then works on.
-    private func begin(
+    private func startSuccessor(
         _ successor: WorkerHost,
         beside present: PresentLife,
         _ handover: ChildSlot.Handover,
         of key: String
     ) async throws {
-        let inheritance = state.withLock { state -> StartContext? in
+        let startContext = state.withLock { state -> StartContext? in
             guard state.phase == .open, state.canReplace(present, of: key), let slot = state.slots.box(key), slot.value.handover == nil,
                 successor.isWaiting
             else { return nil }
             slot.value.record.handover = handover
             return StartContext(areEventsWanted: areEventsWanted(of: slot.value))
         }
-        guard let inheritance, case .coordinator(let coordinator) = present.definition.kind else { throw hasChanged(key) }
+        guard let startContext, case .coordinator(let coordinator) = present.definition.kind else { throw hasChanged(key) }
         let assignment = WorkerHost.Assignment(
             definition: coordinator,
             startTimeout: cell.runtime.options.startTimeout,
             // The life has no events for supervision before it has taken the place.
             events: HostEvents(owner: nil, life: IncarnationID(key: key, incarnation: present.incarnation + 1)),
-            inheritance: inheritance
+            startContext: startContext
         )
         guard successor.assign(assignment) else { throw hasChanged(key) }
         cell.passInheritance(to: successor)

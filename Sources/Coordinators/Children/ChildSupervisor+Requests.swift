@@ -75,10 +75,10 @@ extension ChildSupervisor {
             case .new(let registration, let life, let former):
                 if let former { endRun(of: former) }
                 guard case .start = purpose else {
-                    begin(life, isAwaited: false)
+                    startLife(life, isAwaited: false)
                     return .accepted(registration: registration, nil)
                 }
-                return .accepted(registration: registration, begin(life, isAwaited: true))
+                return .accepted(registration: registration, startLife(life, isAwaited: true))
             case .requested(let registration, let start, let former):
                 if let former { endRun(of: former) }
                 return .accepted(registration: registration, start)
@@ -269,9 +269,9 @@ extension ChildSupervisor.State {
         if let finding = conflict(of: definition, purpose, with: living?.value.definition, agreed, at: supervisor.cell.path) {
             return finding
         }
-        let (slot, former) = living.map { ($0, nil) } ?? slots.begin(definition, in: known)
+        let (slot, former) = living.map { ($0, nil) } ?? slots.register(definition, in: known)
         if living == nil {
-            let inherited = supervisor.cell.runtime.inheritance?.takePause(of: supervisor.cell.path.appending(key)) ?? []
+            let inherited = supervisor.cell.runtime.pendingHandover?.takePause(of: supervisor.cell.path.appending(key)) ?? []
             slot.value.renew(pausedFor: inherited.union(parent.isPaused ? .cascade : []), by: purpose.initiator)
             handOverEarlyMessages(to: slot)
         }
@@ -281,9 +281,9 @@ extension ChildSupervisor.State {
         }
         let registration = slot.value.registration.number
         if present?.kind == .running { return .ready(registration: registration) }
-        if present == nil, supervisor.cell.runtime.hasOrphans || supervisor.cell.runtime.inheritance != nil {
+        if present == nil, supervisor.cell.runtime.hasOrphans || supervisor.cell.runtime.pendingHandover != nil {
             let path = supervisor.cell.path.appending(key)
-            machine.continueNumbering(of: key, after: supervisor.cell.runtime.begin(definition, at: path))
+            machine.continueNumbering(of: key, after: supervisor.cell.runtime.claimIncarnation(definition, at: path))
         }
         var specification = definition.specification
         specification.stopPlace = stopPlace(of: key, present, under: parent)

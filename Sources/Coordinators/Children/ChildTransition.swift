@@ -66,7 +66,7 @@ struct ChildTransition {
         hasProcess = slot.definition.hasProcess
         if hasProcess { processID = slot.host?.process?.processID }
         switch change {
-        case .started, .restarted: begin(&slot, &record)
+        case .started, .restarted: recordStart(&slot, &record)
         case .restarting(_, let time): wait(&slot, &record, until: time)
         case .crashed(let reason): crash(&slot, &record, reason)
         case .stopped(let reason) where isAlive, .startFailed(let reason) where isAlive: makeWay(&slot, &record, reason)
@@ -94,7 +94,7 @@ struct ChildTransition {
         return isEnd
     }
 
-    private mutating func begin(_ slot: inout ChildSlot, _ record: inout ChildSlot.Record) {
+    private mutating func recordStart(_ slot: inout ChildSlot, _ record: inout ChildSlot.Record) {
         if let host = slot.host {
             let life = ChildSlot.Occupant(host: host, readySince: host.readyBefore ?? time.now)
             mustFlush = record.parking.isBusy

@@ -10,7 +10,7 @@ extension RuntimeCore {
     func makeHost(
         _ definition: ChildDefinition,
         parent: CoordinatorCell,
-        inheritance: StartContext,
+        startContext: StartContext,
         processes: PreparedProcesses,
         events: consuming HostEvents
     ) -> any ChildHost {
@@ -22,14 +22,14 @@ extension RuntimeCore {
                 definition.specification.shutdown,
                 path: path,
                 parent: parent,
-                inheritance: inheritance,
+                startContext: startContext,
                 events: events
             )
         case .coordinator(let coordinator):
             switch coordinator.place {
             case .inProcess(let type), .insteadOfWorker(let type):
-                var inheritance = inheritance
-                if case .insteadOfWorker = coordinator.place { inheritance.isBehindBorder = true }
+                var startContext = startContext
+                if case .insteadOfWorker = coordinator.place { startContext.isBehindBorder = true }
                 let standIn = options.standIns.isEmpty ? nil : options.standIns[type.name].map { CoordinatorType.of($0) }
                 let parameters = CellParameters(
                     type: standIn ?? type,
@@ -39,7 +39,7 @@ extension RuntimeCore {
                     parent: parent,
                     runtime: self,
                     startTimeout: options.startTimeout,
-                    inheritance: inheritance
+                    startContext: startContext
                 )
                 return LocalHost(parameters, events: events)
             case .worker(_, let program, let plan):
@@ -47,11 +47,11 @@ extension RuntimeCore {
                     definition: coordinator,
                     startTimeout: options.startTimeout,
                     events: events,
-                    inheritance: inheritance
+                    startContext: startContext
                 )
                 if let successor = processes.successor, successor.assign(assignment) { return successor }
                 let host =
-                    processes.spares?.take()
+                    processes.spares?.takeSpare()
                     ?? WorkerHost(program, plan, path: path, parent: parent, orphan: takePromised(at: path))
                 host.assign(assignment)
                 return host

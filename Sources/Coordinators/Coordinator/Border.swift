@@ -28,7 +28,7 @@ final class Border: Sendable {
         do throws(CoordinatorError) {
             let inner = try encoded(envelope)
             // As on a link: from here on only the other side knows.
-            guard envelope.begin() else { return }
+            guard envelope.beginHandling() else { return }
             envelope.work(.function { inner.cancel() })
             guard delayLine.isInUse else { return onward(inner) }
             delayLine.pass { onward(inner) }

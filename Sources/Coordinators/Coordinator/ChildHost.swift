@@ -93,7 +93,7 @@ protocol ChildHost: AnyObject, Sendable {
     /// Takes over what a life that goes on can follow of another definition of the child.
     ///
     /// - Throws: The refusal of what should have been followed; the next life begins with it.
-    func take(_ definition: ChildDefinition) throws
+    func adoptDefinition(_ definition: ChildDefinition) throws
 
     /// Has the child's code know that its parent drains, which waits for the child's own end.
     func noteDrain()
@@ -130,7 +130,7 @@ protocol ChildHost: AnyObject, Sendable {
 }
 
 extension ChildHost {
-    func take(_ definition: ChildDefinition) throws {}
+    func adoptDefinition(_ definition: ChildDefinition) throws {}
     var isLost: Bool { false }
     var readyBefore: MonotonicTime? { nil }
     var executorSilence: Duration? { nil }

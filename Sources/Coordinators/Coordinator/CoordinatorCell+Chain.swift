@@ -226,7 +226,7 @@ extension CoordinatorCell {
         let message = ParkedMessage(envelope: envelope, rest: [], isDirect: true)
         let isTaken = state.withLock { state -> Bool? in
             guard state.extras.waitingForChildren[key] != nil else { return nil }
-            return state.extras.waitingForChildren[key]?.take(message)
+            return state.extras.waitingForChildren[key]?.park(message)
         }
         guard let isTaken else { return false }
         if !isTaken {
@@ -327,7 +327,7 @@ extension CoordinatorCell {
         // The root's children may be on other nodes.
         if parent == nil, let nodes = runtime.placed, let key = child(of: envelope) {
             let message = ParkedMessage(envelope: envelope, rest: [], isDirect: false)
-            if nodes.take(message, for: key) { return }
+            if nodes.deliverElsewhere(message, for: key) { return }
         }
         acceptBuiltinHere(envelope)
     }
@@ -365,7 +365,7 @@ extension CoordinatorCell {
             let metadata: Logger.Metadata = [
                 "coordinator.path": "\(path)", "message.name": "\(envelope.body.name.shortened)", "error": "\("\(error)".shortened)",
             ]
-            runtime.violations.note(by: path.description) { [logger = runtime.logger] others in
+            runtime.violations.report(by: path.description) { [logger = runtime.logger] others in
                 logger.error("a message of the runtime failed", metadata: metadata.counting(others))
             }
             envelope.complete(.failure(error))

@@ -9,8 +9,8 @@ extension CoordinatorCell {
     func drain(for stop: Stop) async {
         guard let time = stop.drain, beginDrain(stop) else { return }
         runtime.features.beginsToEnd(self)
-        stop.grace.begin()
-        time.begin()
+        stop.grace.startClock()
+        time.startClock()
         noteDrain()
         // What a pause holds back would never begin.
         endPause(stop.hasFailed)

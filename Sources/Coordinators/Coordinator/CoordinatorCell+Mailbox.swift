@@ -9,7 +9,7 @@ extension CoordinatorCell {
     func accept(_ envelope: Envelope, _ row: MessageRow) {
         // What is only handed on is taken elsewhere.
         if let delivery = envelope.delivery, delivery.isRelayed, row.inline?.isForwarding != true {
-            if let message = take(envelope, delivery) { accept(message, row) }
+            if let message = deduplicated(envelope, delivery) { accept(message, row) }
             return
         }
         if let inline = row.inline, answer(envelope, row, inline) { return }
@@ -24,16 +24,16 @@ extension CoordinatorCell {
             }
             let mustLearn = !row.needs.isEmpty && row.needs.canLearn(from: state.dependencies.effective)
             let isNeeding = mustLearn || !row.needs.isEmpty && !row.needs.isProvided(by: state.dependencies.effective)
-            let admission = state.mailbox.take(envelope, row, isFromSubtree: isFromSubtree, isNeeding: isNeeding)
+            let admission = state.mailbox.enqueue(envelope, row, isFromSubtree: isFromSubtree, isNeeding: isNeeding)
             return (admission, state.mailboxRunToBegin(), mustLearn, state.mailbox.isHeldUp)
         }
         if mustLearn { learnWhatIsNeeded() }
         switch admission {
         case nil: return envelope.end(.failure(isDraining ? CoordinatorError.drains(path) : .hasStopped(path)))
-        case .admitted: take(envelope, row)
+        case .admitted: releaseCredit(envelope, row)
         case .delayed: break
         case .instead(let oldest):
-            take(envelope, row)
+            releaseCredit(envelope, row)
             for (envelope, row) in oldest { drop(envelope, row) }
         case .refused: if envelope.wantsAnswer { envelope.end(.failure(isFull(for: envelope))) } else { drop(envelope, row) }
         case .dropped:
@@ -52,7 +52,7 @@ extension CoordinatorCell {
     }
 
     /// Notes that the mailbox has room for a message, which no longer counts as under way on its link.
-    func take(_ envelope: Envelope, _ row: MessageRow) {
+    func releaseCredit(_ envelope: Envelope, _ row: MessageRow) {
         envelope.release()
         if envelope.isOneWay, !row.isInterceptor { envelope.complete(.success(.none)) }
     }
@@ -383,7 +383,7 @@ extension CoordinatorCell {
     /// have been handled.
     ///
     /// Every arrival of the message gets the end of the one that is handled.
-    func take(_ arrival: Envelope, _ delivery: AcknowledgedDelivery) -> Envelope? {
+    func deduplicated(_ arrival: Envelope, _ delivery: AcknowledgedDelivery) -> Envelope? {
         let taking = state.withLock { state -> DeliveryDeduplication in
             if let taking = state.extras.taking { return taking }
             let taking = DeliveryDeduplication(since: born, limit: CreditWindow.link.messages)

@@ -59,7 +59,7 @@ extension CoordinatorCell {
     private func handlesAtOnce(_ item: Mailbox.Item, on instance: isolated any Coordinator) -> Bool {
         guard case .message(let envelope, let row) = item else { return false }
         // A message that was cancelled or timed out while it waited never runs.
-        guard row.isRelay ? !envelope.isWithdrawn : envelope.begin(isInterceptor: row.isInterceptor) else {
+        guard row.isRelay ? !envelope.isWithdrawn : envelope.beginHandling(isInterceptor: row.isInterceptor) else {
             ended(item, isHandled: false)
             return true
         }
@@ -88,7 +88,7 @@ extension CoordinatorCell {
         }
         if let next { continueRun(next, rest, on: instance) }
         if isCancelled { task?.cancel() }
-        if let envelope = item.envelope, !envelope.begin(.handler(number)) { cancel(number, of: envelope) }
+        if let envelope = item.envelope, !envelope.attachWork(.handler(number)) { cancel(number, of: envelope) }
         return HandlerScope.of(self, handling: item.envelope, as: number, isObserved: isObserved)
     }
 
@@ -151,7 +151,7 @@ extension CoordinatorCell {
         on instance: any Coordinator
     ) {
         envelope.release()
-        guard envelope.begin() else { return }
+        guard envelope.beginHandling() else { return }
         if envelope.isOneWay { envelope.complete(.success(.none)) }
         let began = MonotonicTime.now
         conclude(envelope, row, handleAtOnce(envelope) { try body(instance, envelope) })

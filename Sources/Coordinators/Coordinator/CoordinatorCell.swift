@@ -229,21 +229,21 @@ final class CoordinatorCell: ConfiguredReceiver {
         type = parameters.type
         parent = parameters.parent
         runtime = parameters.runtime
-        let inheritance = parameters.inheritance
-        border = inheritance.isBehindBorder && runtime.options.encodesBorders ? Border(of: path, runtime.time) : nil
+        let startContext = parameters.startContext
+        border = startContext.isBehindBorder && runtime.options.encodesBorders ? Border(of: path, runtime.time) : nil
         state = Lock(
             State(
                 life: RunState(host: host),
-                pauseReasons: inheritance.pauseReasons,
+                pauseReasons: startContext.pauseReasons,
                 mailbox: Mailbox(type.mailbox),
                 dependencies: CellDependencies(
-                    inherited: inheritance.dependencies,
+                    inherited: startContext.dependencies,
                     overrides: runtime.options.dependencyOverrides,
-                    isBehindBorder: inheritance.isBehindBorder
+                    isBehindBorder: startContext.isBehindBorder
                 )
             )
         )
-        if inheritance.isDraining { noteDrain() }
+        if startContext.isDraining { noteDrain() }
         runtime.counts.coordinators.add(1, ordering: .relaxed)
     }
 
@@ -362,7 +362,7 @@ final class CoordinatorCell: ConfiguredReceiver {
 
 /// The values that a coordinator is created with, passed on without copies.
 ///
-/// `@unchecked`: the host that they are for guards `inheritance` by its lock; the others don't change.
+/// `@unchecked`: the host that they are for guards `startContext` by its lock; the others don't change.
 final class CellParameters: @unchecked Sendable {
     let type: CoordinatorType
     let configuration: ConfigurationValue
@@ -371,7 +371,7 @@ final class CellParameters: @unchecked Sendable {
     let parent: CoordinatorCell?
     let runtime: RuntimeCore
     let startTimeout: Duration
-    var inheritance: StartContext
+    var startContext: StartContext
 
     init(
         type: CoordinatorType,
@@ -381,7 +381,7 @@ final class CellParameters: @unchecked Sendable {
         parent: CoordinatorCell?,
         runtime: RuntimeCore,
         startTimeout: Duration,
-        inheritance: StartContext = StartContext()
+        startContext: StartContext = StartContext()
     ) {
         self.type = type
         self.configuration = configuration
@@ -390,12 +390,12 @@ final class CellParameters: @unchecked Sendable {
         self.parent = parent
         self.runtime = runtime
         self.startTimeout = startTimeout
-        self.inheritance = inheritance
+        self.startContext = startContext
     }
 
     /// Returns the configuration as it arrives across the border, if there is one.
     func crossedConfiguration() throws(CoordinatorError) -> ConfigurationValue {
-        guard inheritance.isBehindBorder, runtime.options.encodesBorders else { return configuration }
+        guard startContext.isBehindBorder, runtime.options.encodesBorders else { return configuration }
         return try Border.crossed(configuration, to: path)
     }
 }

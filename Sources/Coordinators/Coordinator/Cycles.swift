@@ -71,7 +71,7 @@ struct CycleSearch: Sendable {
         if let place = edges.waiting[ObjectIdentifier(envelope)] {
             if let first = way.firstIndex(of: place.name), blocked.contains(place.name) {
                 // The coordinator at which the search has begun ends the ask that closes the cycle.
-                if place.name == blocked.first { CycleLooks.shared.note(envelope, in: number) }
+                if place.name == blocked.first { CycleLooks.shared.record(envelope, in: number) }
                 return Cycle(way: way[first...] + [place.name], blocked: blocked.filter { way[first...].contains($0) })
             }
             var search = self
@@ -190,10 +190,10 @@ private final class CycleLooks: Sendable {
     /// The lock under which the process's searches come one after the other: the second sees what the first has ended.
     let turn = AsyncLock()
 
-    func begin(_ search: UInt64) { found.withLock { $0[search] = [] } }
+    func openSearch(_ search: UInt64) { found.withLock { $0[search] = [] } }
 
     /// Notes an ask that closes a cycle, if the search was begun here.
-    func note(_ envelope: Envelope, in search: UInt64) { found.withLock { $0[search]?.append(envelope) } }
+    func record(_ envelope: Envelope, in search: UInt64) { found.withLock { $0[search]?.append(envelope) } }
 
     func end(_ search: UInt64) -> [Envelope] { found.withLock { $0.removeValue(forKey: search) ?? [] } }
 }
@@ -266,7 +266,7 @@ extension CoordinatorCell {
         let edges = await WaitEdges.below(lineage.last ?? self)
         for place in places {
             let search = CycleSearch(at: place.name)
-            CycleLooks.shared.begin(search.number)
+            CycleLooks.shared.openSearch(search.number)
             let cycle = await search.follow(place, in: edges)
             let closing = CycleLooks.shared.end(search.number)
             guard let cycle, let message = closing.first else { continue }

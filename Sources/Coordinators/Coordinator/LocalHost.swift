@@ -54,7 +54,7 @@ final class LocalHost: ChildHost {
     var coordinator: CoordinatorCell? { state.withLock { $0.cell } }
 
     func start() async throws {
-        guard let rest = begin() else { return }
+        guard let rest = startCell() else { return }
         let outcome = OneShot<Result<Void, any Error>>()
         proceed(rest) { outcome.settle($0) }
         try await outcome.value.get()
@@ -71,7 +71,7 @@ final class LocalHost: ChildHost {
     /// Creates the coordinator, and starts it if no hook has to be waited for.
     ///
     /// - Returns: What is left to be done by `proceed`; `nil` when the coordinator is ready.
-    func begin() -> RestOfStart? {
+    func startCell() -> RestOfStart? {
         let made: (cell: CoordinatorCell, configuration: ConfigurationValue, limit: Duration)
         do throws(CoordinatorError) { made = try makeNode() } catch { return .refusal(error) }
         let (cell, configuration, limit) = made
@@ -273,7 +273,7 @@ final class LocalHost: ChildHost {
     private func changeInheritance(_ change: (inout StartContext) -> Void) -> CoordinatorCell? {
         state.withLock { state in
             if case .beginning(let beginning) = state.phase, let parameters = beginning.value.parameters {
-                change(&parameters.inheritance)
+                change(&parameters.startContext)
             }
             return state.cell
         }

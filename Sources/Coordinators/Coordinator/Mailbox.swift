@@ -131,7 +131,7 @@ struct Mailbox {
     /// - Parameters:
     ///   - isFromSubtree: Whether its sender is a coordinator below, or one of the coordinator's own handlers.
     ///   - isNeeding: Whether a dependency of its row isn't provided yet.
-    mutating func take(_ envelope: Envelope, _ row: MessageRow, isFromSubtree: Bool = false, isNeeding: Bool) -> Admission {
+    mutating func enqueue(_ envelope: Envelope, _ row: MessageRow, isFromSubtree: Bool = false, isNeeding: Bool) -> Admission {
         // A message must not begin before messages of the same row that wait already.
         let isNeeding = isNeeding || !row.needs.isEmpty && needing.contains { $0.row.index == row.index }
         let lane: WaitingMessages.Lane = row.interleaves ? .interleaving : isFromSubtree ? .subtree : .ordinary

@@ -58,7 +58,7 @@ final class BusyWait: Sendable {
         guard !isTaken.exchange(true, ordering: .acquiring) else { return false }
         defer { isTaken.store(false, ordering: .releasing) }
         let outcome = look(for: hasAnswer, upTo: limit)
-        note(outcome)
+        learn(outcome)
         guard outcome == .answered else { return false }
         return answers.wrappingAdd(1, ordering: .relaxed).newValue % Self.run == 0
     }
@@ -73,7 +73,7 @@ final class BusyWait: Sendable {
         return .answered
     }
 
-    private func note(_ outcome: Outcome) {
+    private func learn(_ outcome: Outcome) {
         let former = credit.load(ordering: .relaxed)
         switch outcome {
         case .answered:

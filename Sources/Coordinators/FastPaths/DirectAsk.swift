@@ -21,7 +21,7 @@ struct DirectAsk {
         if row._withUnsafeGuaranteedRef({ $0.isInline }) { return try handle(message, ask) }
         let takesTurn = DirectTurn.isFor(#isolation)
         if takesTurn, !responder._withUnsafeGuaranteedRef({ $0.directTurn.takeIfFree() }) {
-            await responder.takeUnretainedValue().directTurn.take()
+            await responder.takeUnretainedValue().directTurn.acquireTurn()
         }
         defer { if takesTurn { responder._withUnsafeGuaranteedRef { $0.directTurn.giveUp() } } }
         return try await begin(message, ask, on: instance)

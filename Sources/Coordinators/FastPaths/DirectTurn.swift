@@ -66,7 +66,7 @@ struct DirectTurn: ~Copyable, Sendable {
     }
 
     /// Takes the turn, as soon as it's free.
-    func take() async {
+    func acquireTurn() async {
         // A turn that is kept for a waiter isn't free before the waiter has run, perhaps on this thread.
         for _ in 0..<(isHandedOver ? 0 : Self.looks) {
             let look = MonotonicTime.now + Self.pause

@@ -136,13 +136,13 @@ extension CoordinatorCell {
             guard state.life.phase == .starting || state.life.phase == .active else { return (nil, nil) }
             let admissions = envelopes.map { envelope in
                 envelope.noteTaker(self)
-                return state.mailbox.take(envelope, row, isFromSubtree: isFromSubtree(envelope), isNeeding: false)
+                return state.mailbox.enqueue(envelope, row, isFromSubtree: isFromSubtree(envelope), isNeeding: false)
             }
             return (admissions, state.mailboxRunToBegin())
         }
         guard let admissions else { return envelopes.forEach { accept($0, row) } }
         for (envelope, admission) in zip(envelopes, admissions) {
-            if case .admitted = admission { take(envelope, row) }
+            if case .admitted = admission { releaseCredit(envelope, row) }
         }
         if let run { runMailbox(run) }
     }
@@ -156,7 +156,7 @@ extension CoordinatorCell {
             guard state.mailbox.takeAll(envelope, row, isFromSubtree: isFromSubtree(envelope)) else { return (false, nil) }
             return (true, state.mailboxRunToBegin())
         }
-        if isTaken { take(envelope, row) }
+        if isTaken { releaseCredit(envelope, row) }
         if let run { runMailbox(run) }
         return isTaken
     }
@@ -168,7 +168,7 @@ extension Mailbox {
         guard expected + envelope.count <= policy.waiting else { return false }
         guard bytes + reserved.bytes + envelope.size <= policy.bytes else { return false }
         // Where there is room for all, the policy has nothing to decide.
-        _ = take(envelope, row, isFromSubtree: isFromSubtree, isNeeding: false)
+        _ = enqueue(envelope, row, isFromSubtree: isFromSubtree, isNeeding: false)
         return true
     }
 }
@@ -181,7 +181,7 @@ extension Envelope {
         }
         return (0..<count).map { _ in
             // A message that waits must not keep the others' bytes.
-            let payload = Payload(Bytes(Array(payload.take())))
+            let payload = Payload(Bytes(Array(payload.takeBytes())))
             let arrival = Arrival(correlation: 0, codec: codec, route: arrival.route, size: Envelope.size(ofPayload: payload.count))
             return Envelope(
                 .encoded(name: name, codec, payload),

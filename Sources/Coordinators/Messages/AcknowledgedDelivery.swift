@@ -120,7 +120,7 @@ final class DeliveryDeduplication: Sendable {
         let new = DeduplicatedMessage(label, of: self)
         let admission = messages.withLock { $0.admit(label, now: MonotonicTime.now.sinceOrigin) { new } }
         switch admission {
-        case .new: return .new(new.begin(for: arrival))
+        case .new: return .new(new.makeMessage(for: arrival))
         case .known(let taken):
             taken.join(arrival)
             return .known
@@ -152,7 +152,7 @@ final class DeduplicatedMessage: Sendable {
     }
 
     /// Returns the message that is handled, in the place of its first arrival.
-    fileprivate func begin(for arrival: Envelope) -> Envelope {
+    fileprivate func makeMessage(for arrival: Envelope) -> Envelope {
         let message = Envelope(
             arrival.body,
             asker: .taken(self),
@@ -204,7 +204,7 @@ final class DeduplicatedMessage: Sendable {
     /// Notes that the message's handler begins, for every arrival.
     ///
     /// - Returns: False when all arrivals were withdrawn.
-    func begin() -> Bool { arrivals.count { $0.begin() } > 0 }
+    func beginHandling() -> Bool { arrivals.count { $0.beginHandling() } > 0 }
 
     private var arrivals: [Envelope] {
         state.withLock { state in

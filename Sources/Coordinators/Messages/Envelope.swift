@@ -235,10 +235,10 @@ final class Envelope: Sendable {
     ///
     /// - Parameter isInterceptor: Whether the handler is an interceptor's.
     /// - Returns: False when the message was withdrawn: no handler may begin.
-    func begin(isInterceptor: Bool = false) -> Bool {
+    func beginHandling(isInterceptor: Bool = false) -> Bool {
         switch asker {
-        case .relay(let outer): guard outer.begin() else { return false }
-        case .taken(let message): guard message.begin() else { return false }
+        case .relay(let outer): guard outer.beginHandling() else { return false }
+        case .taken(let message): guard message.beginHandling() else { return false }
         case .task, .peer, .function: break
         }
         let hasBegun = state.withLock { state -> Bool in
@@ -356,13 +356,13 @@ final class Envelope: Sendable {
 
     /// Sets the work on the message; cancels it at once if the message has ended meanwhile.
     func work(_ work: Work) {
-        if !begin(work) { work.cancel() }
+        if !attachWork(work) { work.cancel() }
     }
 
     /// Sets the work on the message.
     ///
     /// - Returns: False if the message has ended meanwhile.
-    func begin(_ work: Work) -> Bool {
+    func attachWork(_ work: Work) -> Bool {
         state.withLock { state -> Bool in
             if state.phase == .failed || state.phase != .open && !isOneWay { return false }
             state.work = work
@@ -555,7 +555,7 @@ final class Payload: Sendable {
     var bytes: Bytes { content.withLock { $0.bytes } }
 
     /// Returns the bytes of the next message; all are released with the last.
-    func take() -> Bytes {
+    func takeBytes() -> Bytes {
         content.withLock { content in
             let bytes = content.bytes
             guard content.next + 1 < content.lengths.count else {

@@ -20,7 +20,7 @@ struct MessageParking<Message: Parked> {
     var isBusy: Bool { !messages.isEmpty || isBeingDelivered }
 
     /// Takes a message, if there is room.
-    mutating func take(_ message: Message) -> Bool {
+    mutating func park(_ message: Message) -> Bool {
         // A message whose asker has given up takes no room.
         if !hasRoom(for: message.envelope) { _ = remove(where: \.isWithdrawn) }
         guard hasRoom(for: message.envelope) else { return false }

@@ -20,7 +20,7 @@ package struct AskDurations: Sendable, Hashable {
     package init() {}
 
     /// Counts an ask.
-    mutating func note(_ key: Key, _ duration: Duration) { histograms[place(of: key), default: Histogram()].note(duration) }
+    mutating func count(_ key: Key, _ duration: Duration) { histograms[place(of: key), default: Histogram()].count(duration) }
 
     /// Returns the key under which asks are counted.
     private func place(of key: Key) -> Key {
@@ -52,7 +52,7 @@ package struct Histogram: Sendable, Hashable {
 
     package var count: UInt64 { counts.reduce(0) { $0.addingSaturating($1) } }
 
-    mutating func note(_ duration: Duration) {
+    mutating func count(_ duration: Duration) {
         let bucket = Self.bounds.firstIndex { duration <= $0 } ?? Self.bounds.count
         counts[bucket] = counts[bucket].addingSaturating(1)
         sum = sum.addingSaturating(UInt64(clamping: duration.nanosecondsClamped))

@@ -86,7 +86,7 @@ final class Telemetry: Sendable {
 extension Telemetry {
     func around<R: Sendable>(_ message: MessageInfo, next: () async throws -> R) async throws -> R {
         let began = MonotonicTime.now
-        let span = begin(message)
+        let span = openSpan(message)
         do {
             let result = try await inTrace(of: span) { try await next() }
             end(span, message, since: began)
@@ -99,7 +99,7 @@ extension Telemetry {
 
     func around<R: Sendable>(_ message: MessageInfo, next: () throws -> R) throws -> R {
         let began = MonotonicTime.now
-        let span = begin(message)
+        let span = openSpan(message)
         do {
             let result: R
             if let span {
@@ -128,7 +128,7 @@ extension Telemetry {
         var began: Int64
     }
 
-    private func begin(_ message: MessageInfo) -> OpenSpan? {
+    private func openSpan(_ message: MessageInfo) -> OpenSpan? {
         let sampling = sampling.load(ordering: .relaxed)
         guard sampling != .max else { return nil }
         // The instruments that this process has itself may have continued the trace.
@@ -187,9 +187,9 @@ extension Telemetry {
         let key = AskDurations.Key(path: message.path.description, message: message.name, hasFailed: hasFailed)
         let whole = message.waited + took
         if let asksUpward {
-            asksUpward.update { $0.note(key, whole) }
+            asksUpward.update { $0.count(key, whole) }
         } else {
-            total.withLock { $0.note(key, whole) }
+            total.withLock { $0.count(key, whole) }
         }
     }
 }

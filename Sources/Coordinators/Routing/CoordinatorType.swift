@@ -52,7 +52,7 @@ final class CoordinatorType: Sendable {
     }
 
     /// Notes that the type leaves a hook to its default.
-    func note(absent hook: AbsentHooks) { absentHooks.bitwiseOr(hook.rawValue, ordering: .relaxed) }
+    func mark(absent hook: AbsentHooks) { absentHooks.bitwiseOr(hook.rawValue, ordering: .relaxed) }
 
     /// Returns whether the type is known to leave a hook to its default.
     func lacks(_ hook: AbsentHooks) -> Bool { AbsentHooks(rawValue: absentHooks.load(ordering: .relaxed)).contains(hook) }

@@ -372,7 +372,7 @@ extension Envelope {
             }
             return message
         case .encoded(_, let codec, let payload):
-            return try PayloadCoder.decode(type, from: isLast ? payload.take() : payload.bytes, codec: codec)
+            return try PayloadCoder.decode(type, from: isLast ? payload.takeBytes() : payload.bytes, codec: codec)
         }
     }
 }

@@ -60,7 +60,7 @@ final class SharedAsks: Sendable {
             try Task.checkCancellation()
             let wait = Wait()
             let number = join(key, wait)
-            if let number { begin(key, number, ask) }
+            if let number { sendShared(key, number, ask) }
             let outcome = await withTaskCancellationHandler {
                 await wait.value(before: deadline, of: time)
             } onCancel: {
@@ -91,7 +91,7 @@ final class SharedAsks: Sendable {
         }
     }
 
-    private func begin(_ key: Key, _ number: UInt64, _ ask: @escaping @Sendable () async throws -> Answer) {
+    private func sendShared(_ key: Key, _ number: UInt64, _ ask: @escaping @Sendable () async throws -> Answer) {
         // The ask is no part of the handler that begins it, which may end before others that have joined it.
         let task = HandlerScope.perform(in: nil) {
             Task.immediate(executorPreference: time.executor) {

@@ -178,9 +178,9 @@ final class OrphanedWorkers: Sendable {
     /// Takes note of the first request to start a path.
     ///
     /// - Returns: The incarnation after which the numbering goes on, and the workers to be ended, for which the start will wait.
-    func begin(_ path: CoordinatorPath, as place: AdoptionMachine.Place) -> (after: Incarnation, ends: [Orphan]) {
+    func claimPlace(_ path: CoordinatorPath, as place: AdoptionMachine.Place) -> (after: Incarnation, ends: [Orphan]) {
         state.withLock { state in
-            let beginning = state.machine.begin(path.keys, as: place)
+            let beginning = state.machine.claim(path.keys, as: place)
             if !beginning.waitsFor.isEmpty { state.waits[path] = beginning.waitsFor }
             state.promises[path] = beginning.adopts
             return (beginning.after, beginning.waitsFor.compactMap { state.orphans[$0] })

@@ -66,7 +66,7 @@ final class ProcessJournal: Sendable {
     }
 
     /// Writes the header, which names the journal's owner, before any process is started.
-    func begin() {
+    func startJournal() {
         change { if !$0.isClosed, !$0.isWritten { rewrite(&$0) } }
     }
 

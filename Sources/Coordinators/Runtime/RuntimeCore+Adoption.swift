@@ -34,7 +34,7 @@ extension RuntimeCore {
         let programs = entries.filter { $0.program != nil }
         let orphans = isAdoptable ? OrphanedWorkers(entries) : nil
         guard isAdoptable || !programs.isEmpty else { return (nil, true) }
-        let known = inheritance?.leaders ?? []
+        let known = pendingHandover?.leaders ?? []
         inherit(programs.compactMap(\.program))
         takeSockets(of: programs.filter { !known.contains($0.family.leader) }.compactMap(\.program))
         let epoch = isAdoptable ? (former.map(\.header.epoch).max() ?? 0) + 1 : 0
@@ -76,7 +76,7 @@ extension RuntimeCore {
     /// Logs that a link wasn't taken that has shown a worker's secret.
     func logRefusal(of path: String, _ reason: String) {
         // The peer needn't be the worker: its own violations are told of all the same.
-        violations.note(by: "a peer of \(path)") { [logger] others in
+        violations.report(by: "a peer of \(path)") { [logger] others in
             let metadata: Logger.Metadata = ["coordinator.path": "\(path)", "reason": "\(reason)"]
             logger.error("a worker was refused", metadata: metadata.counting(others))
         }
@@ -93,8 +93,8 @@ extension RuntimeCore {
     /// Takes note of the first request to start a child.
     ///
     /// - Returns: The incarnation after which the numbering of the path goes on.
-    func begin(_ definition: ChildDefinition, at path: CoordinatorPath) -> Incarnation {
-        let latest = inheritance?.begin(path) ?? 0
+    func claimIncarnation(_ definition: ChildDefinition, at path: CoordinatorPath) -> Incarnation {
+        let latest = pendingHandover?.claimIncarnation(path) ?? 0
         guard let orphans = orphans.withLock({ $0 }) else { return latest }
         let place: AdoptionMachine.Place =
             switch definition.kind {
@@ -102,7 +102,7 @@ extension RuntimeCore {
             case .coordinator(let coordinator) where coordinator.isInProcess: .here
             case .coordinator(let coordinator): .worker(fingerprint: fingerprint(of: coordinator))
             }
-        let (after, ends) = orphans.begin(path, as: place)
+        let (after, ends) = orphans.claimPlace(path, as: place)
         if !ends.isEmpty { tasks.add { await self.end(ends, because: "something else is started at its path, or above") } }
         // A worker that is adopted keeps its number, which may be the latest.
         return orphans.isPromised(at: path) ? after : max(after, latest)
@@ -241,7 +241,7 @@ extension RuntimeCore {
             throw error
         } catch {
             // On a full disk it's so at each start of a worker.
-            violations.note(by: "locks of workers") { [logger] others in
+            violations.report(by: "locks of workers") { [logger] others in
                 let metadata: Logger.Metadata = ["coordinator.path": "\(path)", "error": "\(error)"]
                 logger.warning("a worker can't be locked, and isn't adopted", metadata: metadata.counting(others))
             }

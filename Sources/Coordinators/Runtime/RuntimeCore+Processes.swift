@@ -60,12 +60,12 @@ extension RuntimeCore {
     /// Prepares the start of the tree: becomes a subreaper if that is set, ends the remains of a former runtime, and finds its workers that
     /// can be adopted.
     func takeOver() async throws {
-        inheritance?.claim(by: spawner.spawner)
+        pendingHandover?.claim(by: spawner.spawner)
         // What the former program has written is read before this one writes to a file of the same name.
         let own = options.heritage == nil ? [] : journals.map(\.content).filter { $0.header.owner == .current && $0.header.isOfThisBoot }
         journal?.carry(own.flatMap(\.entries))
         do throws(ProcessError) {
-            if isSubreaper { try Subreaper.begin() }
+            if isSubreaper { try Subreaper.becomeSubreaper() }
         } catch {
             throw CoordinatorError(.startFailed, error.message)
         }
@@ -81,7 +81,7 @@ extension RuntimeCore {
     /// - Throws: An error when another process owns the directory, since a path could then live twice. Of two processes that claim it at
     ///   once, at most one succeeds.
     private func claimDirectory() async throws {
-        journal?.begin()
+        journal?.startJournal()
         var deadline = PatientDeadline(Self.deathLimit)
         while let owner = try journalOwner ?? markedOwner() {
             // A process that has just been killed has released its lock, and may live for a moment.
@@ -127,15 +127,15 @@ extension RuntimeCore {
         let deadline = ContinuousClock.now + Self.formerLimit
         let journals = journals.filter { !$0.content.header.isAlive }
         let (orphans, isInherited) = inherit(journals.map(\.content) + own)
-        let leaders = inheritance?.leaders ?? []
+        let leaders = pendingHandover?.leaders ?? []
         let spared = Set(orphans?.carried.map(\.family) ?? [])
         let remains = (journals.map(\.content) + own).flatMap(\.living).filter {
             !spared.contains($0) && !leaders.contains($0.leader)
         }
         var ended: Set<ProcessIdentity> = []
-        func note(_ killed: Set<ProcessIdentity>) { ended.formUnion(killed) }
-        var left = await ProcessFamily.end(remains, by: deadline, areRemembered: true, killed: note)
-        let marks = (orphans?.marks ?? []).union(inheritance?.marks ?? [])
+        func recordEnds(_ killed: Set<ProcessIdentity>) { ended.formUnion(killed) }
+        var left = await ProcessFamily.end(remains, by: deadline, areRemembered: true, killed: recordEnds)
+        let marks = (orphans?.marks ?? []).union(pendingHandover?.marks ?? [])
         // Those whose journal is lost are known by the marks of their processes.
         var marked: Set<ProcessIdentity> = []
         func isFormer(_ entry: String) -> Bool {
@@ -143,7 +143,7 @@ extension RuntimeCore {
             marked.insert(owner)
             return true
         }
-        left += await LeftoverProcesses.end(by: deadline, where: isFormer, sparing: marks, killed: note)
+        left += await LeftoverProcesses.end(by: deadline, where: isFormer, sparing: marks, killed: recordEnds)
         logEnd(of: ended.subtracting(left), owners: marked.union(journals.map(\.content.header.owner)))
         guard left.isEmpty else {
             let list = Set(left.map(\.processID)).sorted().map(String.init).joined(separator: ", ")
@@ -151,7 +151,7 @@ extension RuntimeCore {
         }
         for family in remains { directory.removeSockets(of: family.leader.processID) }
         if isInherited { for journal in journals { directory.removeFile(journal.name) } }
-        removeStaleFiles(sparing: (orphans?.files ?? []).union(inheritance?.files ?? []))
+        removeStaleFiles(sparing: (orphans?.files ?? []).union(pendingHandover?.files ?? []))
         if let orphans { await awaitOrphans(of: orphans) }
     }
 

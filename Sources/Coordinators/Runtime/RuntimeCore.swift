@@ -57,7 +57,7 @@ final class RuntimeCore: ServiceOwner {
     let orphans = Lock<OrphanedWorkers?>(nil)
     let orphansAreLeft = Atomic(false)
     /// The remains of the former program in this process, or of a killed one.
-    private let remains = LazyReference<Inheritance>()
+    private let remains = LazyReference<PendingHandover>()
     #if !SLOW_PATH_ONLY
     let memoryReturn = Lock(MemoryReturn())
     #endif
@@ -92,7 +92,7 @@ final class RuntimeCore: ServiceOwner {
         (openAsks, tasks, spares) = (OpenAsks(options.time), OwnedTasks(options.time), OwnedTasks(options.time))
         self.counts = counts
         self.uplink = uplink
-        if uplink == nil, let heritage = options.heritage { _ = remains.storeIfNil(Inheritance(heritage)) }
+        if uplink == nil, let heritage = options.heritage { _ = remains.storeIfNil(PendingHandover(heritage)) }
         logger = options.logger.queued(by: logQueue)
         services = ProcessServices(logger: logger, options.time)
         directory = RuntimeFiles(options.runtimeDirectory)
@@ -110,7 +110,7 @@ final class RuntimeCore: ServiceOwner {
             logLevel: logger.logLevel,
             usesControlGroups: uplink == nil && options.isSubreaper
         )
-        if uplink == nil, options.isSubreaper { ControlGroup.begin() }
+        if uplink == nil, options.isSubreaper { ControlGroup.enterLeaf() }
         tap = Tap(uplink: uplink)
         traces = MessageTraces(uplink: uplink, activity: tap.activity)
         // The root's process decides for the whole tree.
@@ -160,18 +160,18 @@ final class RuntimeCore: ServiceOwner {
     }
 
     /// The remains of the former program in this process, or of a killed one; `nil` without any.
-    var inheritance: Inheritance? { remains.load() }
+    var pendingHandover: PendingHandover? { remains.load() }
 
     /// Takes note of plain programs that a killed process has left.
     func inherit(_ programs: [RuntimeHandover.Program]) {
         if programs.isEmpty { return }
-        (inheritance ?? remains.storeIfNil(Inheritance(RuntimeHandover()))).add(programs)
+        (pendingHandover ?? remains.storeIfNil(PendingHandover(RuntimeHandover()))).add(programs)
     }
 
     /// Has children begin paused.
     func pauseAtStart(_ paths: [String]) {
         if paths.isEmpty { return }
-        (inheritance ?? remains.storeIfNil(Inheritance(RuntimeHandover()))).pause(paths)
+        (pendingHandover ?? remains.storeIfNil(PendingHandover(RuntimeHandover()))).pause(paths)
     }
 
     /// Whether plain programs may outlive this process, to be adopted by the next root in the directory.
@@ -207,7 +207,7 @@ final class RuntimeCore: ServiceOwner {
         await services.end()
         await spares.waitForAll()
         await closeOrphans()
-        await end(inheritance?.takeAll() ?? [], because: "the runtime ends")
+        await end(pendingHandover?.takeAll() ?? [], because: "the runtime ends")
         await endLeftoverProcesses()
         journal?.close()
         hub.close()

@@ -85,7 +85,7 @@ extension ProgramSpecification {
 // MARK: - What is inherited
 
 /// The remains of the former program in this process, and the plain programs of a killed one, each kept until it's taken over.
-final class Inheritance: Sendable {
+final class PendingHandover: Sendable {
     private let state: Lock<RuntimeHandover>
     /// The paths whose start was requested, and is about to take over its part.
     private let begun = Lock<Set<String>>([])
@@ -135,7 +135,7 @@ final class Inheritance: Sendable {
     /// Takes note of the first request to start a child.
     ///
     /// - Returns: The incarnation after which the numbering of the path goes on: a program that lives on keeps its own.
-    func begin(_ path: CoordinatorPath) -> Incarnation {
+    func claimIncarnation(_ path: CoordinatorPath) -> Incarnation {
         let path = path.description
         begun.withLock { _ = $0.insert(path) }
         return state.withLock { heritage in
@@ -204,13 +204,13 @@ final class Inheritance: Sendable {
 extension RuntimeCore {
     /// Whether a process of a former root, or of the former program in this process, goes on at a path, and waits to be taken over.
     func hasFormerLife(at path: CoordinatorPath) -> Bool {
-        if inheritance?.hasProgram(at: path) == true { return true }
+        if pendingHandover?.hasProgram(at: path) == true { return true }
         guard hasOrphans, let orphans = orphans.withLock({ $0 }), orphans.areStartsAwaited else { return false }
         return orphans.haveLived(at: path)
     }
 
     /// Ends the programs of a former process, or of the former program in this process, that no start has taken over.
-    func endUnclaimedPrograms() async { await end(inheritance?.takeRest() ?? [], because: "nothing starts it any more") }
+    func endUnclaimedPrograms() async { await end(pendingHandover?.takeRest() ?? [], because: "nothing starts it any more") }
 
     func end(_ programs: [RuntimeHandover.Program], because reason: String) async {
         await withDiscardingTaskGroup { group in
@@ -258,7 +258,7 @@ extension RuntimeCore {
     /// - Parameter isForeign: Whether the process wasn't this one's child: its orphans don't come here, and are sought everywhere.
     func endRest(of program: RuntimeHandover.Program, isForeign: Bool) async {
         await end([program.family], areRemembered: isForeign)
-        if isForeign, inheritance?.hadEnded(program) != true { await endLeftoverProcesses(of: program.family) }
+        if isForeign, pendingHandover?.hadEnded(program) != true { await endLeftoverProcesses(of: program.family) }
         for file in program.process.files { directory.removeFile(String(file.split(separator: "/").last ?? "")) }
         await processEnded(program.family)
     }
@@ -267,8 +267,8 @@ extension RuntimeCore {
     func takeSockets(of programs: [RuntimeHandover.Program]) {
         for program in programs {
             guard let holdings = program.sockets, !holdings.isEmpty else { continue }
-            let (sockets, failures) = ListeningSocket.take(holdings, from: program.process.identity)
-            inheritance?.keep(sockets)
+            let (sockets, failures) = ListeningSocket.takeFromHolder(holdings, from: program.process.identity)
+            pendingHandover?.keep(sockets)
             for failure in failures {
                 logger.warning(
                     "the socket of an adopted program can't be shared: its next life, or another program, may find the address in use",

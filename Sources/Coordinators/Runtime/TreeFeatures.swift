@@ -50,7 +50,7 @@ protocol PlacedDelivery: AnyObject, Sendable {
     /// Takes a message for a child of the root, if the child is on another node, or isn't known to be on this one.
     ///
     /// - Returns: False when the message is to be delivered here.
-    func take(_ message: ParkedMessage, for key: String) -> Bool
+    func deliverElsewhere(_ message: ParkedMessage, for key: String) -> Bool
 
     /// Returns whether a message that has waited may still go to the child at a path, or below it; another one is sent elsewhere, or refused.
     func diverts(_ message: ParkedMessage, at path: CoordinatorPath) -> Bool

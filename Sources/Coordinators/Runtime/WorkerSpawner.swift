@@ -250,7 +250,7 @@ final class RestartTokens: Sendable {
     ///
     /// The call returns at once if there is a token left.
     func wait(orUntil interruption: OneShot<Void> = OneShot()) async {
-        let turn = MonotonicTime(sinceOrigin: bucket.withLock { $0.take(now: MonotonicTime.now.sinceOrigin) })
+        let turn = MonotonicTime(sinceOrigin: bucket.withLock { $0.takeToken(now: MonotonicTime.now.sinceOrigin) })
         guard turn > .now else { return }
         // The interruption is the caller's, so a turn that has come doesn't settle it.
         _ = await interruption.value(before: turn)
@@ -277,7 +277,7 @@ final class TicketPipe: Sendable {
 
     /// Closes the pipe; without a ticket, a worker that still waits for one ends.
     deinit {
-        if let descriptor = take() { close(descriptor) }
+        if let descriptor = takeDescriptor() { close(descriptor) }
     }
 
     /// Closes this process's copy of the worker's end, when the worker has its own.
@@ -287,7 +287,7 @@ final class TicketPipe: Sendable {
     ///
     /// - Throws: An error when the ticket can't be read any more: the worker has ended, or has closed its end.
     func give(_ ticket: Ticket) throws(CoordinatorError) {
-        guard let descriptor = take() else { throw CoordinatorError(.spawnFailed, "a worker was given a ticket before") }
+        guard let descriptor = takeDescriptor() else { throw CoordinatorError(.spawnFailed, "a worker was given a ticket before") }
         let bytes = ticket.encoded()
         let count = write(descriptor, bytes, bytes.count)
         let number = errno
@@ -297,7 +297,7 @@ final class TicketPipe: Sendable {
         }
     }
 
-    private func take() -> Int32? {
+    private func takeDescriptor() -> Int32? {
         writer.withLock { writer in
             defer { writer = nil }
             return writer

@@ -341,7 +341,7 @@ extension Peer.State {
             return .violation("\(envelope.body.name) has a trace context of \(envelope.trace.count) bytes")
         }
         if let route = arrival.route {
-            guard admission.credits.take(route, arrival.size, count: arrival.count, last: last) else {
+            guard admission.credits.spend(route, arrival.size, count: arrival.count, last: last) else {
                 return .violation(
                     "\(envelope.body.name), of \(arrival.size) bytes, came without credit: as much is under way to \(route) as may be"
                 )

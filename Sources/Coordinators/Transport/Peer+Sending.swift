@@ -86,7 +86,7 @@ extension Peer {
         message.number = state.messages
         let correlation = state.outgoing.insert(.message(message))
         counts.openAsks.add(1, ordering: .relaxed)
-        guard envelope.isBuiltin || state.windows.take(correlation, route: message.route, size: message.size) else {
+        guard envelope.isBuiltin || state.windows.enqueue(correlation, route: message.route, size: message.size) else {
             return (.unchanged, correlation)
         }
         return (transmit(message, correlation, &state), correlation)
@@ -95,7 +95,7 @@ extension Peer {
     /// Hands an open message to the link; called under the lock of the state, so that messages are handed over in the order in which they
     /// were let go.
     private func transmit(_ message: Outgoing, _ correlation: UInt64, _ state: inout State) -> Departure {
-        guard message.envelope.begin() else {
+        guard message.envelope.beginHandling() else {
             takeBack(message, correlation, &state)
             return .unchanged
         }
@@ -353,7 +353,7 @@ extension Envelope: LargeFrameSender {
     // Until the last part leaves, it's proved that no handler has begun.
     func leavesLater() { takeBack() }
 
-    func leavesNow() -> Bool { begin() }
+    func leavesNow() -> Bool { beginHandling() }
 }
 
 extension CoordinatorError {

@@ -26,7 +26,7 @@ struct CreditWindow: Equatable {
     /// Whether a message may leave after others have taken their room.
     func isOpen(after others: CreditWindow) -> Bool { messages > others.messages && bytes > others.bytes }
 
-    mutating func take(_ size: Int, count: Int = 1) {
+    mutating func spend(_ size: Int, count: Int = 1) {
         messages -= count
         bytes -= size
     }
@@ -68,7 +68,7 @@ struct SendWindows<Waiting> {
     /// Takes room for a message, or has the message wait.
     ///
     /// - Returns: Whether the message may leave now.
-    mutating func take(_ waiting: Waiting, route: String, size: Int) -> Bool {
+    mutating func enqueue(_ waiting: Waiting, route: String, size: Int) -> Bool {
         if takeOpen(route: route, size: size) { return true }
         with(route) { $0.queue.append((size, waiting)) }
         count += 1
@@ -82,10 +82,10 @@ struct SendWindows<Waiting> {
         if size > Window.largestSize { return takeLarge(route, size) }
         let mayLeave = with(route) { route in
             guard route.queue.isEmpty, route.window.isOpen else { return false }
-            route.window.take(size)
+            route.window.spend(size)
             return true
         }
-        if mayLeave { link?.take(size) }
+        if mayLeave { link?.spend(size) }
         return mayLeave
     }
 
@@ -156,8 +156,8 @@ struct SendWindows<Waiting> {
                 count -= 1
                 route.queue.removeFirst()
                 let base = min(size, Window.largestSize)
-                route.window.take(base)
-                link?.take(base)
+                route.window.spend(base)
+                link?.spend(base)
                 large -= size - base
                 free.append(waiting)
             }
@@ -221,9 +221,9 @@ struct ReceiveCredits {
     ///   - size: The size of all.
     ///   - last: The size of the last; any credit is enough for it.
     /// - Returns: False when the other side had no credit left for one of the messages.
-    mutating func take(_ name: String, _ size: Int, count: Int = 1, last: Int? = nil) -> Bool {
+    mutating func spend(_ name: String, _ size: Int, count: Int = 1, last: Int? = nil) -> Bool {
         if size > CreditWindow.largestSize, count == 1 {
-            guard large > 0, take(name, CreditWindow.largestSize) else { return false }
+            guard large > 0, spend(name, CreditWindow.largestSize) else { return false }
             large -= size - CreditWindow.largestSize
             return true
         }
@@ -231,10 +231,10 @@ struct ReceiveCredits {
         guard link.isOpen(after: rest) else { return false }
         let hasCredit = with(name) { route in
             guard route.window.isOpen(after: rest) else { return false }
-            route.window.take(size, count: count)
+            route.window.spend(size, count: count)
             return true
         }
-        if hasCredit { link.take(size, count: count) }
+        if hasCredit { link.spend(size, count: count) }
         return hasCredit
     }
 

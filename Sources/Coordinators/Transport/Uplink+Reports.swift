@@ -14,9 +14,9 @@ extension Uplink {
         /// Whether the present parent knows none of the living ones.
         private var isParentNew = false
 
-        mutating func begin() { isParentNew = true }
+        mutating func repeatAll() { isParentNew = true }
 
-        mutating func note(_ report: ProcessReport) {
+        mutating func remember(_ report: ProcessReport) {
             if report.lives { living.insert(report.family) } else { living.remove(report.family) }
         }
 
@@ -38,7 +38,7 @@ extension Uplink {
     /// A beginning returns when they have taken note of it, and waits for the next link if there is none. An end that can't be told now is told
     /// on the next link.
     func report(_ report: ProcessReport) async throws {
-        state.withLock { $0.reports.note(report) }
+        state.withLock { $0.reports.remember(report) }
         guard report.lives else { return await reportEnd(report, to: state.withLock { $0.peer }) }
         var former: Peer?
         while let peer = await linkedPeer(after: former) {
@@ -169,7 +169,7 @@ struct ReportedProcesses: Sendable {
     /// Takes a report.
     ///
     /// - Returns: False when a worker reports more processes than there can be.
-    mutating func take(_ report: ProcessReport) -> Bool {
+    mutating func merge(_ report: ProcessReport) -> Bool {
         let process = report.family.leader
         guard living[process] != nil || endedEarly.contains(process) || living.count + endedEarly.count < Self.limit else { return false }
         if report.lives {

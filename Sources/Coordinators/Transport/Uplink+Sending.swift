@@ -189,7 +189,7 @@ extension Uplink {
         while true {
             let place = state.withLock { state -> Place in
                 if let peer = state.peerForMessages, peer !== former { return .peer(peer) }
-                return state.machine.mayBeLinked && state.waiting.kept.take(message) ? .kept : .none
+                return state.machine.mayBeLinked && state.waiting.kept.park(message) ? .kept : .none
             }
             switch place {
             case .kept: return

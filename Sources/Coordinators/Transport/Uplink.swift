@@ -254,7 +254,7 @@ extension Uplink {
             state.attachment?.peer = peer
             state.above.isCompact = isCompact
             state.waiting.isHeld = false
-            if epoch > state.above.epoch { state.reports.begin() }
+            if epoch > state.above.epoch { state.reports.repeatAll() }
             state.above.epoch = max(epoch, state.above.epoch)
         }
         if state.withLock({ $0.machine.link == id }) { introduce(peer, on: id) }

@@ -33,7 +33,7 @@ package final class Violations: Sendable {
     package init(_ limit: Limit, _ time: TimeSource) { (self.limit, self.time) = (limit, time) }
 
     /// Tells of a violation now, or counts it.
-    package func note(by sender: String, _ tell: @escaping Tell) {
+    package func report(by sender: String, _ tell: @escaping Tell) {
         let (isTold, isFirst) = senders.withLock { senders -> (Bool, Bool) in
             let isFirst = senders[sender] == nil
             var entry = senders[sender] ?? Sender()

@@ -68,10 +68,10 @@ final class EtcdClient: Sendable {
     {
         try await atMember(before: limit) { endpoint, token throws(EtcdFault) in
             let lines = try await within(limit) {
-                let transfer = try self.begin(call, form, at: endpoint, token: token, isStream: true)
+                let transfer = try self.openRequest(call, form, at: endpoint, token: token, isStream: true)
                 // The transfer ends with its last reference to the lines, also when it fails.
                 let lines = EtcdLines(transfer)
-                try await lines.begin()
+                try await lines.awaitFirst()
                 if transfer.status != Self.okay {
                     throw Self.failure(transfer.status, try await lines.collect(upTo: Self.answerLimit))
                 }
@@ -132,7 +132,7 @@ final class EtcdClient: Sendable {
         before limit: ContinuousClock.Instant
     ) async throws(EtcdFault) -> [UInt8] {
         try await within(limit) {
-            let transfer = try self.begin(call, form, at: endpoint, token: token, isStream: false)
+            let transfer = try self.openRequest(call, form, at: endpoint, token: token, isStream: false)
             defer { transfer.end() }
             let bytes = try await transfer.collect(upTo: Self.answerLimit)
             if transfer.status != Self.okay { throw Self.failure(transfer.status, bytes) }
@@ -140,7 +140,7 @@ final class EtcdClient: Sendable {
         }
     }
 
-    private func begin(
+    private func openRequest(
         _ call: String,
         _ form: some Encodable & Sendable,
         at endpoint: EtcdEndpoints.Endpoint,
@@ -158,7 +158,7 @@ final class EtcdClient: Sendable {
             isStream: isStream
         )
         count.add(1, ordering: .relaxed)
-        return try transfers.begin(request)
+        return try transfers.startTransfer(request)
     }
 
     private static func failure(_ status: Int, _ answer: [UInt8]) -> EtcdFault {

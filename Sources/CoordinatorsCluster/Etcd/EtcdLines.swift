@@ -17,7 +17,7 @@ final class EtcdLines: @unchecked Sendable {
     deinit { transfer.end() }
 
     /// Waits until the answer has begun.
-    func begin() async throws { buffer = try await transfer.next() ?? [] }
+    func awaitFirst() async throws { buffer = try await transfer.next() ?? [] }
 
     /// Waits for the next line; `nil` at the end of the answer.
     func next() async throws -> [UInt8]? {

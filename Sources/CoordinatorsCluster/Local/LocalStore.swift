@@ -45,7 +45,7 @@ public actor LocalStore: RevisionedStore {
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     package func grant(_ id: LeaseIdentifier, timeToLive: Duration, before limit: ContinuousClock.Instant) throws(StoreError) -> Duration? {
-        try begin("make a lease", before: limit)
+        try beginTransaction("make a lease", before: limit)
         guard leases[id] == nil else { return nil }
         leases[id] = Lease(timeToLive: timeToLive, end: .now + timeToLive)
         // Watches sleep until the first lease ends.
@@ -54,19 +54,19 @@ public actor LocalStore: RevisionedStore {
     }
 
     package func keepAlive(_ id: LeaseIdentifier, before limit: ContinuousClock.Instant) throws(StoreError) -> Duration? {
-        try begin("renew a lease", before: limit)
+        try beginTransaction("renew a lease", before: limit)
         guard let lease = leases[id] else { return nil }
         leases[id]?.end = .now + lease.timeToLive
         return lease.timeToLive
     }
 
     package func revoke(_ id: LeaseIdentifier, before limit: ContinuousClock.Instant) throws(StoreError) {
-        try begin("end a lease", before: limit)
+        try beginTransaction("end a lease", before: limit)
         try end(id)
     }
 
     package func commit(_ transaction: Transaction, before limit: ContinuousClock.Instant) throws(StoreError) -> TransactionResult {
-        try begin("write \(transaction.key)", before: limit)
+        try beginTransaction("write \(transaction.key)", before: limit)
         guard transaction.conditions.allSatisfy(holds) else { return .refused(transaction.otherwise.compactMap { entries[$0] }) }
         let writes = [(key: transaction.key, write: transaction.write)] + transaction.others
         let changing = writes.filter { write in
@@ -82,7 +82,7 @@ public actor LocalStore: RevisionedStore {
     }
 
     package func read(_ range: StoreRange, before limit: ContinuousClock.Instant) throws(StoreError) -> StoreListing {
-        try begin("read \(range)", before: limit)
+        try beginTransaction("read \(range)", before: limit)
         let found = entries.values.filter { range.contains($0.key) }
         return StoreListing(revision: revision, entries: found.sorted { $0.key.description < $1.key.description })
     }
@@ -111,7 +111,7 @@ public actor LocalStore: RevisionedStore {
         return .nothing(arrival, leaseEnd: leases.values.map(\.end).filter { $0 > now }.min())
     }
 
-    private func begin(_ action: String, before limit: ContinuousClock.Instant) throws(StoreError) {
+    private func beginTransaction(_ action: String, before limit: ContinuousClock.Instant) throws(StoreError) {
         guard !Task.isCancelled else { throw .cancelled(action, mayHaveHappened: false) }
         guard ContinuousClock.now < limit else { throw .late(action, mayHaveHappened: false, cause: nil) }
         expire()

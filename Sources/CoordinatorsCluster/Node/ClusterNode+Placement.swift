@@ -20,7 +20,7 @@ extension ClusterNode {
         }
         guard leadership == nil, !isElecting, lease != nil, !machine.isLeaving, view.leader == nil else { return }
         isElecting = true
-        begin { await self.elect() }
+        enqueueJob { await self.elect() }
     }
 
     private func elect() async {
@@ -44,7 +44,7 @@ extension ClusterNode {
     func considerPlacement() {
         guard leadership != nil, !isPlacing else { return }
         isPlacing = true
-        begin { await self.place() }
+        enqueueJob { await self.place() }
     }
 
     private func place() async {
@@ -109,7 +109,7 @@ extension ClusterNode {
             let entry = assignment.map {
                 StoreEntry(key: key, value: $0.json, created: since ?? revision, modified: revision, lease: nil)
             }
-            view.note(StoreChange(key: key, revision: revision, entry: entry))
+            view.anticipate(StoreChange(key: key, revision: revision, entry: entry))
         }
     }
 }
@@ -141,7 +141,7 @@ extension ClusterNode {
     func considerPublication() {
         guard !wishes.isEmpty, !isPublishing, lease != nil else { return }
         isPublishing = true
-        begin { await self.publishAll() }
+        enqueueJob { await self.publishAll() }
     }
 
     private func publishAll() async {

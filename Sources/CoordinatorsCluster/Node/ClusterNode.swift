@@ -178,26 +178,26 @@ public actor ClusterNode {
         if lease != former { considerElection() }
     }
 
-    func begin(_ job: @escaping Job) { newJob.yield(job) }
+    func enqueueJob(_ job: @escaping Job) { newJob.yield(job) }
 
     private func perform(_ directive: OwnershipMachine.Directive) {
         switch directive {
-        case .join: begin { await self.join() }
-        case .renew(let lease): begin { await self.renew(lease) }
+        case .join: enqueueJob { await self.join() }
+        case .renew(let lease): enqueueJob { await self.renew(lease) }
         case .revoke(let lease):
             revocations += 1
-            begin { await self.revoke(lease) }
-        case .claim(let path, let lease): begin { await self.claim(path, lease) }
-        case .release(let path, let epoch, let reason): begin { await self.release(path, epoch, reason) }
+            enqueueJob { await self.revoke(lease) }
+        case .claim(let path, let lease): enqueueJob { await self.claim(path, lease) }
+        case .release(let path, let epoch, let reason): enqueueJob { await self.release(path, epoch, reason) }
         case .start(let path, let epoch):
             lives[path] = Life(epoch: epoch)
-            begin { await self.start(path, epoch) }
+            enqueueJob { await self.start(path, epoch) }
         case .fence(let path, let epoch):
             lives[path]?.isOver = true
             host.fence(path, epoch: epoch)
         case .stop(let path, let epoch, let drains):
             lives[path]?.isOver = true
-            begin { await self.stop(path, epoch, drains: drains) }
+            enqueueJob { await self.stop(path, epoch, drains: drains) }
         case .wake(let time):
             if let wakeTimer { ContinuousTimers.cancel(wakeTimer) }
             wakeTimer = ContinuousTimers.schedule(at: origin + time) { [weak self] in

@@ -62,13 +62,13 @@ public struct ClusterView: Sendable {
     /// - Parameter change: The change, which may be older than what is known.
     public mutating func apply(_ change: StoreChange) {
         revision = max(revision, change.revision)
-        note(change)
+        anticipate(change)
     }
 
     /// Takes note of a change of one's own before the watch tells of it: changes of others with lower revisions are still to come.
     ///
     /// - Parameter change: The change.
-    mutating func note(_ change: StoreChange) {
+    mutating func anticipate(_ change: StoreChange) {
         switch change.key {
         case .node(let name): set(\.nodes[name], change, staysWhenUnreadable: false) { $0.name == name }
         case .desired(let path): set(\.wishes[path], change, staysWhenUnreadable: true)

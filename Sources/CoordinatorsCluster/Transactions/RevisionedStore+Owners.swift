@@ -10,14 +10,14 @@ extension RevisionedStore {
         until deadline: ContinuousClock.Instant
     ) async throws(StoreError) -> ClaimOutcome {
         let assigned = assignment.map { Transaction.Condition.modified(.assignment(path), $0) }
-        return try await take(.owner(path), as: owner, with: lease, if: assigned, until: deadline)
+        return try await claim(.owner(path), as: owner, with: lease, if: assigned, until: deadline)
     }
 
     /// Makes a node the leader, if there is none.
     public func elect(_ candidate: OwnerRecord, with lease: NodeLease, until deadline: ContinuousClock.Instant)
         async throws(StoreError) -> ClaimOutcome
     {
-        try await take(.leader, as: candidate, with: lease, if: nil, until: deadline)
+        try await claim(.leader, as: candidate, with: lease, if: nil, until: deadline)
     }
 
     /// Gives a path up, if its owner is still that of the epoch.
@@ -61,7 +61,7 @@ extension RevisionedStore {
     /// Makes a key that doesn't exist, on a lease.
     ///
     /// A try that was repeated after a lost answer finds the key on its own lease, and is granted what the earlier try got.
-    private func take(
+    private func claim(
         _ key: StoreKey,
         as owner: OwnerRecord,
         with lease: NodeLease,

@@ -108,7 +108,7 @@ final class Transfer: Sendable {
     }
 
     /// Takes bytes of the answer, unless as many as may wait do already.
-    func take(_ bytes: UnsafeRawBufferPointer, status: Int) -> coordinator_curl_taken {
+    func receive(_ bytes: UnsafeRawBufferPointer, status: Int) -> coordinator_curl_taken {
         let (taken, reader) = state.withLock { state -> (coordinator_curl_taken, Reader?) in
             guard state.outcome == nil else { return (COORDINATOR_CURL_REFUSED, nil) }
             state.status = status

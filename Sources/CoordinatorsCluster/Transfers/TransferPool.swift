@@ -55,12 +55,12 @@ final class TransferPool: Sendable {
     }
 
     /// Begins a request.
-    func begin(_ request: Transfer.Request) throws(TransferError) -> Transfer {
+    func startTransfer(_ request: Transfer.Request) throws(TransferError) -> Transfer {
         while true {
             let (thread, files) = try current()
             let transfer = Transfer(request, with: files, on: thread)
             // Otherwise other certificates have come into use meanwhile.
-            if thread.begin(transfer) { return transfer }
+            if thread.submit(transfer) { return transfer }
         }
     }
 

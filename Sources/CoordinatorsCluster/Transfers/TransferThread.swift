@@ -50,7 +50,7 @@ final class TransferThread: Sendable {
     /// Begins a transfer.
     ///
     /// - Returns: False when none begins any more.
-    func begin(_ transfer: Transfer) -> Bool {
+    func submit(_ transfer: Transfer) -> Bool {
         state.withLock { state in
             guard state.phase == .open else { return false }
             add(.begin(transfer), to: &state)
@@ -130,7 +130,7 @@ private final class TransferLoop {
             let couldPerform = coordinator_curl_multi_perform(multi) == 1
             takeEnded()
             // What begins is to be performed at once, which the wait sees.
-            while answerCount < Self.limit, let next = waiting.popFirst() { begin(next) }
+            while answerCount < Self.limit, let next = waiting.popFirst() { addHandle(next) }
             if running.isEmpty, waiting.isEmpty, thread.endIfEmpty() { break }
             if !couldPerform || coordinator_curl_multi_poll(multi) != 1 {
                 // Memory may have run out: the pause keeps this from being a busy loop.
@@ -143,7 +143,7 @@ private final class TransferLoop {
 
     private func run(_ command: TransferThread.Command) {
         switch command {
-        case .begin(let transfer): if transfer.request.isStream { begin(transfer) } else { waiting.append(transfer) }
+        case .begin(let transfer): if transfer.request.isStream { addHandle(transfer) } else { waiting.append(transfer) }
         case .resume(let transfer):
             guard let handle = running[ObjectIdentifier(transfer)]?.handle else { return }
             let code = coordinator_curl_transfer_resume(handle)
@@ -154,7 +154,7 @@ private final class TransferLoop {
         }
     }
 
-    private func begin(_ transfer: Transfer) {
+    private func addHandle(_ transfer: Transfer) {
         if transfer.isOver { return }
         let request = transfer.request
         let files = transfer.files
@@ -178,7 +178,7 @@ private final class TransferLoop {
                 TransferLoop.transfer(context).give(UnsafeMutableRawBufferPointer(start: bytes, count: capacity))
             }
             form.take = { context, status, bytes, count in
-                TransferLoop.transfer(context).take(UnsafeRawBufferPointer(start: bytes, count: count), status: status)
+                TransferLoop.transfer(context).receive(UnsafeRawBufferPointer(start: bytes, count: count), status: status)
             }
             return coordinator_curl_transfer_create(multi, &form, &code)
         }

@@ -39,10 +39,10 @@ public struct MetricsInstrument: CoordinatorInstrument {
         let began = MonotonicTime.now
         do {
             let result = try await next()
-            meters.note(message, since: began)
+            meters.record(message, since: began)
             return result
         } catch {
-            meters.note(message, since: began, error)
+            meters.record(message, since: began, error)
             throw error
         }
     }
@@ -52,10 +52,10 @@ public struct MetricsInstrument: CoordinatorInstrument {
         let began = MonotonicTime.now
         do {
             let result = try next()
-            meters.note(message, since: began)
+            meters.record(message, since: began)
             return result
         } catch {
-            meters.note(message, since: began, error)
+            meters.record(message, since: began, error)
             throw error
         }
     }
@@ -95,7 +95,7 @@ private final class Meters: Sendable {
 
     private var factory: any MetricsFactory { given ?? MetricsSystem.factory }
 
-    func note(_ message: MessageInfo, since began: MonotonicTime, _ error: (any Error)? = nil) {
+    func record(_ message: MessageInfo, since began: MonotonicTime, _ error: (any Error)? = nil) {
         let took = MonotonicTime.now - began
         let name = message.name
         let type = message.coordinatorType ?? ""

@@ -26,28 +26,28 @@ public struct TracingInstrument: CoordinatorInstrument {
         _ message: MessageInfo,
         next: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
-        let (span, context, trace) = begin(message)
+        let (span, context, trace) = openSpan(message)
         defer { span.end() }
         do {
             return try await InstrumentationContext.$current.binding(context) {
                 try await TraceContext.$current.binding(trace, next)
             }
         } catch {
-            span.note(error)
+            span.record(error)
             throw error
         }
     }
 
     /// Has a span around a message.
     public func around<R: Sendable>(_ message: MessageInfo, next: () throws -> R) throws -> R {
-        let (span, context, trace) = begin(message)
+        let (span, context, trace) = openSpan(message)
         defer { span.end() }
         do {
             return try InstrumentationContext.$current.withValue(context) {
                 try TraceContext.$current.withValue(trace) { try next() }
             }
         } catch {
-            span.note(error)
+            span.record(error)
             throw error
         }
     }
@@ -55,7 +55,7 @@ public struct TracingInstrument: CoordinatorInstrument {
     /// Begins the span of a message.
     ///
     /// - Returns: The span, its context, and the trace that goes with the message.
-    private func begin(_ message: MessageInfo) -> (any Span, InstrumentationContext, TraceContext?) {
+    private func openSpan(_ message: MessageInfo) -> (any Span, InstrumentationContext, TraceContext?) {
         let tracer: any Tracer = given ?? InstrumentationSystem.tracer
         let name = message.name
         let span = tracer.startSpan(
@@ -92,7 +92,7 @@ private enum TraceOfContext: InstrumentationContextKey {
 }
 
 extension Span {
-    fileprivate func note(_ error: any Error) {
+    fileprivate func record(_ error: any Error) {
         recordError(error)
         setStatus(SpanStatus(code: .error))
         updateAttributes { $0["error.type"] = "\(type(of: error))" }

@@ -36,9 +36,9 @@ struct ZoneRule: Sendable, Hashable {
         try reader.name()
         // Without an offset it's an hour.
         let offset = try reader.next(is: ",") ? standard + 3600 : ZoneRules.checked(-reader.time())
-        try reader.take(",")
+        try reader.expect(",")
         let begin = try Self.change(&reader)
-        try reader.take(",")
+        try reader.expect(",")
         let end = try Self.change(&reader)
         guard reader.isAtEnd else { throw reader.problem }
         summer = (offset, begin, end)
@@ -47,20 +47,20 @@ struct ZoneRule: Sendable, Hashable {
     private static func change(_ reader: inout RuleReader) throws(ZoneRules.Problem) -> Change {
         let day: Day
         if reader.next(is: "M") {
-            try reader.take("M")
+            try reader.expect("M")
             let month = try reader.number(1...12)
-            try reader.take(".")
+            try reader.expect(".")
             let week = try reader.number(1...5)
-            try reader.take(".")
+            try reader.expect(".")
             day = .ofWeek(month: month, week: week, weekday: try reader.number(0...6))
         } else if reader.next(is: "J") {
-            try reader.take("J")
+            try reader.expect("J")
             day = .julian(try reader.number(1...365))
         } else {
             day = .ofYear(try reader.number(0...365))
         }
         guard reader.next(is: "/") else { return Change(day: day, time: 7200) }
-        try reader.take("/")
+        try reader.expect("/")
         return Change(day: day, time: try reader.time())
     }
 
@@ -107,7 +107,7 @@ private struct RuleReader {
 
     func next(is character: Unicode.Scalar) -> Bool { rest.first == UInt8(ascii: character) }
 
-    mutating func take(_ character: Unicode.Scalar) throws(ZoneRules.Problem) {
+    mutating func expect(_ character: Unicode.Scalar) throws(ZoneRules.Problem) {
         guard next(is: character) else { throw problem }
         rest.removeFirst()
     }
@@ -142,7 +142,7 @@ private struct RuleReader {
         }
         var seconds = try number(0...167) * 3600
         for unit in [60, 1] where next(is: ":") {
-            try take(":")
+            try expect(":")
             seconds += try number(0...59) * unit
         }
         return sign * seconds

@@ -20,7 +20,7 @@ extension MessageWriter {
     ///
     /// - Returns: Whether the message has left; the completion isn't called then.
     func transmitAtOnce(_ body: [UInt8], completion: @escaping Completion) -> Bool {
-        guard let body = begin(body, nil, completion) else { return false }
+        guard let body = beginWrite(body, nil, completion) else { return false }
         let count = immediateWrite.perform(on: reader.handle) { set(body, from: 0, in: $0) }
         let hasLeft = count == headerLength + body.count
         state.withLock { state in

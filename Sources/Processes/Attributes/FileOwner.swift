@@ -32,7 +32,7 @@ package struct FileOwner: Sendable, Hashable {
     /// Gives an open file to the owner, unless it has it.
     ///
     /// - Returns: The error's number; 0: the file is the owner's.
-    package func take(_ descriptor: Int32, _ status: stat) -> Int32 {
+    package func takeFile(_ descriptor: Int32, _ status: stat) -> Int32 {
         let (user, group) = (user ?? status.st_uid, group ?? status.st_gid)
         if (user, group) == (status.st_uid, status.st_gid) { return 0 }
         return fchown(descriptor, user, group) == 0 ? 0 : errno

@@ -15,7 +15,7 @@ extension ListeningSocket {
     ///
     /// - Returns: The sockets, which stay open with the last reference, and those of which no copy can be had: the process has closed the
     ///   socket, or this process may not look into that one.
-    package static func take(
+    package static func takeFromHolder(
         _ holdings: [Holding],
         from process: ProcessIdentity
     ) -> (sockets: [ListeningSocket], failures: [(address: SocketSpecification.Address, error: String)]) {
@@ -27,7 +27,7 @@ extension ListeningSocket {
             if socket.isOpen || descriptor(givenFor: holding.address).map({ close($0) }) != nil { continue }
             switch find(holding, of: process, holder) {
             case .success(let descriptor):
-                if !socket.take(descriptor) { close(descriptor) }
+                if !socket.replaceDescriptor(descriptor) { close(descriptor) }
                 sockets.append(socket)
             case .failure(let error): failures.append((holding.address, error.text))
             }

@@ -62,7 +62,7 @@ public final class ListeningSocket: Sendable {
     /// Takes a socket over that the former program in this process has left open; nil when it isn't one that listens.
     ///
     /// The socket is closed with its last reference. A socket that the process was started with stays open, and isn't returned.
-    package static func take(_ handover: Handover) -> ListeningSocket? {
+    package static func inherited(_ handover: Handover) -> ListeningSocket? {
         guard isListening(handover.descriptor) else { return nil }
         if handover.isGiven == true, keep(handover.descriptor) { return nil }
         _ = fcntl(handover.descriptor, F_SETFD, FD_CLOEXEC)
@@ -104,7 +104,7 @@ public final class ListeningSocket: Sendable {
     var isOpen: Bool { state.withLock { $0.descriptor >= 0 } }
 
     /// Goes on with an open descriptor; returns false when there is one already.
-    func take(_ descriptor: Int32) -> Bool {
+    func replaceDescriptor(_ descriptor: Int32) -> Bool {
         state.withLock { state in
             guard state.descriptor < 0 else { return false }
             state.descriptor = descriptor

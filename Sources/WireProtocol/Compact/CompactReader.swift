@@ -164,15 +164,15 @@ final class CompactReader: Decoder {
                 count += 1
             }
         } catch {
-            note(error)
+            keepError(error)
         }
         return count
     }
 
     /// Keeps an error until the decoder can throw it, when the value is complete.
-    private func note(_ error: any Error) {
+    private func keepError(_ error: any Error) {
         if let parent {
-            parent.note(error)
+            parent.keepError(error)
         } else if fault == nil {
             fault = error
         }
@@ -188,7 +188,7 @@ final class CompactReader: Decoder {
                 position = try end(of: position, limit: map.upperBound)
             }
         } catch {
-            note(error)
+            keepError(error)
         }
     }
 
@@ -238,7 +238,7 @@ final class CompactReader: Decoder {
                 position = try end(of: position + count, limit: map.upperBound)
             }
         } catch {
-            note(error)
+            keepError(error)
         }
         return nil
     }

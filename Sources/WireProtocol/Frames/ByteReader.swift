@@ -78,14 +78,14 @@ struct ByteReader {
 
     /// Reads a length and as many bytes.
     @inline(__always)
-    mutating func field() throws(WireError) -> Bytes { take(try length()) }
+    mutating func field() throws(WireError) -> Bytes { readBytes(try length()) }
 
     /// Takes all bytes that are left.
     @inline(__always)
-    mutating func rest() -> Bytes { take(remaining) }
+    mutating func rest() -> Bytes { readBytes(remaining) }
 
     @inline(__always)
-    private mutating func take(_ count: Int) -> Bytes {
+    private mutating func readBytes(_ count: Int) -> Bytes {
         // Even an empty slice would keep the memory of all bytes.
         if count == 0 { return [] }
         let taken = bytes[position..<position + count]

@@ -68,7 +68,7 @@ package struct JSONSyntax {
         while let byte = current, byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D { index += 1 }
     }
 
-    private mutating func take(_ character: Unicode.Scalar) -> Bool {
+    private mutating func consume(_ character: Unicode.Scalar) -> Bool {
         guard current == UInt8(ascii: character) else { return false }
         index += 1
         return true
@@ -103,19 +103,19 @@ package struct JSONSyntax {
         var members: [String: JSONValue] = [:]
         index += 1
         skipSpace()
-        if take("}") { return .object(members) }
+        if consume("}") { return .object(members) }
         repeat {
             skipSpace()
             guard current == UInt8(ascii: "\"") else { throw Departure(message: "expected a key in double quotes") }
             let key = try string()
             skipSpace()
-            guard take(":") else { throw Departure(message: "expected a colon after the key") }
+            guard consume(":") else { throw Departure(message: "expected a colon after the key") }
             let value = try value(depth: depth + 1)
             // Of two members with one name the first counts, as with Foundation's decoder.
             if members[key] == nil { members[key] = value }
             skipSpace()
-        } while take(",")
-        guard take("}") else { throw Departure(message: "expected a comma or the end of the object") }
+        } while consume(",")
+        guard consume("}") else { throw Departure(message: "expected a comma or the end of the object") }
         return .object(members)
     }
 
@@ -123,12 +123,12 @@ package struct JSONSyntax {
         var elements: [JSONValue] = []
         index += 1
         skipSpace()
-        if take("]") { return .array(elements) }
+        if consume("]") { return .array(elements) }
         repeat {
             elements.append(try value(depth: depth + 1))
             skipSpace()
-        } while take(",")
-        guard take("]") else { throw Departure(message: "expected a comma or the end of the array") }
+        } while consume(",")
+        guard consume("]") else { throw Departure(message: "expected a comma or the end of the array") }
         return .array(elements)
     }
 
@@ -208,14 +208,14 @@ package struct JSONSyntax {
 
     private mutating func number() throws(Departure) -> JSONValue {
         let start = index
-        _ = take("-")
+        _ = consume("-")
         let leadingZero = current == UInt8(ascii: "0")
         let count = digits()
         guard count > 0 else { throw Departure(message: "expected a digit") }
         guard count == 1 || !leadingZero else { throw Departure(message: "a number doesn't begin with a zero") }
-        if take("."), digits() == 0 { throw Departure(message: "expected a digit after the point") }
-        if take("e") || take("E") {
-            if !take("+") { _ = take("-") }
+        if consume("."), digits() == 0 { throw Departure(message: "expected a digit after the point") }
+        if consume("e") || consume("E") {
+            if !consume("+") { _ = consume("-") }
             guard digits() > 0 else { throw Departure(message: "expected a digit in the exponent") }
         }
         let text = String(decoding: bytes[start..<index], as: UTF8.self)

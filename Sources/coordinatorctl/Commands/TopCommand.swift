@@ -129,7 +129,7 @@ struct TopCommand: ParsableCommand {
                 actions.forget()
                 guard view.follow(key, rows: frame.shownRows.map(\.path), capacity: frame.capacity) else { return nil }
                 if let wish = view.wish {
-                    actions.begin(wish)
+                    actions.open(wish)
                     view.wish = nil
                 }
             case .timeout, .redraw: break

@@ -38,7 +38,7 @@ final class ConnectionPool: Sendable {
     ///
     /// - Throws: a final failure when the daemon can't be reached, and one that isn't final when it goes away before it answers.
     func call(_ operation: ControlOperation) async throws(LoadFailure) -> JSONValue {
-        let index = take()
+        let index = takeConnection()
         defer { connections.withLock { $0[index].open -= 1 } }
         var patience = UpgradePatience(directory)
         while true {
@@ -58,7 +58,7 @@ final class ConnectionPool: Sendable {
         for connection in connections.withLock({ $0 }) { connection.client?.close() }
     }
 
-    private func take() -> Int {
+    private func takeConnection() -> Int {
         connections.withLock { connections in
             let index = connections.firstIndex { $0.open < Self.asksPerConnection } ?? 0
             connections[index].open += 1

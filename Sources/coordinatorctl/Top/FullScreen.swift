@@ -57,7 +57,7 @@ final class FullScreen {
             }
             sigaction(number, &action, nil)
         }
-        begin()
+        enterScreen()
     }
 
     /// The size of the terminal in characters.
@@ -114,7 +114,7 @@ final class FullScreen {
         tcsetattr(STDIN_FILENO, TCSADRAIN, &former)
     }
 
-    private func begin() {
+    private func enterScreen() {
         var raw = former
         raw.c_lflag &= ~tcflag_t(ICANON | ECHO)
         tcsetattr(STDIN_FILENO, TCSADRAIN, &raw)
@@ -132,7 +132,7 @@ final class FullScreen {
         if has(SIGTSTP) {
             end()
             raise(SIGSTOP)
-            begin()
+            enterScreen()
             return .redraw
         }
         guard has(SIGWINCH) else { return nil }

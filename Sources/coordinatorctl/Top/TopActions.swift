@@ -40,7 +40,7 @@ final class TopActions: Sendable {
     func forget() { state.withLock { $0.latest = nil } }
 
     /// Begins an action; one that goes on already isn't begun again.
-    func begin(_ request: TopRequest) {
+    func open(_ request: TopRequest) {
         let isNew = state.withLock { state -> Bool in
             state.latest = nil
             guard !state.running.contains(request) else { return false }

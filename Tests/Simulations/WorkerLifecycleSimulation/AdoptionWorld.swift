@@ -174,7 +174,7 @@ package final class AdoptionWorld: SimulatedWorld {
     private func begin(_ path: [String]) throws(AdoptionViolation) {
         guard let place = places[path] else { return }
         let fit = fit(for: path, place)
-        var beginning = machine.begin(path, as: place)
+        var beginning = machine.claim(path, as: place)
         let ends = beginning.waitsFor
         switch fault {
         case .adoptsTwice:

@@ -12,7 +12,7 @@ extension WorkerWorld {
 
     private func carryOut(_ directive: WorkerMachine.ProcessDirective, of host: Int) throws(WorkerViolation) {
         switch directive {
-        case .takeTurn: add(.event(host: host, .turnCame), at: bucket.take(now: now))
+        case .takeTurn: add(.event(host: host, .turnCame), at: bucket.takeToken(now: now))
         case .spawn: add(.spawn(host: host), after: latency(host, upTo: 2_000, rarely: 200_000))
         case .announce: announce(host)
         case .expectNoLink: hosts[host].acceptsLinks = false

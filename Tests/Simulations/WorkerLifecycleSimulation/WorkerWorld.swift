@@ -265,7 +265,7 @@ package final class WorkerWorld: SimulatedWorld {
 
     private func carryOut(_ directive: SparePoolMachine.Directive) throws(WorkerViolation) {
         switch directive {
-        case .takeTurn(let id): add(.pool(.turnCame(id)), at: bucket.take(now: now))
+        case .takeTurn(let id): add(.pool(.turnCame(id)), at: bucket.takeToken(now: now))
         case .launch(let id):
             let host = makeHost(spare: id)
             hostOfSpare[id] = host

@@ -132,7 +132,7 @@ extension ProgramHost {
 
     /// Takes over the program that the former daemon has left at the path; one that isn't the same as this is ended before this begins.
     func takeOver() async -> TakeOver {
-        guard let program = runtime.inheritance?.takeProgram(at: path) else { return .nothing }
+        guard let program = runtime.pendingHandover?.takeProgram(at: path) else { return .nothing }
         // Without a fingerprint it's one that dies with this process.
         let isSame =
             program.fingerprint.map { isKept && $0 == specification.fingerprint } ?? (program.command == specification.command)
@@ -145,11 +145,11 @@ extension ProgramHost {
         let channels = KeptReceivers(
             output: { bytes in
                 receivers.output(bytes)
-                search?.take(bytes, isError: false)
+                search?.search(bytes, isError: false)
             },
             errors: { bytes in
                 receivers.errors(bytes)
-                search?.take(bytes, isError: true)
+                search?.search(bytes, isError: true)
             },
             channel: { [weak self] bytes in self?.wrote(bytes) },
             datagrams: { [weak self] bytes in self?.sent(bytes) },

@@ -93,7 +93,7 @@ extension ProgramHost {
         if case .descriptor(let target) = specification.readiness {
             channels.list.append(.pipe(target: target, at: files?.channel) { [weak self] bytes in self?.wrote(bytes) })
         }
-        if let search = try lineSearch() { channels.sees = { search.take($0, isError: $1) } }
+        if let search = try lineSearch() { channels.sees = { search.search($0, isError: $1) } }
         guard specification.readiness == .notify || specification.watchdog != nil else { return channels }
         do throws(LinkError) {
             let name = RuntimeFiles.notifyName(of: path.description, events.life.incarnation)
@@ -132,10 +132,10 @@ extension ProgramHost {
     }
 
     func sent(_ datagram: [UInt8]) {
-        for notice in ProgramNotice.notices(in: datagram) { take(notice) }
+        for notice in ProgramNotice.notices(in: datagram) { follow(notice) }
     }
 
-    private func take(_ notice: ProgramNotice) {
+    private func follow(_ notice: ProgramNotice) {
         switch notice {
         case .ready:
             state.withLock { $0.lastSign = .now }
@@ -276,7 +276,7 @@ extension ProgramHost {
         // What a check writes is its problem's text, and not the program's: each of thousands would be a line of the child's log.
         let line = FirstLine()
         var channels = ProgramChannels()
-        channels.takesWholeOutput = { line.take($0) }
+        channels.takesWholeOutput = { line.append($0) }
         do {
             let (specification, channels) = (check, channels)
             let start = pending(in: tasks) { [self] in
@@ -425,7 +425,7 @@ final class LineSearch: Sendable {
     /// - Parameter found: The function that is called once, for the first line with the pattern, on the thread that drains the output.
     init(_ pattern: LinePattern, found: @escaping @Sendable () -> Void) { (self.pattern, self.found) = (pattern, found) }
 
-    func take(_ bytes: [UInt8], isError: Bool) {
+    func search(_ bytes: [UInt8], isError: Bool) {
         let isFound = state.withLock { state in
             if state.isOver { return false }
             var line = state.lines.removeValue(forKey: isError) ?? []
@@ -451,7 +451,7 @@ final class FirstLine: Sendable {
     private let bytes = Lock([UInt8]())
     let end = OneShot<Void>()
 
-    func take(_ piece: [UInt8]) {
+    func append(_ piece: [UInt8]) {
         if piece.isEmpty { end.settle() }
         bytes.withLock { $0 += piece.prefix(Self.maximumLength - $0.count) }
     }

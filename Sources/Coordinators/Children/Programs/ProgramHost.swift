@@ -74,10 +74,10 @@ final class ProgramHost: ChildHost {
         _ shutdown: Shutdown,
         path: CoordinatorPath,
         parent: CoordinatorCell,
-        inheritance: StartContext,
+        startContext: StartContext,
         events: HostEvents
     ) {
-        state = Lock(State(specification: specification, isPaused: !inheritance.pauseReasons.isEmpty, watchdog: specification.watchdog))
+        state = Lock(State(specification: specification, isPaused: !startContext.pauseReasons.isEmpty, watchdog: specification.watchdog))
         self.shutdown = shutdown
         self.path = path
         self.runtime = parent.runtime
@@ -95,7 +95,7 @@ final class ProgramHost: ChildHost {
 
     func start() async throws {
         if isStopping {
-            if let program = runtime.inheritance?.takeProgram(at: path) { await runtime.end(program, because: "it's stopped") }
+            if let program = runtime.pendingHandover?.takeProgram(at: path) { await runtime.end(program, because: "it's stopped") }
             throw CoordinatorError.hasStopped(path)
         }
         var began = MonotonicTime.now
@@ -103,7 +103,7 @@ final class ProgramHost: ChildHost {
         case .goesOn(let process, let isReady):
             keep(process)
             try? await runtime.processBegan(process.family)
-            begin(process)
+            watchProcess(process)
             // One that was ready has shown that to the former daemon.
             if isReady { readiness.settle() }
             return try await goOn(since: began, isReady: isReady)
@@ -131,7 +131,7 @@ final class ProgramHost: ChildHost {
         let spawned = try await pending.value
         keep(spawned)
         try? await runtime.processBegan(spawned.family)
-        begin(spawned)
+        watchProcess(spawned)
         try await goOn(since: began, isReady: false)
     }
 
@@ -180,7 +180,7 @@ final class ProgramHost: ChildHost {
         }
     }
 
-    private func begin(_ spawned: SpawnedProcess) {
+    private func watchProcess(_ spawned: SpawnedProcess) {
         let child = spawned.process
         let stopGrace = state.withLock { state in
             state.child = child
@@ -313,7 +313,7 @@ final class ProgramHost: ChildHost {
 
 /// What a program that runs follows of another specification.
 extension ProgramHost {
-    func take(_ definition: ChildDefinition) throws {
+    func adoptDefinition(_ definition: ChildDefinition) throws {
         guard case .program(let given) = definition.kind else { return }
         let (former, child, isReady, ends) = state.withLock { state in
             let former = state.specification

@@ -51,7 +51,7 @@ final class SparePool: Sendable {
     }
 
     /// Removes and returns a living spare: the one that has waited longest among those with a link, else among the others.
-    func take() -> WorkerHost? {
+    func takeSpare() -> WorkerHost? {
         let idle = usable()
         guard let (id, host) = idle.first(where: { $0.1.isWaiting }) ?? idle.first(where: { $0.1.isAlive }) else { return nil }
         var isMine = false
@@ -59,7 +59,7 @@ final class SparePool: Sendable {
             isMine = state.machine.idle.contains(id)
             if isMine { state.spares[id] = nil }
         }
-        return isMine ? host : take()
+        return isMine ? host : takeSpare()
     }
 
     /// Returns the idle spares, without those that run another build than a process that is started now; these are replaced.

@@ -21,7 +21,7 @@ final class Worker: Sendable {
         var order: Order?
         var host: LocalHost?
         /// The reasons for which the coordinator is paused, the dependencies that were provided, and whether its events are wanted.
-        var inheritance = StartContext(areEventsWanted: false)
+        var startContext = StartContext(areEventsWanted: false)
         /// The versions of the provided dependencies, by name, as the parent counts them.
         var inheritedVersions: [String: UInt64] = [:]
     }
@@ -111,7 +111,7 @@ extension Worker {
     }
 
     private func start() {
-        let (order, incarnation, inheritance) = state.withLock { ($0.order, $0.incarnation, $0.inheritance) }
+        let (order, incarnation, startContext) = state.withLock { ($0.order, $0.incarnation, $0.startContext) }
         guard let order else { return }
         do {
             let parameters = CellParameters(
@@ -126,7 +126,7 @@ extension Worker {
                 parent: nil,
                 runtime: runtime,
                 startTimeout: .milliseconds(Int64(order.start.startTimeoutMilliseconds)),
-                inheritance: inheritance
+                startContext: startContext
             )
             let life = IncarnationID(key: path.key, incarnation: incarnation)
             let host = LocalHost(parameters, events: HostEvents(owner: self, life: life))
@@ -139,9 +139,9 @@ extension Worker {
 
     private func run(_ host: LocalHost) async {
         // The dependencies that arrived after the parameters were made are passed on.
-        let inheritance = state.withLock { $0.inheritance }
-        host.inherit(inheritance.dependencies)
-        if inheritance.isDraining { host.noteDrain() }
+        let startContext = state.withLock { $0.startContext }
+        host.inherit(startContext.dependencies)
+        if startContext.isDraining { host.noteDrain() }
         await followPauses()
         do {
             try await host.start()
@@ -214,7 +214,7 @@ extension Worker: UplinkOwner {
             case TreeEvent.notification: runtime.tap.setWantedAbove(subscribe.isActive)
             case MessageTraces.Report.notification: runtime.traces.setWantedAbove(subscribe.isActive)
             case DrainNotice.notification: if subscribe.isActive { noteDrain() }
-            case "": state.withLock { $0.inheritance.areEventsWanted = subscribe.isActive }
+            case "": state.withLock { $0.startContext.areEventsWanted = subscribe.isActive }
             // A parent of another build may have more to subscribe to.
             case let name?:
                 guard let configuration = TelemetryConfiguration(subscription: name) else { break }
@@ -227,7 +227,7 @@ extension Worker: UplinkOwner {
 
     private func noteDrain() {
         let host = state.withLock { state in
-            state.inheritance.isDraining = true
+            state.startContext.isDraining = true
             return state.host
         }
         host?.noteDrain()
@@ -243,7 +243,7 @@ extension Worker: UplinkOwner {
 
     /// Follows a pause or a resume, and answers when the coordinator has followed.
     private func changePause(_ frame: Frame, on link: Link, _ change: (inout PauseReasons) -> Void) {
-        state.withLock { change(&$0.inheritance.pauseReasons) }
+        state.withLock { change(&$0.startContext.pauseReasons) }
         tasks.add { [self] in
             await followPauses()
             guard frame.correlation != 0, let payload = try? PayloadCoder.encode(JSONValue.null, as: .json) else { return }
@@ -255,7 +255,7 @@ extension Worker: UplinkOwner {
     /// Has the coordinator follow the present reasons for a pause.
     private func followPauses() async {
         await pauses.pass { [self] in
-            let (host, reasons) = state.withLock { ($0.host, $0.inheritance.pauseReasons) }
+            let (host, reasons) = state.withLock { ($0.host, $0.startContext.pauseReasons) }
             await host?.pause(for: reasons)
         }
     }
@@ -266,10 +266,10 @@ extension Worker: UplinkOwner {
             guard dependency.version >= state.inheritedVersions[name, default: 0] else { return nil }
             state.inheritedVersions[name] = dependency.version
             // The dependency was sent again, with others or on a new link: the value that was made from it stays.
-            if state.inheritance.dependencies.entries[name]?.isEncoded(codec, dependency.payload) == true { return nil }
-            state.inheritance.dependencies.entries[name] = DependencyEntry(codec, dependency.payload)
-            state.inheritance.dependencies.version += 1
-            return (state.host, state.inheritance.dependencies)
+            if state.startContext.dependencies.entries[name]?.isEncoded(codec, dependency.payload) == true { return nil }
+            state.startContext.dependencies.entries[name] = DependencyEntry(codec, dependency.payload)
+            state.startContext.dependencies.version += 1
+            return (state.host, state.startContext.dependencies)
         }
         if let (host, latest) = change { host?.inherit(latest) }
     }
@@ -353,7 +353,7 @@ extension Worker: HostOwner {
     }
 
     private func tellEvent(_ event: Answer) {
-        guard state.withLock({ $0.inheritance.areEventsWanted }) else { return }
+        guard state.withLock({ $0.startContext.areEventsWanted }) else { return }
         do {
             try uplink.emit(event)
         } catch let error as CoordinatorError where error.code == .mailboxFull {

@@ -43,7 +43,7 @@ extension WorkerHost {
                 incarnation: orphan.record.incarnation,
                 fifo: fifo
             )
-            take(process, orphan)
+            takeOver(process, orphan)
             // One that has begun beside a former life, whose end this start has waited for.
             if orphan.record.lock != nil { try? await becomeAdoptable() }
             return true
@@ -54,7 +54,7 @@ extension WorkerHost {
         }
     }
 
-    private func take(_ process: ChildProcess, _ orphan: OrphanedWorkers.Orphan) {
+    private func takeOver(_ process: ChildProcess, _ orphan: OrphanedWorkers.Orphan) {
         runtime.logger.notice(
             "a worker of a former runtime is adopted",
             metadata: [
@@ -68,7 +68,7 @@ extension WorkerHost {
             state.origin = .adopted
             // One that has begun beside a former life may have taken its place at any time before this start, which is noted.
             if orphan.record.lock == nil { state.takePlace(at: orphan.record.placeTime) }
-            for family in orphan.below { _ = state.descendants.take(ProcessReport(family, lives: true)) }
+            for family in orphan.below { _ = state.descendants.merge(ProcessReport(family, lives: true)) }
         }
         if runtime.lives.areWanted {
             runtime.lives.add(LifecycleRecord(.adopted, of: path, orphan.record.incarnation, process.identity.processID))

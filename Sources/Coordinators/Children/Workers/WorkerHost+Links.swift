@@ -104,7 +104,7 @@ extension WorkerHost {
     private func report(_ rule: String, of process: PeerIdentity?) {
         let user = process.map { "\($0.userID)" } ?? "unknown"
         let incarnation = state.withLock { $0.assignment?.events.life.incarnation } ?? 0
-        runtime.violations.note(by: path.description) { [runtime, path] others in
+        runtime.violations.report(by: path.description) { [runtime, path] others in
             runtime.logger.warning(
                 "a worker's link was closed",
                 metadata: [

@@ -80,7 +80,7 @@ extension WorkerHost {
             report = limited
         }
         // The report is recorded here first, because a process further up relies on the processes in between.
-        guard state.withLock({ $0.descendants.take(report) }) else {
+        guard state.withLock({ $0.descendants.merge(report) }) else {
             throw CoordinatorError(.tooManyOpenAsks, "\(path) has told of more processes than there can be")
         }
         if report.lives { try await runtime.processBegan(report.family, below: worker) } else { await runtime.processEnded(report.family) }

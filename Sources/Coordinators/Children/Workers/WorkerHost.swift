@@ -52,7 +52,7 @@ final class WorkerHost: ChildHost {
         let startTimeout: Duration
         let events: HostEvents
         /// The reasons for which the child is paused, and the dependencies that were provided.
-        var inheritance: StartContext
+        var startContext: StartContext
     }
 
     /// A link, and the hello that the worker has sent on it.
@@ -151,7 +151,7 @@ final class WorkerHost: ChildHost {
     func tellDirectoryAgain() {
         let mustTalk = state.withLock { state in
             state.talk.add(.directory)
-            return state.talk.begin()
+            return state.talk.claimWriter()
         }
         if mustTalk { talk() }
     }
@@ -164,7 +164,7 @@ final class WorkerHost: ChildHost {
     @discardableResult
     func assign(_ assignment: Assignment) -> Bool {
         var isTaken = false
-        handle(.pauseChanged(!assignment.inheritance.pauseReasons.isEmpty)) { state in
+        handle(.pauseChanged(!assignment.startContext.pauseReasons.isEmpty)) { state in
             isTaken = state.assignment == nil || !state.machine.hasEnded
             guard isTaken else { return }
             state.assignment = assignment
@@ -194,7 +194,7 @@ final class WorkerHost: ChildHost {
             return state.isStartRequested ? nil : state.assignment
         }
         if let assignment {
-            handle(.startRequested(isRestart: assignment.inheritance.isRestart, timeout: assignment.startTimeout))
+            handle(.startRequested(isRestart: assignment.startContext.isRestart, timeout: assignment.startTimeout))
         }
         try await readiness.value.get()
     }
@@ -299,7 +299,7 @@ extension WorkerHost.State {
             }
         }
         links.renew(machine.link)
-        return talk.begin()
+        return talk.claimWriter()
     }
 }
 

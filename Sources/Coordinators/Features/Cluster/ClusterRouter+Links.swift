@@ -97,7 +97,7 @@ extension ClusterRouter {
                     guard let self, let link else { return false }
                     return takeBack(message, on: link)
                 },
-                refusedLate: { target in ClusterTarget(target).map { refusals.note($0) } },
+                refusedLate: { target in ClusterTarget(target).map { refusals.remember($0) } },
                 closed: { [weak self] error in
                     self?.forget(link, to: node, because: error)
                     pulse.end.settle()
@@ -116,7 +116,7 @@ extension ClusterRouter {
             return runtime.logger.debug("a link of another node has closed", metadata: ["peer": "\(node)", "reason": "\(error.message)"])
         }
         let core = runtime
-        core.violations.note(by: "node \(node)") { [core] others in
+        core.violations.report(by: "node \(node)") { [core] others in
             let metadata: Logger.Metadata = ["peer": "\(node)", "reason": "\(error.message)"]
             core.logger.warning("a node's link was closed", metadata: metadata.counting(others))
             core.lives.add(LifecycleRecord(.brokeRule("node \(node): \(error.message)".counting(others)), of: .root, 0, nil))

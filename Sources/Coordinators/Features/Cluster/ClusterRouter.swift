@@ -74,7 +74,7 @@ final class ClusterRouter: PlacedDelivery {
         case full
     }
 
-    func take(_ message: Waiting, for key: String) -> Bool {
+    func deliverElsewhere(_ message: Waiting, for key: String) -> Bool {
         guard let place = children.place(of: key) else { return false }
         let decision = state.withLock { state -> Decision in
             guard state.routes[key] == nil else { return state.wait(message, key) }
@@ -141,7 +141,7 @@ final class ClusterRouter: PlacedDelivery {
         }
         guard !refusals.includes(target), children.takes(target.key, epoch: target.epoch) else {
             // For a child that the cluster doesn't place no later message could be taken either.
-            if children.place(of: target.key) != nil { refusals.note(target) }
+            if children.place(of: target.key) != nil { refusals.remember(target) }
             let error = "\(path(of: target.key)) isn't on this node in epoch \(target.epoch)"
             return envelope.end(.failure(CoordinatorError(.notHere, error)))
         }
@@ -172,7 +172,7 @@ extension ClusterRouter.State {
     fileprivate mutating func wait(_ message: ClusterRouter.Waiting, _ key: String) -> ClusterRouter.Decision {
         guard !isEnded else { return .here }
         let isFirst = routes[key] == nil
-        guard routes[key, default: MessageParking<ParkedMessage>()].take(message) else { return .full }
+        guard routes[key, default: MessageParking<ParkedMessage>()].park(message) else { return .full }
         return .waits(isFirst: isFirst)
     }
 
@@ -247,7 +247,7 @@ final class ClusterRefusals: Sendable {
 
     func includes(_ target: ClusterTarget) -> Bool { epochs.withLock { $0[target.key] == target.epoch } }
 
-    func note(_ target: ClusterTarget) { epochs.withLock { $0[target.key] = target.epoch } }
+    func remember(_ target: ClusterTarget) { epochs.withLock { $0[target.key] = target.epoch } }
 
     func lift(_ target: ClusterTarget) {
         epochs.withLock { if $0[target.key] == target.epoch { $0[target.key] = nil } }

@@ -54,7 +54,7 @@ final class OwnTimer: Sendable {
     /// Notes that the call begins.
     ///
     /// - Returns: False when the timer has been cancelled.
-    func begin() -> Bool {
+    func beginCall() -> Bool {
         state.withLock { state in
             switch state.phase {
             case .waiting, .held:
@@ -131,7 +131,7 @@ extension CoordinatorCell {
     }
 
     private func call(_ timer: OwnTimer) {
-        guard timer.begin() else { return }
+        guard timer.beginCall() else { return }
         HandlerScope.perform(in: nil) { _ = handle { await self.perform(timer) } }
     }
 

@@ -14,16 +14,16 @@ extension WorkerHost {
         tellDependencies(to: peer)
         var told: PauseReasons? = isNew ? [] : nil
         // Reasons that have changed meanwhile are sent again, so that no older state arrives after a newer one.
-        while case let reasons = inheritance.pauseReasons, told != reasons {
+        while case let reasons = startContext.pauseReasons, told != reasons {
             for reason in [PauseReasons.explicit, .cascade] { peer.queue { _ in Frame(reasons.content(about: reason)) } }
             told = reasons
         }
         // Also when nothing is recorded: the worker may come from a parent with other wishes.
         let configuration = runtime.telemetry.configuration
         let subscriptions = [
-            ("", inheritance.areEventsWanted), (TreeEvent.notification, runtime.tap.isActive),
+            ("", startContext.areEventsWanted), (TreeEvent.notification, runtime.tap.isActive),
             (MessageTraces.Report.notification, runtime.traces.isActive),
-            (configuration.subscription, !configuration.isEmpty), (DrainNotice.notification, inheritance.isDraining),
+            (configuration.subscription, !configuration.isEmpty), (DrainNotice.notification, startContext.isDraining),
         ]
         for (name, isActive) in subscriptions where isActive || !isNew { peer.queue { Self.subscription($0(name), isActive) } }
         if tapSwitch.outcome == nil { listenToTap() }
@@ -55,12 +55,12 @@ extension WorkerHost {
         telemetrySwitch.settle(number)
     }
 
-    private var inheritance: StartContext { state.withLock { $0.assignment?.inheritance } ?? StartContext() }
+    private var startContext: StartContext { state.withLock { $0.assignment?.startContext } ?? StartContext() }
 
     func pause(for reasons: PauseReasons) async {
         let (peer, former) = state.withLock { state in
-            defer { state.assignment?.inheritance.pauseReasons = reasons }
-            return (state.linkedPeer, state.assignment?.inheritance.pauseReasons ?? [])
+            defer { state.assignment?.startContext.pauseReasons = reasons }
+            return (state.linkedPeer, state.assignment?.startContext.pauseReasons ?? [])
         }
         // The machine learns of a pause before the worker does, and of a resumption after the worker has followed: the messages that wait
         // in the worker would be lost if it were replaced in between.
@@ -76,7 +76,7 @@ extension WorkerHost {
 
     func inherit(_ dependencies: Dependencies) {
         let peer = state.withLock { state in
-            state.assignment?.inheritance.renew(dependencies)
+            state.assignment?.startContext.renew(dependencies)
             return state.linkedPeer
         }
         if let peer { tellDependencies(to: peer) }
@@ -87,7 +87,7 @@ extension WorkerHost {
     /// Several threads may do so at the same time: the worker ignores dependencies that are older than its own.
     private func tellDependencies(to peer: Peer) {
         var told: UInt64?
-        while case let dependencies = inheritance.dependencies, told != dependencies.version {
+        while case let dependencies = startContext.dependencies, told != dependencies.version {
             tell(dependencies, to: peer)
             told = dependencies.version
         }
@@ -95,7 +95,7 @@ extension WorkerHost {
 
     func noteDrain() {
         let peer = state.withLock { state in
-            state.assignment?.inheritance.isDraining = true
+            state.assignment?.startContext.isDraining = true
             return state.linkedPeer
         }
         // Without a link, the worker learns it on the next one.
@@ -104,8 +104,8 @@ extension WorkerHost {
 
     func observeEvents() {
         let peer = state.withLock { state -> Peer? in
-            guard state.assignment?.inheritance.areEventsWanted == false else { return nil }
-            state.assignment?.inheritance.areEventsWanted = true
+            guard state.assignment?.startContext.areEventsWanted == false else { return nil }
+            state.assignment?.startContext.areEventsWanted = true
             return state.linkedPeer
         }
         if let peer { subscribe("", true, at: peer) }
@@ -135,9 +135,9 @@ extension WorkerHost {
             if let stranger = notice.subjectOutside(of: path) {
                 return "the notification \(name) about \(stranger.shortened) was refused: \(path) may speak of itself and those below it"
             }
-            take(notice)
+            dispatch(notice)
         } catch {
-            runtime.violations.note(by: path.description) { [runtime, path] others in
+            runtime.violations.report(by: path.description) { [runtime, path] others in
                 let metadata: Logger.Metadata = ["coordinator.path": "\(path)", "error": "\("\(error)".shortened)"]
                 runtime.logger.warning("a notification can't be read", metadata: metadata.counting(others))
             }
@@ -145,7 +145,7 @@ extension WorkerHost {
         return nil
     }
 
-    private func take(_ notice: any UpwardNotice) {
+    private func dispatch(_ notice: any UpwardNotice) {
         switch notice {
         case let report as UnhandledReport: parent.reportUnhandled(report.climbed(from: path))
         case let report as DeadLetterReport: runtime.deadLetters.add(report)

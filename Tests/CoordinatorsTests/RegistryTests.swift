@@ -61,7 +61,7 @@ struct RegistryTests {
         options.coordinators = [Unused.self]
         let core = RuntimeCore(options)
         #expect(Unused.evaluations.load(ordering: .relaxed) == 0)
-        for _ in 0..<3 { _ = try core.registry.type(named: TypeNames.name(of: Unused.self)) }
+        for _ in 0..<3 { _ = try core.types.registry.type(named: TypeNames.name(of: Unused.self)) }
         #expect(Unused.evaluations.load(ordering: .relaxed) == 1)
     }
 

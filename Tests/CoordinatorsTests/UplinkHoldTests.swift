@@ -7,7 +7,7 @@ import Testing
 
 /// The messages of workers while another program is about to take the root's place.
 @Suite("Messages that are held", .timeLimit(minutes: 2))
-struct MessageHoldTests {
+struct UplinkHoldTests {
     @Test("None comes while they are held, and all come once and in order when they are released")
     func heldAndReleased() async throws {
         try await withRoot("a", in: .worker) { runtime in

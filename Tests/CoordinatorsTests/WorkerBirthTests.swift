@@ -118,7 +118,7 @@ struct WorkerBirthTests {
     func stolenSecret() async throws {
         try await withRoot("a", in: .worker) { runtime in
             let host = try #require(try runtime.root.existingChildren?.host(of: "a") as? WorkerHost)
-            let address = try runtime.core.hub.expect([1]) { _, _ in throw LinkError(.handshake, "unused") }
+            let address = try runtime.core.links.hub.expect([1]) { _, _ in throw LinkError(.handshake, "unused") }
             let peer = try #require(host.state.withLock { $0.linkedPeer })
             let working = Task.immediate { try await runtime.perform(.workHard(milliseconds: 1_500), at: "/a", timeout: .seconds(60)) }
             try await Self.expectNoWelcome(for: host.secret, at: address)
@@ -132,7 +132,7 @@ struct WorkerBirthTests {
     func wrongSecrets() async throws {
         let log = RecordedLog()
         try await withRoot(options: Support.options.with { $0.logger = log.logger }) { runtime in
-            let address = try runtime.core.hub.expect([1]) { _, _ in throw LinkError(.handshake, "unused") }
+            let address = try runtime.core.links.hub.expect([1]) { _, _ in throw LinkError(.handshake, "unused") }
             for _ in 0..<20 { try await Self.expectNoWelcome(for: Secret.make(), at: address) }
         }
         let told = log.lines.filter { $0.contains("nobody expects") }

@@ -45,7 +45,9 @@ struct Guide {
         var name: String?
     }
 
-    /// The signposts of a table's row. What stands between the names says how they belong together: `a` and `b` in `File.swift`.
+    /// The signposts of a table's row.
+    ///
+    /// What stands between the names says how they belong together: `a` and `b` in `File.swift`.
     static func signposts(in row: Substring) -> [Signpost] {
         let pieces = row.split(separator: "`", omittingEmptySubsequences: false)
         var (folder, names, found) = ("", [Substring](), [Signpost]())

@@ -14,7 +14,7 @@ struct GuideTests {
     func signposts() throws {
         let text = try #require(Files.text(of: "\(Files.packageRoot)/.github/CONTRIBUTING.md"))
         let signposts = text.split(separator: "\n").filter { $0.hasPrefix("|") }.flatMap(Guide.signposts)
-        #expect(signposts.count > 80)
+        #expect(signposts.count > 70)
         for signpost in signposts {
             let file = Files.text(of: "\(Files.packageRoot)/\(signpost.path)")
             if file == nil { Issue.record("CONTRIBUTING.md names \(signpost.path), which doesn't exist") }

@@ -217,7 +217,9 @@ private struct Level: Sendable {
         return failures.errors.withLock { $0 }
     }
 
-    private func recordFailure(_ path: CoordinatorPath, _ error: String?) { recordFailure(path, error.map { Reconfiguration.Failure(text: $0) }) }
+    private func recordFailure(_ path: CoordinatorPath, _ error: String?) {
+        recordFailure(path, error.map { Reconfiguration.Failure(text: $0) })
+    }
 
     private func recordFailure(_ path: CoordinatorPath, _ failure: Reconfiguration.Failure?) {
         if let failure { failures.errors.withLock { $0[path.description] = failure } }

@@ -133,7 +133,7 @@ public struct Child<C: Coordinator>: Sendable {
 
     /// The instruments of the process; `nil` when there are none.
     private var instruments: Instruments? {
-        let instruments = supervisor.cell.runtime.instruments
+        let instruments = supervisor.cell.runtime.observation.instruments
         return instruments.areActive ? instruments : nil
     }
 

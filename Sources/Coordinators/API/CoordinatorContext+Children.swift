@@ -186,7 +186,7 @@ extension CoordinatorContext {
         plan.memoryLimit = memoryLimit
         let place: CoordinatorDefinition.Place =
             cell.runtime.options.runsInOneProcess && executable == nil
-            ? .inProcess(try cell.runtime.registry.type(named: typeName))
+            ? .inProcess(try cell.runtime.types.registry.type(named: typeName))
             : .worker(typeName: typeName, program, plan)
         let kind = ChildDefinition.Kind.coordinator(CoordinatorDefinition(configuration: .json(configuration), place: place))
         return try await start(kind, key, restart, shutdown, restartLimits, retriesFirstStart, ifPresent)

@@ -24,7 +24,7 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     /// Each owner of a subtree has a higher epoch than the one before, on whatever node. Write it with what you write, and have the receiver
     /// refuse an epoch that is lower than one that it has seen: a node that was stopped or cut off can't write over its successor's work then.
     /// It doesn't change as long as the process lives.
-    public var fence: UInt64? { cell.runtime.uplink == nil ? nil : WorkerEnvironment.fence }
+    public var fence: UInt64? { cell.runtime.links.uplink == nil ? nil : WorkerEnvironment.fence }
 
     /// A logger whose metadata names the coordinator.
     public var logger: Logger { cell.logger }
@@ -96,8 +96,8 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     ///   ``CoordinatorError/maybeExecuted`` when the responder's incarnation has ended and may have handled the message.
     @discardableResult
     public func send<M: ResponderMessage>(_ message: M, acknowledged: Bool = false, timeout: Duration? = nil) async throws -> Bool {
-        guard cell.runtime.instruments.areActive else { return try await sendUnobserved(message, acknowledged, timeout) }
-        return try await cell.runtime.instruments.around(MessageInfo(M.self, .send, sentBy: cell)) {
+        guard cell.runtime.observation.instruments.areActive else { return try await sendUnobserved(message, acknowledged, timeout) }
+        return try await cell.runtime.observation.instruments.around(MessageInfo(M.self, .send, sentBy: cell)) {
             try await sendUnobserved(message, acknowledged, timeout)
         }
     }

@@ -37,7 +37,7 @@ extension CoordinatorRuntime {
 
     /// Sends a message within the instruments of the process.
     private func observed<R: Sendable>(_ message: @autoclosure () -> MessageInfo, _ send: () async throws -> R) async throws -> R {
-        core.instruments.areActive ? try await core.instruments.around(message(), next: send) : try await send()
+        core.observation.instruments.areActive ? try await core.observation.instruments.around(message(), next: send) : try await send()
     }
 
     /// Returns the message itself for a coordinator of this process and for a child of one, whose link encodes it as its other end understands;
@@ -51,8 +51,8 @@ extension CoordinatorRuntime {
     func stream<M: ResponderMessage>(_ message: M, at path: CoordinatorPath, timeout: Duration?) throws -> ReplyStream<M.Reply> {
         let (root, body) = (try root, try body(message, at: path))
         let deadline = timeout.map { core.time.now + $0 }
-        return try ReplyStream(observedBy: core.instruments, MessageInfo(M.self, .stream, sentFor: path, isDirect: true)) {
-            ReplyBuffer(body, errors: M.errorTypes, sender: path, openAsks: core.openAsks, deadline: deadline) { envelope in
+        return try ReplyStream(observedBy: core.observation.instruments, MessageInfo(M.self, .stream, sentFor: path, isDirect: true)) {
+            ReplyBuffer(body, errors: M.errorTypes, sender: path, openAsks: core.execution.openAsks, deadline: deadline) { envelope in
                 root.deliver(envelope, to: path.components[...], isDirect: true)
             }
         }
@@ -92,7 +92,7 @@ extension CoordinatorRuntime {
         at path: CoordinatorPath = .root,
         timeout: Duration = .seconds(5)
     ) async -> (outcome: Result<JSONValue, any Error>, trace: MessageTrace) {
-        await core.traces.trace { try await self.ask(named: name, payload: payload, at: path, timeout: timeout) }
+        await core.observation.traces.trace { try await self.ask(named: name, payload: payload, at: path, timeout: timeout) }
     }
 
     /// Sends a message one way, in the name of the coordinator at `path`.
@@ -167,7 +167,7 @@ extension CoordinatorRuntime {
         }
         let root = try root
         if root.isDraining { throw CoordinatorError.drains(.root) }
-        return try await core.sendAcknowledged(body, from: path, by: deadline, in: core.openAsks) {
+        return try await core.sendAcknowledged(body, from: path, by: deadline, in: core.execution.openAsks) {
             root.deliver($0, to: path.components[...], isDirect: isDirect)
         }
     }
@@ -274,21 +274,21 @@ extension CoordinatorRuntime {
         let root = try root
         if root.isDraining { throw CoordinatorError.drains(.root) }
         let envelope = Envelope(body, sender: path, deadline: deadline, isOneWay: isOneWay)
-        return try await envelope.delivered(in: core.openAsks) { root.deliver($0, to: path.components[...], isDirect: isDirect) }
+        return try await envelope.delivered(in: core.execution.openAsks) { root.deliver($0, to: path.components[...], isDirect: isDirect) }
     }
 
     /// The messages and events that were dropped in the whole tree since it was started, also by workers that are gone.
     ///
     /// Dead letters of workers arrive some twenty milliseconds late.
-    public var deadLetters: DeadLetterReport { core.deadLetters.report }
+    public var deadLetters: DeadLetterReport { core.observation.deadLetters.report }
 
     /// Returns a stream of everything that happens in the tree from now on, in every process: changes, handled messages, events, drops.
     ///
     /// The stream is for tracing and audit. It has a cost only while it's read. At most 4,096 events wait; then the oldest are dropped.
-    public func tap() -> AsyncStream<TreeEvent> { core.tap.open() }
+    public func tap() -> AsyncStream<TreeEvent> { core.observation.tap.open() }
 
     /// The numbers of live objects in this process.
-    public var counters: RuntimeCounters { core.counts.counters }
+    public var counters: RuntimeCounters { core.observation.counts.counters }
 
     /// Returns the numbers of live objects in the process of a coordinator.
     public func counters(of path: CoordinatorPath) async throws -> RuntimeCounters {
@@ -297,7 +297,7 @@ extension CoordinatorRuntime {
     }
 
     /// Whether a process of the tree lives that this process or one below has started; false without a directory that stays.
-    package var hasProcesses: Bool { core.journal?.isEmpty == false }
+    package var hasProcesses: Bool { core.processes.journal?.isEmpty == false }
 
     /// Creates the threads, pipes and timers that this process needs now, while descriptors are available.
     ///
@@ -313,13 +313,13 @@ extension CoordinatorRuntime {
 
 extension CoordinatorRuntime {
     /// The times of the asks of the tree since it was started, if they are counted.
-    package var askDurations: AskDurations? { core.telemetry.configuration.measures ? core.telemetry.asks : nil }
+    package var askDurations: AskDurations? { core.observation.telemetry.configuration.measures ? core.observation.telemetry.asks : nil }
 
     /// Has the times of asks be counted from now on, in all processes of the tree.
     package func countAsks() {
-        var configuration = core.telemetry.configuration
+        var configuration = core.observation.telemetry.configuration
         guard !configuration.measures else { return }
         configuration.measures = true
-        core.telemetry.set(configuration)
+        core.observation.telemetry.set(configuration)
     }
 }

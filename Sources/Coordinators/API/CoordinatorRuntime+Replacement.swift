@@ -120,9 +120,9 @@ extension CoordinatorRuntime {
     ///
     /// - Throws: `startFailed` when this program can't read the runtime's journal, or a record of a worker: it wouldn't find the worker.
     package func rehearseAdoption(of process: Int32) throws(CoordinatorError) {
-        for name in core.directory.names where name.hasPrefix("\(process)-") && name.hasSuffix(RuntimeFiles.journalSuffix) {
-            guard let text = (try? core.directory.file(name)).flatMap(RuntimeFiles.text), ProcessJournal.canRead(text) else {
-                throw CoordinatorError(.startFailed, "the journal \(name) in \(core.directory.given ?? "") can't be read")
+        for name in core.processes.directory.names where name.hasPrefix("\(process)-") && name.hasSuffix(RuntimeFiles.journalSuffix) {
+            guard let text = (try? core.processes.directory.file(name)).flatMap(RuntimeFiles.text), ProcessJournal.canRead(text) else {
+                throw CoordinatorError(.startFailed, "the journal \(name) in \(core.processes.directory.given ?? "") can't be read")
             }
         }
     }

@@ -45,7 +45,7 @@ public final class CoordinatorRuntime: Service {
         core = RuntimeCore(options)
         type = .of(root, adding: options.forwards.map(\.row))
         self.configuration = .value(configuration)
-        core.registry.register(root)
+        core.types.registry.register(root)
     }
 
     /// Creates a runtime whose root is configured by its defaults and a closure.
@@ -96,7 +96,7 @@ public final class CoordinatorRuntime: Service {
     /// - Throws: The error that the root's start threw; `startTimedOut`; `stopped` the second time; `invalidName` when two coordinators
     ///   that the program hosts have one name.
     public func start() async throws {
-        try core.registry.checkNames()
+        try core.types.registry.checkNames()
         let parameters = CellParameters(
             type: type,
             configuration: configuration,
@@ -114,21 +114,21 @@ public final class CoordinatorRuntime: Service {
             return true
         }
         guard isFirst else { throw CoordinatorError(.stopped, "this runtime was started before: create another one") }
-        core.services.whenOneFails { [weak host] reason in host?.coordinator?.end(.failed(reason)) }
+        core.execution.services.whenOneFails { [weak host] reason in host?.coordinator?.end(.failed(reason)) }
         do {
             try await core.takeOver()
             // The runtime may have been stopped while the remains of a former one were ended: the host has that state.
             try await host.start()
             begin.settle(.success(core.time.now))
-            core.instruments.changed(.root, .started)
+            core.observation.instruments.changed(.root, .started)
             if let exporter = core.options.exporter {
-                core.tasks.add { [weak self, core] in
+                core.execution.tasks.add { [weak self, core] in
                     await exporter.run(TelemetrySource(core) { [weak self] in try? await self?.snapshot() })
                 }
             }
             if core.options.endsOrphansWhenReady { await core.endOrphans() }
         } catch {
-            core.instruments.changed(.root, .startFailed(.startFailed("\(error)")))
+            core.observation.instruments.changed(.root, .startFailed(.startFailed("\(error)")))
             await core.close()
             await core.flush()
             state.withLock { if case .running = $0 { $0 = .ended } }
@@ -191,7 +191,7 @@ public final class CoordinatorRuntime: Service {
         if core.options.shutdown.drains { root.awaitRun() }
         _ = await root.stop(CoordinatorCell.Stop(core.options.shutdown, core.time))
         // No supervisor is above the root that could restart it.
-        core.instruments.changed(.root, reason.isNormal ? .stopped(reason) : .gaveUp(reason))
+        core.observation.instruments.changed(.root, reason.isNormal ? .stopped(reason) : .gaveUp(reason))
         await core.close()
         await core.flush()
     }
@@ -329,13 +329,17 @@ extension CoordinatorRuntime {
         options.ownsProcess = true
         options.whenGivenUp = options.whenGivenUp ?? .endProcess
         let runtime = CoordinatorRuntime(root, configuration: configuration, options: options)
-        let group = ServiceGroup(services: [runtime], gracefulShutdownSignals: [.sigterm, .sigint], logger: runtime.core.logger)
+        let group = ServiceGroup(
+            services: [runtime],
+            gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: runtime.core.observation.logger
+        )
         do {
             try await group.run()
         } catch let error as ServiceGroupError where error.errorCode == .serviceFinishedUnexpectedly {
             // The root has finished, which ends a program of coordinators.
         } catch {
-            guard let reason = runtime.core.endReason.outcome else { throw error }
+            guard let reason = runtime.core.execution.endReason.outcome else { throw error }
             Diagnostics.print("\(error)")
             if case .exited(let code) = reason, reason.isPermanentFailure { Glibc.exit(code) }
             Glibc.exit(75)

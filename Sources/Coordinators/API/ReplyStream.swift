@@ -71,7 +71,7 @@ extension CoordinatorCell {
     ) -> ReplyStream<M.Reply> {
         let deadline = timeout.map { runtime.time.now + $0 }
         do {
-            return try ReplyStream(observedBy: runtime.instruments, MessageInfo(M.self, .stream, sentBy: self, to: target)) {
+            return try ReplyStream(observedBy: runtime.observation.instruments, MessageInfo(M.self, .stream, sentBy: self, to: target)) {
                 ReplyBuffer(.value(message), sender: self, deadline: deadline, dispatch: dispatch)
             }
         } catch {
@@ -141,7 +141,13 @@ final class ReplyBuffer: Sendable {
     }
 
     /// Creates the buffer and sends the message by `dispatch`.
-    convenience init(_ body: Envelope.Body, sender: CoordinatorCell, deadline: MonotonicTime?, isBuiltin: Bool = false, dispatch: (Envelope) -> Void) {
+    convenience init(
+        _ body: Envelope.Body,
+        sender: CoordinatorCell,
+        deadline: MonotonicTime?,
+        isBuiltin: Bool = false,
+        dispatch: (Envelope) -> Void
+    ) {
         self.init(body, sender: sender.path, openAsks: sender.openAsks, deadline: deadline, isBuiltin: isBuiltin, dispatch: dispatch)
     }
 

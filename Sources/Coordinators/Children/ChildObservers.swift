@@ -153,7 +153,7 @@ extension ChildSupervisor {
     func observe(_ key: String, with queue: NoticeQueue, delegate: (any AnyObject & Sendable)? = nil) -> UInt64? {
         let observed = withSlot(key) { slot in (id: slot.record.observers.add(queue, delegate), host: slot.host) }
         guard let observed, let id = observed.id else { return nil }
-        cell.runtime.counts.observers.add(1, ordering: .relaxed)
+        cell.runtime.observation.counts.observers.add(1, ordering: .relaxed)
         observed.host?.observeEvents()
         return id
     }
@@ -192,7 +192,7 @@ extension ChildSupervisor {
     func end(_ observers: [ChildObservers.Observer]) {
         for observer in observers {
             observer.queue.finish()
-            cell.runtime.counts.observers.subtract(1, ordering: .relaxed)
+            cell.runtime.observation.counts.observers.subtract(1, ordering: .relaxed)
         }
     }
 

@@ -110,7 +110,7 @@ extension ChildSupervisor {
         guard envelope.isOneWay, !envelope.isWithdrawn else { return }
         let path = cell.path.appending(key).appending(message.rest)
         let letter = DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: .undeliverable("\(error)"))
-        cell.runtime.deadLetters.record(letter)
+        cell.runtime.observation.deadLetters.record(letter)
     }
 
     /// The error that a message ends with that a life has got, and has not answered before it ended.

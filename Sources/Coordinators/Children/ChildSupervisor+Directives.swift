@@ -125,7 +125,7 @@ extension ChildSupervisor {
             return nil
         }
         #if !SLOW_PATH_ONLY
-        let mustAnnounce = cell.runtime.announcesStarts || cell.runtime.lives.areWanted && life.slot.value.definition.hasProcess
+        let mustAnnounce = cell.runtime.announcesStarts || cell.runtime.observation.lives.areWanted && life.slot.value.definition.hasProcess
         #endif
         let (starts, own, spares) = mutateAndPerform { state -> ([ChildSlot.Start], ChildSlot.Start?, SparePool?) in
             let now = state.time.now

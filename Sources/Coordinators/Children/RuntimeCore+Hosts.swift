@@ -61,18 +61,18 @@ extension RuntimeCore {
 
     /// Reports a change of a child to the root's process, before any caller learns of it.
     func reportLife(_ transition: ChildTransition) {
-        guard lives.areWanted, let kind = transition.reported(at: time.now) else { return }
-        lives.add(LifecycleRecord(kind, of: transition.path, transition.incarnation, transition.processID))
+        guard observation.lives.areWanted, let kind = transition.reported(at: time.now) else { return }
+        observation.lives.add(LifecycleRecord(kind, of: transition.path, transition.incarnation, transition.processID))
     }
 
     /// Responds to a child of the root that was given up.
     func givenUp(_ path: CoordinatorPath, _ reason: ExitReason, by root: CoordinatorCell) {
         guard options.whenGivenUp == .endProcess else { return }
-        logger.critical(
+        observation.logger.critical(
             "the tree ends, because a child of its root was given up",
             metadata: ["coordinator.path": "\(path)", "reason": "\(reason)"]
         )
-        endReason.settle(reason)
+        execution.endReason.settle(reason)
         root.end(.failed(.escalated("gave up on \(path): \(reason)")))
     }
 
@@ -92,7 +92,7 @@ extension RuntimeCore {
 
     /// Logs and reports a change that supervision has no part in.
     func announce(_ path: CoordinatorPath, _ incarnation: UInt32, _ change: LifecycleChange) {
-        if lives.areWanted { lives.add(LifecycleRecord(.lifecycle(change), of: path, incarnation, nil)) }
+        if observation.lives.areWanted { observation.lives.add(LifecycleRecord(.lifecycle(change), of: path, incarnation, nil)) }
         announce(path, ChangeDescription(change), nil, change, .debug)
     }
 
@@ -103,10 +103,10 @@ extension RuntimeCore {
         _ event: LifecycleChange?,
         _ level: Logger.Level
     ) {
-        if logger.logLevel <= level {
+        if observation.logger.logLevel <= level {
             let (path, words) = (path(), words())
-            logger.log(level: level, "\(path) \(words.predicate)", metadata: words.metadata(path, processID))
+            observation.logger.log(level: level, "\(path) \(words.predicate)", metadata: words.metadata(path, processID))
         }
-        if let event, instruments.areActive { instruments.changed(path(), event) }
+        if let event, observation.instruments.areActive { observation.instruments.changed(path(), event) }
     }
 }

@@ -15,7 +15,9 @@ public struct Chain<M: ResponderMessage>: Sendable {
     public func next(_ message: M) async throws -> M.Reply {
         // An interceptor of a one-way message sees the reply all the same, if there is one.
         let isReplyless = M.Reply.self == NoReply.self
-        return try await continuation.next(.value(message), isOneWay: continuation.envelope.isOneWay && isReplyless).decoded(as: M.Reply.self)
+        return try await continuation.next(.value(message), isOneWay: continuation.envelope.isOneWay && isReplyless).decoded(
+            as: M.Reply.self
+        )
     }
 }
 
@@ -77,7 +79,7 @@ struct ChainContinuation: Sendable {
     ///
     /// What an interceptor sends on is a message of its own, of which it may send several: the one that has arrived was taken here.
     func newDelivery() -> AcknowledgedDelivery? {
-        envelope.isAcknowledged ? AcknowledgedDelivery(numberedBy: cell.runtime.sequences) : nil
+        envelope.isAcknowledged ? AcknowledgedDelivery(numberedBy: cell.runtime.execution.sequences) : nil
     }
 
     /// Sends the message on as `dispatch` does, with the sender, deadline, trace and replies of the one that has arrived.

@@ -29,7 +29,7 @@ extension CoordinatorCell {
     }
 
     func leaveProcess(_ envelope: Envelope) {
-        if runtime.uplink?.climb(envelope) != true { endUnhandled(envelope) }
+        if runtime.links.uplink?.climb(envelope) != true { endUnhandled(envelope) }
     }
 
     /// Delivers to the coordinator at a path, wherever in the tree: up as far as needed, then down.
@@ -40,7 +40,7 @@ extension CoordinatorCell {
             guard let parent = cell.parent else { break }
             cell = parent
         }
-        guard let uplink = runtime.uplink else { return envelope.end(.failure(noSuchPath(target.description.dropFirst()))) }
+        guard let uplink = runtime.links.uplink else { return envelope.end(.failure(noSuchPath(target.description.dropFirst()))) }
         uplink.forward(envelope, to: target.description, isDirect: true)
     }
 
@@ -99,7 +99,11 @@ extension CoordinatorCell {
     /// - Returns: The error for the message's sender.
     func unhandled(_ name: String, of sender: CoordinatorPath) -> CoordinatorError {
         let message = UnhandledMessage(name: name, sender: sender)
-        if let upward = runtime.unhandled { upward.add(UnhandledReport(messages: [message])) } else { root.observeUnhandled(message) }
+        if let upward = runtime.observation.unhandled {
+            upward.add(UnhandledReport(messages: [message]))
+        } else {
+            root.observeUnhandled(message)
+        }
         return CoordinatorError(unhandled: message)
     }
 
@@ -110,7 +114,7 @@ extension CoordinatorCell {
 
     /// Reports messages that no coordinator up to the root responded to: to the root's hook, in whichever process the root is.
     func reportUnhandled(_ report: UnhandledReport) {
-        if let upward = runtime.unhandled { return upward.add(report) }
+        if let upward = runtime.observation.unhandled { return upward.add(report) }
         var bounded = UnhandledReport()
         bounded.add(report)
         let root = root
@@ -133,7 +137,9 @@ extension CoordinatorCell {
         let hasStopped = code == .stopped || code == .draining
         let reason: DeadLetter.Reason = hasStopped ? .stopped : .undeliverable("\(error)")
         for _ in 0..<envelope.count {
-            runtime.deadLetters.record(DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: reason))
+            runtime.observation.deadLetters.record(
+                DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: reason)
+            )
         }
     }
 }
@@ -365,7 +371,7 @@ extension CoordinatorCell {
             let metadata: Logger.Metadata = [
                 "coordinator.path": "\(path)", "message.name": "\(envelope.body.name.shortened)", "error": "\("\(error)".shortened)",
             ]
-            runtime.violations.report(by: path.description) { [logger = runtime.logger] others in
+            runtime.observation.violations.report(by: path.description) { [logger = runtime.observation.logger] others in
                 logger.error("a message of the runtime failed", metadata: metadata.counting(others))
             }
             envelope.complete(.failure(error))

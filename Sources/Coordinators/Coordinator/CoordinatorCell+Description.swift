@@ -101,7 +101,7 @@ extension CoordinatorCell {
     /// description.
     func operate(_ operation: Operation, on rest: ArraySlice<Substring>, budget: TimeoutBudget = .initial) async throws -> JSONValue {
         guard let key = rest.first.map(String.init) else {
-            if operation == .counters { return try runtime.counts.counters.encodedAsJSON() }
+            if operation == .counters { return try runtime.observation.counts.counters.encodedAsJSON() }
             guard operation == .inspect else {
                 throw CoordinatorError(
                     .unsupported,

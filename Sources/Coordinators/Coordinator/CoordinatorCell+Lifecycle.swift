@@ -18,7 +18,7 @@ extension CoordinatorCell {
         } catch {
             throw CoordinatorError(.startFailed, "\(path): the supervision policy of \(type.name): \(error)")
         }
-        try runtime.names.check(type)
+        try runtime.types.names.check(type)
         return try type.make(self, configuration)
     }
 
@@ -223,10 +223,10 @@ extension CoordinatorCell {
             if envelope.endIfOpen(.failure(endError(hasFailed, maybeExecuted: false))) { return }
             guard envelope.isOneWay, !envelope.isWithdrawn else { return }
             let letter = DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: .stopped)
-            for _ in 0..<envelope.count { runtime.deadLetters.record(letter) }
+            for _ in 0..<envelope.count { runtime.observation.deadLetters.record(letter) }
         case .dismissal(_, let decision): decision.settle(.refuse)
         case .event(let child, _):
-            runtime.deadLetters.record(DeadLetter(name: child.typeName, sender: child.path, target: path, reason: .stopped))
+            runtime.observation.deadLetters.record(DeadLetter(name: child.typeName, sender: child.path, target: path, reason: .stopped))
         case .lifecycle, .popped, .unhandled: break
         }
     }

@@ -58,7 +58,7 @@ extension CoordinatorCell {
     }
 
     private func drop(_ envelope: Envelope, _ row: MessageRow) {
-        runtime.deadLetters.record(
+        runtime.observation.deadLetters.record(
             DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: .mailboxFull(type.mailbox.value.whenFull))
         )
         envelope.end(envelope.wantsAnswer ? .failure(isFull(for: envelope)) : .success(.none))
@@ -82,7 +82,9 @@ extension CoordinatorCell {
         for item in dropped {
             switch item {
             case .event(let child, _):
-                runtime.deadLetters.record(DeadLetter(name: child.typeName, sender: child.path, target: path, reason: .observerTooSlow))
+                runtime.observation.deadLetters.record(
+                    DeadLetter(name: child.typeName, sender: child.path, target: path, reason: .observerTooSlow)
+                )
             case .dismissal(_, let decision): decision.settle(.refuse)
             default: break
             }
@@ -105,8 +107,8 @@ extension CoordinatorCell {
     /// Runs a body that doesn't suspend, in the trace of its message and within the instruments.
     func handleAtOnce(_ envelope: Envelope, _ body: () throws -> Answer) -> Result<Answer, any Error> {
         inTrace(of: envelope) {
-            guard runtime.instruments.areActive else { return Result { try body() } }
-            return Result { try runtime.instruments.aroundAtOnce(MessageInfo(envelope, handledBy: self), next: body) }
+            guard runtime.observation.instruments.areActive else { return Result { try body() } }
+            return Result { try runtime.observation.instruments.aroundAtOnce(MessageInfo(envelope, handledBy: self), next: body) }
         }
     }
 
@@ -128,7 +130,7 @@ extension CoordinatorCell {
                     try await body(instance, child, event)
                 } catch {
                     let letter = DeadLetter(name: child.typeName, sender: child.path, target: path, reason: .undeliverable("\(error)"))
-                    runtime.deadLetters.record(letter)
+                    runtime.observation.deadLetters.record(letter)
                 }
             }
         case .dismissal(let child, let decision):
@@ -145,8 +147,8 @@ extension CoordinatorCell {
         let result: Result<Answer, any Error>
         do {
             // What is only handed on is handled elsewhere.
-            if runtime.instruments.areActive, row.inline?.isForwarding != true {
-                let answer = try await runtime.instruments.around(MessageInfo(envelope, handledBy: self)) {
+            if runtime.observation.instruments.areActive, row.inline?.isForwarding != true {
+                let answer = try await runtime.observation.instruments.around(MessageInfo(envelope, handledBy: self)) {
                     try await row.body(instance, envelope, self, row.index)
                 }
                 result = .success(answer)
@@ -179,7 +181,9 @@ extension CoordinatorCell {
         if envelope.isOneWay, !isUnhandled {
             let isPoisoned = (error as? CoordinatorError)?.code == .poisoned
             let reason: DeadLetter.Reason = isStopped ? .stopped : isPoisoned ? .poisoned : .handlerFailed("\(error)")
-            runtime.deadLetters.record(DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: reason))
+            runtime.observation.deadLetters.record(
+                DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: reason)
+            )
             if !isStopped {
                 logger.warning(
                     "a handler of a one-way message failed",
@@ -211,7 +215,9 @@ extension CoordinatorCell {
         )
         // Of a one-way message the letter is recorded where its handler fails.
         if envelope.isOneWay { return }
-        runtime.deadLetters.record(DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: .poisoned))
+        runtime.observation.deadLetters.record(
+            DeadLetter(name: envelope.body.name, sender: envelope.sender, target: path, reason: .poisoned)
+        )
     }
 
     func ended(_ item: Mailbox.Item, _ handler: UInt64? = nil, _ scope: HandlerScope? = nil, isHandled: Bool = true) {
@@ -369,7 +375,7 @@ extension CoordinatorCell {
     ///
     /// The reading runs in a task of its own, because it may make a service.
     func learnWhatIsNeeded() {
-        runtime.tasks.add { [self] in
+        runtime.execution.tasks.add { [self] in
             while case let lessons = releaseWhatIsProvided(), !lessons.isEmpty {
                 let dependencies = dependencies
                 for needs in lessons { needs.learn(from: dependencies) }

@@ -25,7 +25,7 @@ extension CoordinatorCell: WatchedReceiver {
     private func watch(_ subject: HandlerWatch.Subject) {
         // What a pool does with a message is to wait for a member, which is watched itself.
         if subject.envelope.isBuiltin || type.table.isPool { return }
-        if !subject.envelope.isWatched.exchange(true, ordering: .relaxed) { runtime.handlerWatch.add(subject) }
+        if !subject.envelope.isWatched.exchange(true, ordering: .relaxed) { runtime.observation.handlerWatch.add(subject) }
     }
 
     func overrun(of subject: HandlerWatch.Subject) -> HandlerWatch.Overrun {

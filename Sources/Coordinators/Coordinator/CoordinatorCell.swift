@@ -244,11 +244,11 @@ final class CoordinatorCell: ConfiguredReceiver {
             )
         )
         if startContext.isDraining { noteDrain() }
-        runtime.counts.coordinators.add(1, ordering: .relaxed)
+        runtime.observation.counts.coordinators.add(1, ordering: .relaxed)
     }
 
     deinit {
-        runtime.counts.coordinators.subtract(1, ordering: .relaxed)
+        runtime.observation.counts.coordinators.subtract(1, ordering: .relaxed)
         state.withLock { state in
             // A coordinator that has stopped has none.
             if state.mailbox.messageCount > 0 { state.mailbox.waitingMessages.forEach { $0.forgetTaker() } }
@@ -262,7 +262,7 @@ final class CoordinatorCell: ConfiguredReceiver {
     static func of(_ receiver: any MessageReceiver) -> CoordinatorCell { unsafeDowncast(receiver, to: CoordinatorCell.self) }
 
     /// Whether the coordinator is the root of the whole tree, which has no parent in another process either.
-    var isRoot: Bool { parent == nil && runtime.uplink == nil }
+    var isRoot: Bool { parent == nil && runtime.links.uplink == nil }
 
     var openAsks: OpenAsks { ownOpenAsks.load() ?? ownOpenAsks.storeIfNil(OpenAsks(runtime.time)) }
 
@@ -300,7 +300,7 @@ final class CoordinatorCell: ConfiguredReceiver {
     /// A logger whose metadata names the coordinator.
     var logger: Logger {
         if let logger = ownLogger.load() { return logger.value }
-        var logger = runtime.logger
+        var logger = runtime.observation.logger
         logger[metadataKey: "coordinator.path"] = "\(path)"
         return ownLogger.storeIfNil(Box(logger)).value
     }
@@ -321,7 +321,7 @@ final class CoordinatorCell: ConfiguredReceiver {
     func emit(_ event: Answer) {
         guard let event = crossed(event, "an event") else { return }
         host?.events.send(.emitted(event))
-        runtime.tap.publish(TreeEvent(.event(type: type.name), at: path))
+        runtime.observation.tap.publish(TreeEvent(.event(type: type.name), at: path))
     }
 
     /// Returns an event or output as it arrives across the border, if there is one; `nil` if it can't cross.
@@ -331,7 +331,9 @@ final class CoordinatorCell: ConfiguredReceiver {
             return try border.crossed(answer, of: "\(what) of \(type.name)")
         } catch {
             logger.error("what a coordinator tells can't cross to another process", metadata: ["error": "\(error)"])
-            runtime.deadLetters.record(DeadLetter(name: type.name, sender: path, target: path, reason: .undeliverable(error.message)))
+            runtime.observation.deadLetters.record(
+                DeadLetter(name: type.name, sender: path, target: path, reason: .undeliverable(error.message))
+            )
             return nil
         }
     }

@@ -235,7 +235,7 @@ extension CoordinatorCell {
         let pause = CycleSearch.patience * (1 << max(0, CycleSearch.looks - rest))
         _ = runtime.time.schedule(at: runtime.time.now + pause) { [weak self] in
             guard let self else { return }
-            runtime.tasks.add { await self.lookForCycle() }
+            runtime.execution.tasks.add { await self.lookForCycle() }
         }
     }
 

@@ -58,7 +58,7 @@ struct ObservedAsk {
     func handle<M: ResponderMessage>(_ message: M, at cell: CoordinatorCell, by body: (M) throws -> M.Reply) throws -> M.Reply {
         let info = MessageInfo(M.self, from: sender, since: began, handledBy: cell)
         do {
-            return try cell.runtime.instruments.aroundAtOnce(info) { try body(message) }
+            return try cell.runtime.observation.instruments.aroundAtOnce(info) { try body(message) }
         } catch {
             throw Failures.thrownByHandler(error)
         }
@@ -165,7 +165,7 @@ extension CoordinatorContext {
 
     /// Asks within the instruments.
     private func observedAsk<M: ResponderMessage>(_ message: M, _ timeout: Duration?) async throws -> M.Reply {
-        try await cell.runtime.instruments.around(MessageInfo(M.self, .ask, sentBy: cell)) {
+        try await cell.runtime.observation.instruments.around(MessageInfo(M.self, .ask, sentBy: cell)) {
             switch cell.shortcutWithinInstruments(for: ObjectIdentifier(M.self), size: Envelope.size(of: M.self)) {
             case .row(let ask):
                 do {
@@ -200,7 +200,7 @@ extension CoordinatorCell {
     ///   - size: The size of the message in bytes.
     @inline(__always)
     func shortcut(for message: ObjectIdentifier, size: Int) -> Shortcut? {
-        runtime.instruments.areActive ? .observed : shortcutWithinInstruments(for: message, size: size)
+        runtime.observation.instruments.areActive ? .observed : shortcutWithinInstruments(for: message, size: size)
     }
 
     /// Returns the shortcut of an ask that the instruments know of.

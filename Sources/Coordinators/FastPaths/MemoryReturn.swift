@@ -32,11 +32,11 @@ struct MemoryReturn: Sendable {
 
 extension RuntimeCore {
     /// Whether this process is the runtime's alone, so that the runtime decides about its heap.
-    private var ownsProcess: Bool { uplink != nil || options.isSubreaper || options.ownsProcess }
+    private var ownsProcess: Bool { links.uplink != nil || options.isSubreaper || options.ownsProcess }
 
     /// Gives free memory back to the kernel, if enough processes have ended.
     func returnMemoryAfterEnd() {
-        guard ownsProcess, memoryReturn.withLock({ $0.noteEnd(now: MonotonicTime.now.sinceOrigin) }) else { return }
-        tasks.add { FreeMemory.giveBack() }
+        guard ownsProcess, processes.memoryReturn.withLock({ $0.noteEnd(now: MonotonicTime.now.sinceOrigin) }) else { return }
+        execution.tasks.add { FreeMemory.giveBack() }
     }
 }

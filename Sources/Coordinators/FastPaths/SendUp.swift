@@ -13,7 +13,9 @@ extension CoordinatorCell {
     ///
     /// - Returns: Whether a coordinator responds; `nil` if the message has to take the whole way.
     func sendUp<M: ResponderMessage>(_ message: M) throws(CoordinatorError) -> Bool? {
-        guard let uplink = runtime.uplink, existingOpenAsks?.isClosed != true, leavesProcess(ObjectIdentifier(M.self)) else { return nil }
+        guard let uplink = runtime.links.uplink, existingOpenAsks?.isClosed != true, leavesProcess(ObjectIdentifier(M.self)) else {
+            return nil
+        }
         return try uplink.send(message, from: path)
     }
 

@@ -20,7 +20,9 @@ struct AllFeatures: TreeFeatures {
 
     func beginsToEnd(_ receiver: any MessageReceiver) { CoordinatorCell.of(receiver).finishBroadcasts() }
 
-    func close(_ instance: any Coordinator, of receiver: any MessageReceiver) async { await CoordinatorCell.of(receiver).scene(of: instance)?.close() }
+    func close(_ instance: any Coordinator, of receiver: any MessageReceiver) async {
+        await CoordinatorCell.of(receiver).scene(of: instance)?.close()
+    }
 
     func hasEnded(_ receiver: any MessageReceiver) {
         let cell = CoordinatorCell.of(receiver)
@@ -34,7 +36,9 @@ struct AllFeatures: TreeFeatures {
         ChildSupervisor.of(owner).becameIdle(IncarnationID(key: key, incarnation: incarnation))
     }
 
-    func passesDismissalOn(of child: CoordinatorPath, to parent: any MessageReceiver) -> Bool { CoordinatorCell.of(parent).isFirstOnOwnStack(child) }
+    func passesDismissalOn(of child: CoordinatorPath, to parent: any MessageReceiver) -> Bool {
+        CoordinatorCell.of(parent).isFirstOnOwnStack(child)
+    }
 
     func handle(_ builtin: Builtin, _ envelope: Envelope, at receiver: any MessageReceiver) {
         let cell = CoordinatorCell.of(receiver)

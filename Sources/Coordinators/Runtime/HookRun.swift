@@ -37,7 +37,7 @@ final class HookRun: Sendable {
     ) async {
         let problem = await problem(with: hook, specification, variables, life, limit)
         if let problem {
-            life.runtime.logger.warning(
+            life.runtime.observation.logger.warning(
                 "a hook has failed",
                 metadata: ["coordinator.path": "\(life.path)", "hook": "\(moment.rawValue)", "problem": "\(problem)"]
             )
@@ -63,7 +63,7 @@ final class HookRun: Sendable {
         let command = program
         do {
             let pending = PendingValue(in: life.tasks) {
-                try await runtime.spawner.spawn(
+                try await runtime.processes.spawner.spawn(
                     command,
                     path: life.path,
                     incarnation: life.incarnation,
@@ -81,7 +81,7 @@ final class HookRun: Sendable {
             let spawned = try await pending.value
             try? await runtime.processBegan(spawned.family)
             spawned.process.onExit { self.end.settle($0) }
-            let status = await Patience.wait(for: end, atMost: limit, reading: runtime.spawner.spawner.readPending)
+            let status = await Patience.wait(for: end, atMost: limit, reading: runtime.processes.spawner.spawner.readPending)
             await Self.finish(spawned, in: runtime)
             switch status {
             case nil: return "no end within \(limit)"

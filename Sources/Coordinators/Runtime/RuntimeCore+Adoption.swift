@@ -16,13 +16,13 @@ extension RuntimeCore {
     private static let strayLimit = Duration.seconds(20)
 
     /// Whether the workers of this process may be adopted by the next root in the directory.
-    var isAdoptable: Bool { orphanGrace > .zero && directory.given != nil }
+    var isAdoptable: Bool { orphanGrace > .zero && processes.directory.given != nil }
 
     /// The number of this root's life among those in the directory; 0: its workers can't be adopted.
-    var epoch: UInt32 { epochNumber.load(ordering: .relaxed) }
+    var epoch: UInt32 { handover.epochNumber.load(ordering: .relaxed) }
 
     /// Whether something is known of paths that haven't been started.
-    var hasOrphans: Bool { orphansAreLeft.load(ordering: .acquiring) }
+    var hasOrphans: Bool { handover.orphansAreLeft.load(ordering: .acquiring) }
 
     /// Returns the last living workers of former roots, takes note of their plain programs, and begins a new epoch.
     ///
@@ -38,21 +38,21 @@ extension RuntimeCore {
         inherit(programs.compactMap(\.program))
         takeSockets(of: programs.filter { !known.contains($0.family.leader) }.compactMap(\.program))
         let epoch = isAdoptable ? (former.map(\.header.epoch).max() ?? 0) + 1 : 0
-        epochNumber.store(epoch, ordering: .relaxed)
+        handover.epochNumber.store(epoch, ordering: .relaxed)
         let carried = (orphans?.carried ?? []) + programs
-        let isComplete = journal?.succeed(epoch, carrying: carried) ?? false
+        let isComplete = processes.journal?.succeed(epoch, carrying: carried) ?? false
         return (orphans, isComplete || carried.isEmpty)
     }
 
     /// Waits until each orphan has dialled; one that doesn't is ended.
     func awaitOrphans(of orphans: OrphanedWorkers) async {
         if orphans.isEmpty { return }
-        self.orphans.withLock { $0 = orphans }
-        orphansAreLeft.store(true, ordering: .releasing)
+        self.handover.orphans.withLock { $0 = orphans }
+        handover.orphansAreLeft.store(true, ordering: .releasing)
         await withDiscardingTaskGroup { group in
             for orphan in orphans.all {
                 do throws(CoordinatorError) {
-                    _ = try hub.expect(orphan.secret, from: orphan.user) { [weak self, weak orphans] link, hello in
+                    _ = try links.hub.expect(orphan.secret, from: orphan.user) { [weak self, weak orphans] link, hello in
                         guard let self, let orphans else { throw LinkError(.handshake, "the runtime is gone") }
                         if let refusal = refusal(of: link, from: orphan) {
                             logRefusal(of: orphan.record.path, refusal)
@@ -61,7 +61,7 @@ extension RuntimeCore {
                         return orphans.park(link, hello, of: orphan)
                     }
                 } catch {
-                    logger.error("workers of a former runtime can't dial", metadata: ["error": "\(error)"])
+                    observation.logger.error("workers of a former runtime can't dial", metadata: ["error": "\(error)"])
                 }
                 group.addTask { await orphans.waitForAnswer(of: orphan, atMost: Self.rollCallLimit) }
             }
@@ -76,7 +76,7 @@ extension RuntimeCore {
     /// Logs that a link wasn't taken that has shown a worker's secret.
     func logRefusal(of path: String, _ reason: String) {
         // The peer needn't be the worker: its own violations are told of all the same.
-        violations.report(by: "a peer of \(path)") { [logger] others in
+        observation.violations.report(by: "a peer of \(path)") { [logger = observation.logger] others in
             let metadata: Logger.Metadata = ["coordinator.path": "\(path)", "reason": "\(reason)"]
             logger.error("a worker was refused", metadata: metadata.counting(others))
         }
@@ -95,7 +95,7 @@ extension RuntimeCore {
     /// - Returns: The incarnation after which the numbering of the path goes on.
     func claimIncarnation(_ definition: ChildDefinition, at path: CoordinatorPath) -> Incarnation {
         let latest = pendingHandover?.claimIncarnation(path) ?? 0
-        guard let orphans = orphans.withLock({ $0 }) else { return latest }
+        guard let orphans = handover.orphans.withLock({ $0 }) else { return latest }
         let place: AdoptionMachine.Place =
             switch definition.kind {
             case .program: .program
@@ -103,7 +103,7 @@ extension RuntimeCore {
             case .coordinator(let coordinator): .worker(fingerprint: fingerprint(of: coordinator))
             }
         let (after, ends) = orphans.claimPlace(path, as: place)
-        if !ends.isEmpty { tasks.add { await self.end(ends, because: "something else is started at its path, or above") } }
+        if !ends.isEmpty { execution.tasks.add { await self.end(ends, because: "something else is started at its path, or above") } }
         // A worker that is adopted keeps its number, which may be the latest.
         return orphans.isPromised(at: path) ? after : max(after, latest)
     }
@@ -111,24 +111,24 @@ extension RuntimeCore {
     /// The fingerprint of a worker that may be adopted, or may adopt; `nil` for others.
     func fingerprint(of definition: CoordinatorDefinition) -> String? {
         guard isAdoptable else { return nil }
-        return definition.fingerprint(spawner.defaultExecutable, isCaptured: spawner.output.isCaptured)
+        return definition.fingerprint(processes.spawner.defaultExecutable, isCaptured: processes.spawner.output.isCaptured)
     }
 
     /// Returns the ends that the start of a path has to wait for; `nil` when it needn't wait.
-    func takeWait(at path: CoordinatorPath) -> [OneShot<Void>]? { hasOrphans ? orphans.withLock { $0 }?.takeWait(at: path) : nil }
+    func takeWait(at path: CoordinatorPath) -> [OneShot<Void>]? { hasOrphans ? handover.orphans.withLock { $0 }?.takeWait(at: path) : nil }
 
     /// Removes and returns the worker that a start adopts.
     func takePromised(at path: CoordinatorPath) -> OrphanedWorkers.Orphan? {
-        hasOrphans ? orphans.withLock { $0 }?.takePromised(at: path) : nil
+        hasOrphans ? handover.orphans.withLock { $0 }?.takePromised(at: path) : nil
     }
 
     /// Takes note that a worker was adopted; returns its link, if it has one.
-    func adopted(_ orphan: OrphanedWorkers.Orphan) -> (link: Link, hello: Hello)? { orphans.withLock { $0 }?.adopt(orphan) }
+    func adopted(_ orphan: OrphanedWorkers.Orphan) -> (link: Link, hello: Hello)? { handover.orphans.withLock { $0 }?.adopt(orphan) }
 
     /// Whether a message's sender lives in a worker of a former root, and starts are still to come: a child that isn't there may be one of
     /// those that the sender has known.
     func mayStillStart(for envelope: Envelope) -> Bool {
-        guard hasOrphans, let orphans = orphans.withLock({ $0 }) else { return false }
+        guard hasOrphans, let orphans = handover.orphans.withLock({ $0 }) else { return false }
         return orphans.areStartsAwaited && orphans.haveLived(at: envelope.sender)
     }
 
@@ -136,7 +136,7 @@ extension RuntimeCore {
     ///
     /// - Parameter caller: The object that the call is for; it gets one, however often it wants it.
     func whenStartsAreComplete(_ caller: AnyObject, _ body: @escaping @Sendable () -> Void) {
-        orphans.withLock { $0 }?.whenStartsAreComplete(ObjectIdentifier(caller), body)
+        handover.orphans.withLock { $0 }?.whenStartsAreComplete(ObjectIdentifier(caller), body)
     }
 
     // MARK: Ends
@@ -144,14 +144,14 @@ extension RuntimeCore {
     /// Ends the workers that no start has asked for, once all starts were requested.
     func endOrphans() async {
         await endUnclaimedPrograms()
-        guard let orphans = orphans.withLock({ $0 }) else { return }
+        guard let orphans = handover.orphans.withLock({ $0 }) else { return }
         await end(orphans.settle(), because: "nothing starts it any more")
-        if orphans.isEmpty { orphansAreLeft.store(false, ordering: .releasing) }
+        if orphans.isEmpty { handover.orphansAreLeft.store(false, ordering: .releasing) }
     }
 
     /// Ends the workers that are left when the tree ends.
     func closeOrphans() async {
-        guard let orphans = orphans.withLock({ $0 }) else { return }
+        guard let orphans = handover.orphans.withLock({ $0 }) else { return }
         await end(orphans.close(), because: "the runtime ends")
     }
 
@@ -163,10 +163,10 @@ extension RuntimeCore {
 
     /// Ends a worker that isn't adopted, with everything below it, and returns when nothing is left.
     func end(_ orphan: OrphanedWorkers.Orphan, because reason: String) async {
-        guard let orphans = orphans.withLock({ $0 }) else { return }
+        guard let orphans = handover.orphans.withLock({ $0 }) else { return }
         guard orphans.beginEnd(of: orphan) else { return await orphans.waitForEnd(of: orphan) }
-        hub.forget(orphan.secret)
-        logger.notice(
+        links.hub.forget(orphan.secret)
+        observation.logger.notice(
             "a worker of a former runtime is ended",
             metadata: [
                 "coordinator.path": "\(orphan.record.path)", "worker.pid": "\(orphan.family.leader.processID)", "reason": "\(reason)",
@@ -175,8 +175,8 @@ extension RuntimeCore {
         await end(orphan.families, areRemembered: true)
         await endLeftoverProcesses(of: orphan.family)
         for family in orphan.families {
-            directory.removeSockets(of: family.leader.processID)
-            journal?.ended(family.leader)
+            processes.directory.removeSockets(of: family.leader.processID)
+            processes.journal?.ended(family.leader)
         }
         removeFiles(of: orphan.record)
         orphans.noteEnd(of: orphan)
@@ -184,8 +184,8 @@ extension RuntimeCore {
 
     /// Removes the files of a worker that has ended.
     func removeFiles(of record: AdoptableWorker) {
-        if let output = record.output { directory.removeFile(output) }
-        directory.removeFile(record.lockName)
+        if let output = record.output { processes.directory.removeFile(output) }
+        processes.directory.removeFile(record.lockName)
     }
 
     /// Ends the descendants of an adopted worker that have left its group.
@@ -194,7 +194,7 @@ extension RuntimeCore {
     func endLeftoverProcesses(of family: ProcessFamily) async {
         if family.entry.isEmpty { return }
         for process in await LeftoverProcesses.end(by: .now + Self.strayLimit, where: { $0 == family.entry }) {
-            logger.error("a process of a former runtime can't be ended", metadata: ["process": "\(process)"])
+            observation.logger.error("a process of a former runtime can't be ended", metadata: ["process": "\(process)"])
         }
     }
 }
@@ -209,18 +209,18 @@ extension RuntimeCore {
 
     /// Takes the lock that makes this process the only root in the directory for as long as it lives.
     func lockDirectory() async throws {
-        let path = try directory.file(RuntimeFiles.rootLock)
+        let path = try processes.directory.file(RuntimeFiles.rootLock)
         guard let lock = try await lock(path) else {
             throw CoordinatorError(
                 .startFailed,
-                "another runtime lives in \(directory.given ?? ""), and holds the lock \(path); end it first, or name another directory"
+                "another runtime lives in \(processes.directory.given ?? ""), and holds the lock \(path); end it first, or name another directory"
             )
         }
-        rootLock.withLock { $0 = lock }
+        handover.rootLock.withLock { $0 = lock }
     }
 
     func unlockDirectory() {
-        rootLock.withLock { lock in
+        handover.rootLock.withLock { lock in
             lock?.removeFile()
             lock = nil
         }
@@ -233,7 +233,7 @@ extension RuntimeCore {
     ///   isn't adopted.
     func lockLife(at path: CoordinatorPath, mayBeTaken: Bool) async throws(CoordinatorError) -> IncarnationLock? {
         do {
-            let file = try directory.file(RuntimeFiles.lockName(of: path.description))
+            let file = try processes.directory.file(RuntimeFiles.lockName(of: path.description))
             if let lock = try await lock(file, within: mayBeTaken ? Self.sharedReleaseLimit : Self.releaseLimit) { return lock }
             if mayBeTaken { return nil }
             throw CoordinatorError(.spawnFailed, "a process lives at \(path) already, unknown to this runtime: it holds the lock \(file)")
@@ -241,7 +241,7 @@ extension RuntimeCore {
             throw error
         } catch {
             // On a full disk it's so at each start of a worker.
-            violations.report(by: "locks of workers") { [logger] others in
+            observation.violations.report(by: "locks of workers") { [logger = observation.logger] others in
                 let metadata: Logger.Metadata = ["coordinator.path": "\(path)", "error": "\(error)"]
                 logger.warning("a worker can't be locked, and isn't adopted", metadata: metadata.counting(others))
             }

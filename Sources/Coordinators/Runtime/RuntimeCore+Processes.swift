@@ -32,18 +32,18 @@ extension RuntimeCore {
     ///
     /// - Parameter worker: The family of this process's own worker that has reported the process; `nil`: this process has spawned it.
     func processBegan(_ family: ProcessFamily, below worker: ProcessFamily? = nil) async throws {
-        hasSpawned.store(true, ordering: .relaxed)
-        journal?.began(family, below: worker?.entry)
-        try await uplink?.report(ProcessReport(family, lives: true))
+        processes.hasSpawned.store(true, ordering: .relaxed)
+        processes.journal?.began(family, below: worker?.entry)
+        try await links.uplink?.report(ProcessReport(family, lives: true))
     }
 
     /// Records that nothing is left of a process of the tree.
     func processEnded(_ family: ProcessFamily) async {
-        journal?.ended(family.leader)
+        processes.journal?.ended(family.leader)
         #if !SLOW_PATH_ONLY
         returnMemoryAfterEnd()
         #endif
-        try? await uplink?.report(ProcessReport(family, lives: false))
+        try? await links.uplink?.report(ProcessReport(family, lives: false))
     }
 
     /// Ends the remains of some processes whose leaders have ended, or are to end now.
@@ -53,17 +53,17 @@ extension RuntimeCore {
     ///   - killed: A function that gets the processes that are killed, before their end is awaited.
     func end(_ families: [ProcessFamily], areRemembered: Bool = false, killed: (Set<ProcessIdentity>) -> Void = { _ in }) async {
         for process in await ProcessFamily.end(families, areRemembered: areRemembered, killed: killed) {
-            logger.error("a process of another user can't be ended", metadata: ["process": "\(process)"])
+            observation.logger.error("a process of another user can't be ended", metadata: ["process": "\(process)"])
         }
     }
 
     /// Prepares the start of the tree: becomes a subreaper if that is set, ends the remains of a former runtime, and finds its workers that
     /// can be adopted.
     func takeOver() async throws {
-        pendingHandover?.claim(by: spawner.spawner)
+        pendingHandover?.claim(by: processes.spawner.spawner)
         // What the former program has written is read before this one writes to a file of the same name.
         let own = options.heritage == nil ? [] : journals.map(\.content).filter { $0.header.owner == .current && $0.header.isOfThisBoot }
-        journal?.carry(own.flatMap(\.entries))
+        processes.journal?.carry(own.flatMap(\.entries))
         do throws(ProcessError) {
             if isSubreaper { try Subreaper.becomeSubreaper() }
         } catch {
@@ -81,14 +81,14 @@ extension RuntimeCore {
     /// - Throws: An error when another process owns the directory, since a path could then live twice. Of two processes that claim it at
     ///   once, at most one succeeds.
     private func claimDirectory() async throws {
-        journal?.startJournal()
+        processes.journal?.startJournal()
         var deadline = PatientDeadline(Self.deathLimit)
         while let owner = try journalOwner ?? markedOwner() {
             // A process that has just been killed has released its lock, and may live for a moment.
             guard !deadline.look() else {
                 throw CoordinatorError(
                     .startFailed,
-                    "another runtime, of process \(owner.processID), lives in \(directory.given ?? ""); end it first, or name another directory"
+                    "another runtime, of process \(owner.processID), lives in \(self.processes.directory.given ?? ""); end it first, or name another directory"
                 )
             }
             try await Task.sleep(for: .milliseconds(20))
@@ -103,7 +103,7 @@ extension RuntimeCore {
     /// Returns another process that lives and has started processes for the directory that live too.
     private func markedOwner() throws(CoordinatorError) -> ProcessIdentity? {
         func livingOwner(of entry: String) -> ProcessIdentity? {
-            owner(of: entry).flatMap { $0 != .current && $0.isAlive && directory.isSeen(by: $0.processID) ? $0 : nil }
+            owner(of: entry).flatMap { $0 != .current && $0.isAlive && processes.directory.isSeen(by: $0.processID) ? $0 : nil }
         }
         do throws(ProcessError) {
             return try LeftoverProcesses.mark { livingOwner(of: $0) != nil }?.entries.lazy.compactMap(livingOwner).first
@@ -117,9 +117,9 @@ extension RuntimeCore {
     /// - Throws: An error when some of it lives on, since a path could then live twice.
     /// - Parameter own: The journals that the former program in this process has written.
     private func endFormer(_ own: [ProcessJournal.Content]) async throws {
-        guard uplink == nil, directory.given != nil else { return }
+        guard links.uplink == nil, processes.directory.given != nil else { return }
         do {
-            _ = try directory.file("")
+            _ = try processes.directory.file("")
         } catch {
             throw CoordinatorError(.startFailed, error.message)
         }
@@ -149,8 +149,8 @@ extension RuntimeCore {
             let list = Set(left.map(\.processID)).sorted().map(String.init).joined(separator: ", ")
             throw CoordinatorError(.startFailed, "processes that a former runtime has left can't be ended: \(list); end them first")
         }
-        for family in remains { directory.removeSockets(of: family.leader.processID) }
-        if isInherited { for journal in journals { directory.removeFile(journal.name) } }
+        for family in remains { processes.directory.removeSockets(of: family.leader.processID) }
+        if isInherited { for journal in journals { processes.directory.removeFile(journal.name) } }
         removeStaleFiles(sparing: (orphans?.files ?? []).union(pendingHandover?.files ?? []))
         if let orphans { await awaitOrphans(of: orphans) }
     }
@@ -160,10 +160,11 @@ extension RuntimeCore {
         func list(_ processes: some Sequence<ProcessIdentity>) -> String {
             processes.map(\.processID).sorted().map(String.init).joined(separator: ", ")
         }
-        logger.notice(
+        observation.logger.notice(
             "what a former runtime has left was ended",
             metadata: [
-                "runtime.directory": "\(directory.given ?? "")", "former": "\(list(owners))", "processes": "\(list(processes))",
+                "runtime.directory": "\(self.processes.directory.given ?? "")", "former": "\(list(owners))",
+                "processes": "\(list(processes))",
                 "count": "\(processes.count)",
             ]
         )
@@ -171,15 +172,15 @@ extension RuntimeCore {
 
     /// Ends the descendants of this process that have left the tree, after the tree has ended.
     func endLeftoverProcesses() async {
-        guard uplink == nil, hasSpawned.load(ordering: .relaxed) else { return }
+        guard links.uplink == nil, processes.hasSpawned.load(ordering: .relaxed) else { return }
         if isSubreaper { await LeftoverProcesses.endInherited() }
-        await end([ProcessFamily(leader: ProcessIdentity(processID: 0, startTime: 0), entry: mark.entries.last ?? "")])
+        await end([ProcessFamily(leader: ProcessIdentity(processID: 0, startTime: 0), entry: processes.mark.entries.last ?? "")])
     }
 
     /// Returns the process of the runtime that has made an entry; `nil` when it isn't of a runtime in the same directory.
     private func owner(of entry: String) -> ProcessIdentity? {
-        let prefix = Self.directoryEntry(directory, ProcessJournal.Header.current.boot)
-        guard directory.given != nil, entry.hasPrefix(prefix) else { return nil }
+        let prefix = Self.directoryEntry(processes.directory, ProcessJournal.Header.current.boot)
+        guard processes.directory.given != nil, entry.hasPrefix(prefix) else { return nil }
         let fields = entry.dropFirst(prefix.count).split(separator: ".")
         guard fields.count == 3, let processID = Int32(fields[0]), let startTime = UInt64(fields[1]) else { return nil }
         return ProcessIdentity(processID: processID, startTime: startTime)
@@ -187,8 +188,8 @@ extension RuntimeCore {
 
     /// The journals in the directory, each with its processes that may still exist.
     private var journals: [(name: String, content: ProcessJournal.Content)] {
-        directory.names.filter { $0.hasSuffix(RuntimeFiles.journalSuffix) }.compactMap { name in
-            guard let path = try? directory.file(name), let text = RuntimeFiles.text(of: path),
+        processes.directory.names.filter { $0.hasSuffix(RuntimeFiles.journalSuffix) }.compactMap { name in
+            guard let path = try? processes.directory.file(name), let text = RuntimeFiles.text(of: path),
                 let journal = ProcessJournal.read(text)
             else { return nil }
             return (name, journal.header.isOfThisBoot ? journal : ProcessJournal.Content(header: journal.header, entries: []))
@@ -198,16 +199,16 @@ extension RuntimeCore {
     /// Removes the root's former sockets, the sockets of ended processes, which are named after the process that listens, such as 4711.sock,
     /// and the locks and FIFOs of workers.
     private func removeStaleFiles(sparing spared: Set<String>) {
-        for name in directory.names where !spared.contains(name) {
+        for name in processes.directory.names where !spared.contains(name) {
             let suffixes = [RuntimeFiles.outputSuffix, RuntimeFiles.lockSuffix, RuntimeFiles.notifySuffix]
-            if suffixes.contains(where: name.hasSuffix) { directory.removeFile(name) }
+            if suffixes.contains(where: name.hasSuffix) { processes.directory.removeFile(name) }
             // A journal that a killed process was writing anew.
-            if name.hasSuffix("\(RuntimeFiles.journalSuffix).new"), !name.hasPrefix("\(getpid())-") { directory.removeFile(name) }
+            if name.hasSuffix("\(RuntimeFiles.journalSuffix).new"), !name.hasPrefix("\(getpid())-") { processes.directory.removeFile(name) }
             guard let listener = RuntimeFiles.listener(at: name) else { continue }
-            if listener == RuntimeFiles.rootName { directory.removeFile(name) }
+            if listener == RuntimeFiles.rootName { processes.directory.removeFile(name) }
             // A zombie counts as gone, though it wasn't reaped yet; a process that can't be examined doesn't.
             guard let processID = Int32(listener), processID != getpid(), !ProcessIdentity.mayLive(processID) else { continue }
-            directory.removeFile(name)
+            processes.directory.removeFile(name)
         }
     }
 }

@@ -205,7 +205,7 @@ extension RuntimeCore {
     /// Whether a process of a former root, or of the former program in this process, goes on at a path, and waits to be taken over.
     func hasFormerLife(at path: CoordinatorPath) -> Bool {
         if pendingHandover?.hasProgram(at: path) == true { return true }
-        guard hasOrphans, let orphans = orphans.withLock({ $0 }), orphans.areStartsAwaited else { return false }
+        guard hasOrphans, let orphans = handover.orphans.withLock({ $0 }), orphans.areStartsAwaited else { return false }
         return orphans.haveLived(at: path)
     }
 
@@ -220,19 +220,19 @@ extension RuntimeCore {
 
     /// Ends a program that isn't taken over, in the way in which it was to be stopped, and returns when nothing is left of it.
     func end(_ program: RuntimeHandover.Program, because reason: String) async {
-        logger.notice(
+        observation.logger.notice(
             "a program of the former daemon is ended",
             metadata: [
                 "coordinator.path": "\(program.path)", "child.pid": "\(program.process.identity.processID)", "reason": "\(reason)",
             ]
         )
-        let receivers = spawner.output.receivers(
+        let receivers = processes.spawner.output.receivers(
             CoordinatorPath(program.path) ?? .root,
             program.incarnation,
             program.process.identity.processID
         )
         var isForeign = true
-        if let process = try? await spawner.spawner.adopt(program.process, killsGroupAtExit: false, receivers) {
+        if let process = try? await processes.spawner.spawner.adopt(program.process, killsGroupAtExit: false, receivers) {
             isForeign = process.isAdopted
             let grace = program.stopMilliseconds.map { Duration.milliseconds($0) } ?? .seconds(5)
             let signal = program.stopSignal.map { Signal(rawValue: $0) } ?? .terminate
@@ -243,7 +243,7 @@ extension RuntimeCore {
             // One that is stopped by SIGSTOP goes on to its end.
             try? process.sendToGroup(.continue)
             // As at every end of a program, the others have what is left of the time.
-            if await Patience.wait(for: exited, until: &deadline, reading: spawner.spawner.readPending) != nil {
+            if await Patience.wait(for: exited, until: &deadline, reading: processes.spawner.spawner.readPending) != nil {
                 _ = deadline.look()
                 _ = await program.family.terminate(by: signal, hasToldGroup: false, until: deadline)
             } else {
@@ -259,7 +259,7 @@ extension RuntimeCore {
     func endRest(of program: RuntimeHandover.Program, isForeign: Bool) async {
         await end([program.family], areRemembered: isForeign)
         if isForeign, pendingHandover?.hadEnded(program) != true { await endLeftoverProcesses(of: program.family) }
-        for file in program.process.files { directory.removeFile(String(file.split(separator: "/").last ?? "")) }
+        for file in program.process.files { processes.directory.removeFile(String(file.split(separator: "/").last ?? "")) }
         await processEnded(program.family)
     }
 
@@ -270,7 +270,7 @@ extension RuntimeCore {
             let (sockets, failures) = ListeningSocket.takeFromHolder(holdings, from: program.process.identity)
             pendingHandover?.keep(sockets)
             for failure in failures {
-                logger.warning(
+                observation.logger.warning(
                     "the socket of an adopted program can't be shared: its next life, or another program, may find the address in use",
                     metadata: [
                         "coordinator.path": "\(program.path)", "child.pid": "\(program.process.identity.processID)",

@@ -246,7 +246,9 @@ extension ClusterNode {
         }
     }
 
-    private func change(_ path: String, _ body: (PlacementConstraints?) throws(StoreError) -> PlacementConstraints?) async throws(StoreError) {
+    private func change(_ path: String, _ body: (PlacementConstraints?) throws(StoreError) -> PlacementConstraints?)
+        async throws(StoreError)
+    {
         let key = StoreKey.desired(path)
         while true {
             let entry = try await store.list(.key(key), until: tryEnd).entries.first

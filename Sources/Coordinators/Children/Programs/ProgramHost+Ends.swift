@@ -68,7 +68,7 @@ extension ProgramHost {
         guard let grace, let deadline else { return }
         tasks.add { [self] in
             var deadline = deadline
-            let read = runtime.spawner.spawner.readPending
+            let read = runtime.processes.spawner.spawner.readPending
             guard await Patience.wait(for: gone, until: &deadline, reading: read) == nil else { return }
             killRest(after: grace)
         }

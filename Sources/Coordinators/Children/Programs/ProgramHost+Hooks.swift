@@ -94,10 +94,10 @@ extension ChildSupervisor {
             path: cell.path.appending(definition.key),
             incarnation: incarnation,
             runtime: runtime,
-            tasks: runtime.tasks
+            tasks: runtime.execution.tasks
         )
-        runtime.tasks.add {
-            _ = await runtime.hooksOnGivingUp.run(hook, at: .onGiveUp, of: specification, reason.variables(nil), life)
+        runtime.execution.tasks.add {
+            _ = await runtime.processes.hooksOnGivingUp.run(hook, at: .onGiveUp, of: specification, reason.variables(nil), life)
         }
     }
 }

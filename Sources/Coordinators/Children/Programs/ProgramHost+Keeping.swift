@@ -25,14 +25,14 @@ extension ProgramHost {
         do throws(LinkError) {
             let (text, incarnation) = (path.description, events.life.incarnation)
             func file(_ name: String) throws(LinkError) -> String {
-                let file = try runtime.directory.file(name)
+                let file = try runtime.processes.directory.file(name)
                 // A former life of another runtime may have left one.
-                runtime.directory.removeFile(name)
+                runtime.processes.directory.removeFile(name)
                 return file
             }
-            if runtime.spawner.output.isCaptured {
+            if runtime.processes.spawner.output.isCaptured {
                 files.output = try file(RuntimeFiles.outputName(of: text, incarnation))
-                if runtime.spawner.output.separatesErrors(of: path) {
+                if runtime.processes.spawner.output.separatesErrors(of: path) {
                     files.errors = try file(RuntimeFiles.outputName(of: text, incarnation, part: "errors"))
                 }
             }
@@ -59,7 +59,7 @@ extension ProgramHost {
             output: files?.output,
             errors: files?.errors,
             channel: files?.channel,
-            datagrams: datagrams ? try? runtime.directory.file(name) : nil,
+            datagrams: datagrams ? try? runtime.processes.directory.file(name) : nil,
             owner: spawned.process.userID
         )
         let grace = shutdown.grace ?? Self.forEver
@@ -77,7 +77,7 @@ extension ProgramHost {
             sockets: specification.sockets.holdings
         )
         state.withLock { $0.record = record }
-        runtime.journal?.began(.init(family: spawned.family, program: record))
+        runtime.processes.journal?.began(.init(family: spawned.family, program: record))
     }
 
     /// Has the journal tell what the program has shown meanwhile.
@@ -95,15 +95,15 @@ extension ProgramHost {
             return (record, family)
         }
         guard let (record, family) = changed else { return }
-        runtime.journal?.began(.init(family: family, program: record))
+        runtime.processes.journal?.began(.init(family: family, program: record))
         // The end may have been noted meanwhile.
-        if exited.outcome != nil { runtime.journal?.ended(family.leader) }
+        if exited.outcome != nil { runtime.processes.journal?.ended(family.leader) }
     }
 
     /// Removes the files of a program that has ended: its output has, too.
     func removeFiles() {
         for file in state.withLock({ $0.record?.process.files }) ?? [] {
-            runtime.directory.removeFile(String(file.split(separator: "/").last ?? ""))
+            runtime.processes.directory.removeFile(String(file.split(separator: "/").last ?? ""))
         }
     }
 
@@ -140,7 +140,7 @@ extension ProgramHost {
             await runtime.end(program, because: "something else is started at its path")
             return .nothing
         }
-        let receivers = runtime.spawner.output.receivers(path, program.incarnation, program.process.identity.processID)
+        let receivers = runtime.processes.spawner.output.receivers(path, program.incarnation, program.process.identity.processID)
         let search = try? lineSearch()
         let channels = KeptReceivers(
             output: { bytes in
@@ -156,25 +156,25 @@ extension ProgramHost {
             isFull: receivers.isFull
         )
         do throws(ProcessError) {
-            let process = try await runtime.spawner.spawner.adopt(program.process, killsGroupAtExit: false, channels)
+            let process = try await runtime.processes.spawner.spawner.adopt(program.process, killsGroupAtExit: false, channels)
             state.withLock { state in
                 state.record = program
                 state.condition.status = program.status
                 state.readyBefore = program.isReady ? program.readySince.map { MonotonicTime(nanoseconds: $0) } : nil
                 if state.watchdog != nil, let time = program.watchdogMilliseconds { state.watchdog = .milliseconds(time) }
             }
-            runtime.logger.notice(
+            runtime.observation.logger.notice(
                 "a program of the former daemon goes on",
                 metadata: ["coordinator.path": "\(path)", "child.pid": "\(process.identity.processID)"]
             )
-            if runtime.lives.areWanted {
-                runtime.lives.add(LifecycleRecord(.adopted, of: path, program.incarnation, process.identity.processID))
+            if runtime.observation.lives.areWanted {
+                runtime.observation.lives.add(LifecycleRecord(.adopted, of: path, program.incarnation, process.identity.processID))
             }
             return .goesOn(SpawnedProcess(process: process, family: program.family), isReady: isReady(program, process))
         } catch {
             let isGone = error.code == .noSuchProcess
             let end = isGone ? "has ended meanwhile" : "can't be adopted, and is ended"
-            runtime.logger.notice(
+            runtime.observation.logger.notice(
                 "a program of the former daemon \(end)",
                 metadata: [
                     "coordinator.path": "\(path)", "child.pid": "\(program.process.identity.processID)", "error": "\(error)",

@@ -17,7 +17,7 @@ extension ProgramHost {
         if specification.startSeconds > .zero {
             _ = await gone.value(before: began + specification.startSeconds)
             // An end within that time may not have been heard yet.
-            await runtime.spawner.spawner.readPending()
+            await runtime.processes.spawner.spawner.readPending()
         }
         let mustHaveRun = specification.readiness != .running || specification.startSeconds > .zero
         // An end that has begun counts, so that no program that ends is reported as ready.
@@ -54,7 +54,7 @@ extension ProgramHost {
                 return (MonotonicTime.now >= state.startDeadline, state.isPaused)
             }
             guard isLate, !isPaused else { continue }
-            await runtime.spawner.spawner.readPending()
+            await runtime.processes.spawner.spawner.readPending()
             if readiness.outcome != nil { return }
             // The program may have asked for more time.
             if state.withLock({ MonotonicTime.now < $0.startDeadline }) { continue }
@@ -97,10 +97,10 @@ extension ProgramHost {
         guard specification.readiness == .notify || specification.watchdog != nil else { return channels }
         do throws(LinkError) {
             let name = RuntimeFiles.notifyName(of: path.description, events.life.incarnation)
-            let socket = try runtime.directory.socketPath(name)
-            if specification.attributes.user != nil { runtime.directory.letOthersPass() }
+            let socket = try runtime.processes.directory.socketPath(name)
+            if specification.attributes.user != nil { runtime.processes.directory.letOthersPass() }
             // A former life of another runtime may have left one.
-            runtime.directory.removeFile(name)
+            runtime.processes.directory.removeFile(name)
             channels.list.append(.datagrams(path: socket) { [weak self] bytes in self?.sent(bytes) })
             channels.variables["NOTIFY_SOCKET"] = socket
         } catch {
@@ -115,7 +115,7 @@ extension ProgramHost {
     /// Returns the search for the line that shows that the program is ready; nil when it shows that in another way.
     func lineSearch() throws -> LineSearch? {
         guard case .log(let text) = specification.readiness else { return nil }
-        guard runtime.spawner.output.isCaptured else {
+        guard runtime.processes.spawner.output.isCaptured else {
             let advice = "have the runtime capture output, by `options.workerOutput`, or choose another readiness"
             throw CoordinatorError(.invalidSpecification, "\(path) is ready by a line of its output, which isn't captured: \(advice)")
         }
@@ -239,9 +239,9 @@ extension ProgramHost {
         let wasUnhealthy = former?.isUnhealthy ?? false
         let isNew = health.isUnhealthy ? !wasUnhealthy : health.isHealthy && former?.isHealthy != true
         guard isNew else { return }
-        if runtime.lives.areWanted {
+        if runtime.observation.lives.areWanted {
             let change = LifecycleRecord.Kind.health(problem: health.isUnhealthy ? health.problem ?? "" : nil)
-            runtime.lives.add(LifecycleRecord(change, of: path, events.life.incarnation, process?.processID))
+            runtime.observation.lives.add(LifecycleRecord(change, of: path, events.life.incarnation, process?.processID))
         }
         guard health.isUnhealthy != wasUnhealthy else { return }
         var metadata: Logger.Metadata = ["coordinator.path": "\(path)"]
@@ -280,7 +280,7 @@ extension ProgramHost {
         do {
             let (specification, channels) = (check, channels)
             let start = pending(in: tasks) { [self] in
-                try await runtime.spawner.spawn(
+                try await runtime.processes.spawner.spawn(
                     specification,
                     path: path,
                     incarnation: events.life.incarnation,
@@ -298,7 +298,7 @@ extension ProgramHost {
             state.withLock { $0.check = spawned.process }
             // The program may have ended meanwhile, and its end waits for this.
             let limit = exited.outcome == nil ? timeout : .zero
-            let status = await Patience.wait(for: end, atMost: limit, reading: runtime.spawner.spawner.readPending)
+            let status = await Patience.wait(for: end, atMost: limit, reading: runtime.processes.spawner.spawner.readPending)
             if status == nil { _ = await spawned.process.terminate(grace: .zero) }
             state.withLock { $0.check = nil }
             await self.end(spawned.family)
@@ -323,7 +323,7 @@ extension ProgramHost {
             state.withLock { $0.lastSign = $0.isPaused ? .now : $0.lastSign + lost }
             if isStopping { return }
             guard isLate() else { continue }
-            await runtime.spawner.spawner.readPending()
+            await runtime.processes.spawner.spawner.readPending()
             if isStopping || exited.outcome != nil { return }
             guard isLate() else { continue }
             logger.error("a program has given no sign of life, and is ended", metadata: ["coordinator.path": "\(path)"])

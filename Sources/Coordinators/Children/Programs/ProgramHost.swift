@@ -116,7 +116,7 @@ final class ProgramHost: ChildHost {
         let channels = try makeChannels(files)
         let limit = specification.startTimeout
         let pending = pending(in: tasks) { [self] in
-            try await runtime.spawner.spawn(
+            try await runtime.processes.spawner.spawn(
                 specification,
                 path: path,
                 incarnation: events.life.incarnation,

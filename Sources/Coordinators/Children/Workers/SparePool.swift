@@ -72,7 +72,7 @@ final class SparePool: Sendable {
     }
 
     /// The build that a process runs that is started now; `nil` if it's unknown, or that of this process.
-    private var buildID: String? { (program.executable ?? parent.runtime.spawner.defaultExecutable).flatMap(BuildID.of) }
+    private var buildID: String? { (program.executable ?? parent.runtime.processes.spawner.defaultExecutable).flatMap(BuildID.of) }
 
     /// Ends all waiting spares, for good.
     ///
@@ -83,7 +83,7 @@ final class SparePool: Sendable {
     }
 
     private func handle(_ event: SparePoolMachine.Event, _ change: (inout State) -> Void = { _ in }) {
-        let counts = parent.runtime.counts
+        let counts = parent.runtime.observation.counts
         state.mutate { state in
             let former = state.machine.idle.count
             change(&state)
@@ -98,11 +98,11 @@ final class SparePool: Sendable {
         let runtime = parent.runtime
         switch directive {
         case .takeTurn(let id):
-            runtime.spares.add { [self] in
-                await runtime.restartTokens.wait(orUntil: closing)
+            runtime.processes.spares.add { [self] in
+                await runtime.processes.restartTokens.wait(orUntil: closing)
                 handle(.turnCame(id))
             }
-        case .launch(let id): runtime.spares.add { await self.live(id) }
+        case .launch(let id): runtime.processes.spares.add { await self.live(id) }
         case .discard(let id): state.withLock { $0.spares[id] }?.host.discard()
         case .wake(let time): state.wake(at: time) { [weak self] in self?.handle(.timePassed) }
         case .closed: state.cancelWake()
@@ -118,7 +118,10 @@ final class SparePool: Sendable {
             try await host.launchSpare()
             handle(.launched(id))
         } catch {
-            parent.runtime.logger.warning("a spare can't be started", metadata: ["coordinator.path": "\(path)", "error": "\(error)"])
+            parent.runtime.observation.logger.warning(
+                "a spare can't be started",
+                metadata: ["coordinator.path": "\(path)", "error": "\(error)"]
+            )
             host.discard()
             handle(.launchFailed(id))
         }

@@ -55,7 +55,7 @@ final class Worker: Sendable {
         // The sockets of the whole tree are in one directory. That of another user takes none of this process: it makes one of its own.
         options.runtimeDirectory = ticket.parentUserID == geteuid() ? ticket.directory : nil
         runtime = RuntimeCore(options, counts: counts, uplink: uplink)
-        runtime.services.whenOneFails { [weak self] reason in
+        runtime.execution.services.whenOneFails { [weak self] reason in
             self?.state.withLock { $0.host }?.coordinator?.end(.failed(reason))
         }
     }
@@ -65,7 +65,7 @@ final class Worker: Sendable {
 
     /// Does, in a process that waits for a life, what any life begins with.
     func warmUp() async {
-        runtime.registry.makeTables()
+        runtime.types.registry.makeTables()
         #if !SLOW_PATH_ONLY
         await WarmUp.run()
         // The second one maps again what a life needs.
@@ -115,7 +115,7 @@ extension Worker {
         guard let order else { return }
         do {
             let parameters = CellParameters(
-                type: try runtime.registry.type(named: order.start.type),
+                type: try runtime.types.registry.type(named: order.start.type),
                 configuration: .encoded(
                     order.frame.codec,
                     order.start.configuration,
@@ -166,13 +166,13 @@ extension Worker {
     private func closeRuntime() {
         uplink.beginEnding()
         tasks.add { [self] in
-            await runtime.deadLetters.flush()
+            await runtime.observation.deadLetters.flush()
             await runtime.close()
             await uplink.sendRelayed()
-            await runtime.lives.flush()
-            await runtime.deadLetters.flush()
-            await runtime.telemetry.flush()
-            await runtime.unhandled?.flushToEnd()
+            await runtime.observation.lives.flush()
+            await runtime.observation.deadLetters.flush()
+            await runtime.observation.telemetry.flush()
+            await runtime.observation.unhandled?.flushToEnd()
             handle(.runtimeClosed)
         }
     }
@@ -211,14 +211,14 @@ extension Worker: UplinkOwner {
             if let name = link.text(of: dependency.name) { inherit(name, dependency, frame.codec) }
         case .subscribe(let subscribe):
             switch link.text(of: subscribe.name) {
-            case TreeEvent.notification: runtime.tap.setWantedAbove(subscribe.isActive)
-            case MessageTraces.Report.notification: runtime.traces.setWantedAbove(subscribe.isActive)
+            case TreeEvent.notification: runtime.observation.tap.setWantedAbove(subscribe.isActive)
+            case MessageTraces.Report.notification: runtime.observation.traces.setWantedAbove(subscribe.isActive)
             case DrainNotice.notification: if subscribe.isActive { noteDrain() }
             case "": state.withLock { $0.startContext.areEventsWanted = subscribe.isActive }
             // A parent of another build may have more to subscribe to.
             case let name?:
                 guard let configuration = TelemetryConfiguration(subscription: name) else { break }
-                runtime.telemetry.set(subscribe.isActive ? configuration : TelemetryConfiguration())
+                runtime.observation.telemetry.set(subscribe.isActive ? configuration : TelemetryConfiguration())
             case nil: break
             }
         default: break  // A parent sends nothing else that isn't about a message.
@@ -293,7 +293,7 @@ extension Worker: UplinkOwner {
             return .null
         }
         if let proposal = StartProposal(operation, payload) {
-            try proposal.check(by: runtime.registry)
+            try proposal.check(by: runtime.types.registry)
             return .null
         }
         guard let operation = Operation(rawValue: operation) else {
@@ -357,9 +357,11 @@ extension Worker: HostOwner {
         do {
             try uplink.emit(event)
         } catch let error as CoordinatorError where error.code == .mailboxFull {
-            runtime.deadLetters.record(DeadLetter(name: "event", sender: path, target: path, reason: .observerTooSlow))
+            runtime.observation.deadLetters.record(DeadLetter(name: "event", sender: path, target: path, reason: .observerTooSlow))
         } catch {
-            runtime.deadLetters.record(DeadLetter(name: "event", sender: path, target: path, reason: .undeliverable("\(error)")))
+            runtime.observation.deadLetters.record(
+                DeadLetter(name: "event", sender: path, target: path, reason: .undeliverable("\(error)"))
+            )
         }
     }
 }

@@ -35,8 +35,8 @@ extension WorkerHost {
     func adoptOrphan() async -> Bool {
         guard let orphan = takeOrphan() else { return false }
         do {
-            let fifo = try orphan.record.output.map { try runtime.directory.file($0) }
-            let process = try await runtime.spawner.adopt(
+            let fifo = try orphan.record.output.map { try runtime.processes.directory.file($0) }
+            let process = try await runtime.processes.spawner.adopt(
                 orphan.family.leader,
                 of: orphan.user,
                 path: path,
@@ -55,7 +55,7 @@ extension WorkerHost {
     }
 
     private func takeOver(_ process: ChildProcess, _ orphan: OrphanedWorkers.Orphan) {
-        runtime.logger.notice(
+        runtime.observation.logger.notice(
             "a worker of a former runtime is adopted",
             metadata: [
                 "coordinator.path": "\(path)", "worker.pid": "\(process.identity.processID)",
@@ -70,13 +70,13 @@ extension WorkerHost {
             if orphan.record.lock == nil { state.takePlace(at: orphan.record.placeTime) }
             for family in orphan.below { _ = state.descendants.merge(ProcessReport(family, lives: true)) }
         }
-        if runtime.lives.areWanted {
-            runtime.lives.add(LifecycleRecord(.adopted, of: path, orphan.record.incarnation, process.identity.processID))
+        if runtime.observation.lives.areWanted {
+            runtime.observation.lives.add(LifecycleRecord(.adopted, of: path, orphan.record.incarnation, process.identity.processID))
         }
         if let limit = plan.dataLimit { process.limitData(to: limit) }
         watch(process)
         // When the runtime has ended meanwhile the worker isn't let in, and is killed with the rest of the tree.
-        _ = try? runtime.hub.expect(orphan.secret, from: orphan.user) { [weak self] link, hello in
+        _ = try? runtime.links.hub.expect(orphan.secret, from: orphan.user) { [weak self] link, hello in
             guard let self else { throw LinkError(.handshake, "the worker's host is gone") }
             return try attach(link, hello)
         }
@@ -117,7 +117,9 @@ extension WorkerHost {
     /// - Parameter user: The user as whom the worker runs.
     /// - Returns: `nil` for a worker that won't be adopted.
     /// - Throws: An error when a process lives at the path already.
-    func makeAdoptionRecord(_ secret: [UInt8], _ user: UInt32) async throws(CoordinatorError) -> (lock: IncarnationLock, record: AdoptionRecord)? {
+    func makeAdoptionRecord(_ secret: [UInt8], _ user: UInt32) async throws(CoordinatorError) -> (
+        lock: IncarnationLock, record: AdoptionRecord
+    )? {
         guard runtime.isAdoptable, program.fence == nil else { return nil }
         guard let assignment = state.withLock({ $0.assignment }) else { return makeSpareAdoptionRecord() }
         guard let fingerprint = runtime.fingerprint(of: assignment.definition),
@@ -130,7 +132,7 @@ extension WorkerHost {
     /// Makes what a process without a life needs; `nil` where there is no lock.
     private func makeSpareAdoptionRecord() -> (lock: IncarnationLock, record: AdoptionRecord)? {
         let names = RuntimeFiles.spareNames(of: path.description)
-        guard let file = try? runtime.directory.file(names.lock), let lock = try? IncarnationLock(file) else { return nil }
+        guard let file = try? runtime.processes.directory.file(names.lock), let lock = try? IncarnationLock(file) else { return nil }
         return (lock, .spare(SpareFiles(lock: names.lock, output: isCaptured ? names.output : nil)))
     }
 
@@ -142,10 +144,10 @@ extension WorkerHost {
         guard let record = makeRecord() else { return }
         // The path's own lock is held until the other one has its name, so that the path is never without.
         guard let lock = try await runtime.lockLife(at: path, mayBeTaken: plan.overlaps) else { return }
-        let error = runtime.directory.renameFile(record.lockName, to: RuntimeFiles.lockName(of: path.description))
+        let error = runtime.processes.directory.renameFile(record.lockName, to: RuntimeFiles.lockName(of: path.description))
         guard error == 0 else {
             lock.removeFile()
-            return runtime.logger.warning(
+            return runtime.observation.logger.warning(
                 "the lock of a worker can't be renamed: the worker isn't adopted",
                 metadata: ["coordinator.path": "\(path)", "error": "\(String(cString: strerror(error)))"]
             )
@@ -194,14 +196,14 @@ extension WorkerHost {
     /// Has the journal name the process by a record.
     private func keep(_ record: AdoptableWorker) {
         guard let family = state.withLock({ $0.process?.family }) else { return }
-        runtime.journal?.began(.init(family: family, record: record))
+        runtime.processes.journal?.began(.init(family: family, record: record))
         let hasEnded = state.withLock { state in
             state.adoptionRecord = .life(record)
             return state.machine.hasEnded
         }
         // The clean-up of a process that has ended meanwhile may not have known of the record.
         guard hasEnded else { return }
-        runtime.journal?.ended(family.leader)
+        runtime.processes.journal?.ended(family.leader)
         removeFiles()
     }
 
@@ -210,13 +212,13 @@ extension WorkerHost {
         switch state.withLock({ $0.adoptionRecord }) {
         case .life(let record): runtime.removeFiles(of: record)
         case .spare(let files):
-            runtime.directory.removeFile(files.lock)
-            if let output = files.output { runtime.directory.removeFile(output) }
+            runtime.processes.directory.removeFile(files.lock)
+            if let output = files.output { runtime.processes.directory.removeFile(output) }
         case nil: break
         }
     }
 
-    private var isCaptured: Bool { runtime.spawner.output.isCaptured }
+    private var isCaptured: Bool { runtime.processes.spawner.output.isCaptured }
 
     private func makeRecord(
         _ assignment: Assignment,

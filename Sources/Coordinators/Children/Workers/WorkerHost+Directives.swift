@@ -11,7 +11,7 @@ extension WorkerHost {
         case .takeTurn: takeTurn()
         case .spawn: tasks.add { await self.spawn() }
         case .announce: tasks.add { await self.announce() }
-        case .expectNoLink: runtime.hub.forget(secret)
+        case .expectNoLink: runtime.links.hub.forget(secret)
         case .refuse(let link, let refusal): with(link) { refuse($0, refusal) }
         case .terminate(let grace):
             if let process = spawned?.process { tasks.add { _ = await process.terminate(grace: grace) } }
@@ -46,7 +46,7 @@ extension WorkerHost {
         case .becameReachable: events.send(.becameReachable)
         case .becameUnreachable: events.send(.becameUnreachable)
         case .recycle(let cause):
-            runtime.logger.info("a worker is replaced", metadata: ["coordinator.path": "\(path)", "cause": "\(cause.text)"])
+            runtime.observation.logger.info("a worker is replaced", metadata: ["coordinator.path": "\(path)", "cause": "\(cause.text)"])
             events.send(.recyclingDue)
         }
     }
@@ -73,7 +73,7 @@ extension WorkerHost {
 
     private func noteMemory(_ bytes: Int) {
         if let limit = plan.memoryLimit, bytes > limit {
-            runtime.logger.warning(
+            runtime.observation.logger.warning(
                 "a worker is killed: it occupies more memory than its limit",
                 metadata: [
                     "coordinator.path": "\(path)", "worker.pid": "\(spawned?.process.identity.processID ?? 0)",
@@ -92,13 +92,13 @@ extension WorkerHost {
 
     private func logExecutor(isSilent: Bool) {
         let metadata: Logger.Metadata = ["coordinator.path": "\(path)", "worker.pid": "\(spawned?.process.identity.processID ?? 0)"]
-        guard isSilent else { return runtime.logger.notice("a worker's executor answers again", metadata: metadata) }
-        if runtime.lives.areWanted {
+        guard isSilent else { return runtime.observation.logger.notice("a worker's executor answers again", metadata: metadata) }
+        if runtime.observation.lives.areWanted {
             let incarnation = state.withLock { $0.assignment?.events.life.incarnation } ?? 0
             let silence = runtime.options.heartbeatTimeout
-            runtime.lives.add(LifecycleRecord(.silent(silence), of: path, incarnation, spawned?.process.identity.processID))
+            runtime.observation.lives.add(LifecycleRecord(.silent(silence), of: path, incarnation, spawned?.process.identity.processID))
         }
-        runtime.logger.warning(
+        runtime.observation.logger.warning(
             "a worker's executor runs nothing: its coordinator, or all its threads, are busy or blocked",
             metadata: metadata.merging(["silence": "\(runtime.options.heartbeatTimeout)"]) { $1 }
         )
@@ -107,10 +107,7 @@ extension WorkerHost {
     private func end() {
         state.cancelWake()
         turn.settle(())
-        if let number = tapSwitch.outcome { runtime.tap.forget(number) }
-        if let number = traceSwitch.outcome { runtime.traces.forget(number) }
-        if let number = telemetrySwitch.outcome { runtime.telemetry.forget(number) }
-        if let number = directorySwitch.outcome { runtime.uplink?.forget(number) }
+        endSubscriptions()
         settleNextLink()
         gone.settle(())
     }

@@ -47,7 +47,7 @@ extension WorkerHost {
             name: path.description,
             // A worker in another language may never announce its window.
             announcesCredit: !hello.buildID.isEmpty,
-            counts: runtime.counts,
+            counts: runtime.observation.counts,
             busyWait: runtime.options.busyWait,
             owner: Peer.Owner(
                 messagesReceived: { [parent] envelope, target, _ in
@@ -104,15 +104,15 @@ extension WorkerHost {
     private func report(_ rule: String, of process: PeerIdentity?) {
         let user = process.map { "\($0.userID)" } ?? "unknown"
         let incarnation = state.withLock { $0.assignment?.events.life.incarnation } ?? 0
-        runtime.violations.report(by: path.description) { [runtime, path] others in
-            runtime.logger.warning(
+        runtime.observation.violations.report(by: path.description) { [runtime, path] others in
+            runtime.observation.logger.warning(
                 "a worker's link was closed",
                 metadata: [
                     "coordinator.path": "\(path)", "worker.pid": "\(process?.processID ?? 0)", "worker.uid": "\(user)", "reason": "\(rule)",
                 ].counting(others)
             )
             let rule = "as user \(user): \(rule)".counting(others)
-            runtime.lives.add(LifecycleRecord(.brokeRule(rule), of: path, incarnation, process?.processID))
+            runtime.observation.lives.add(LifecycleRecord(.brokeRule(rule), of: path, incarnation, process?.processID))
         }
     }
 
@@ -133,7 +133,7 @@ extension WorkerHost {
             // Before the link can be lost: asks that are open then end with this.
             state.withLock { $0.links.attached[id]?.peer }?.bidFarewell(reason)
             handle(.exitAnnounced(reason, id))
-        default: runtime.logger.debug("a frame was ignored", metadata: ["coordinator.path": "\(path)"])
+        default: runtime.observation.logger.debug("a frame was ignored", metadata: ["coordinator.path": "\(path)"])
         }
     }
 
@@ -141,11 +141,13 @@ extension WorkerHost {
         let (process, incarnation) = state.withLock {
             ($0.process?.process.identity.processID, $0.assignment?.events.life.incarnation ?? 0)
         }
-        runtime.logger.error(
+        runtime.observation.logger.error(
             "a worker is killed, because a handler runs on past its cancellation",
             metadata: ["coordinator.path": "\(path)", "worker.pid": "\(process ?? 0)", "handler": "\(text)"]
         )
-        if runtime.lives.areWanted { runtime.lives.add(LifecycleRecord(.stuck(text), of: path, incarnation, process)) }
+        if runtime.observation.lives.areWanted {
+            runtime.observation.lives.add(LifecycleRecord(.stuck(text), of: path, incarnation, process))
+        }
     }
 
     /// Takes note that the coordinator is ready, unless it needs more memory for that than it may have.
@@ -170,8 +172,9 @@ extension WorkerHost {
         attachment.peer.link.useEpoch(runtime.epoch)
         attachment.peer.send(Frame(.welcome(welcome), sequence: UInt64(runtime.options.messageSizes.message)))
         attachment.peer.announceCredit()
-        if directorySwitch.outcome == nil, let uplink = runtime.uplink {
-            directorySwitch.settle(uplink.whenDirectoryChanges { [weak self] _ in self?.tellDirectoryAgain() })
+        if let uplink = runtime.links.uplink, state.withLock({ $0.directorySubscription == nil }) {
+            let number = uplink.whenDirectoryChanges { [weak self] _ in self?.tellDirectoryAgain() }
+            state.withLock { $0.directorySubscription = number }
         }
         // Before the start, and so before the first message.
         tellDirectory(to: attachment.peer)
@@ -255,7 +258,7 @@ extension ResponderDirectory {
                 Directory(distance: UInt32(index + 1), buildID: run.isForwarding ? "" : BuildID.current, isLast: false, rows: run.rows)
             }
         }
-        if let uplink = parent.runtime.uplink {
+        if let uplink = parent.runtime.links.uplink {
             guard let above = uplink.directory else { return [] }
             let distance = UInt32(ancestors.count)
             levels += above.levels.map { level in

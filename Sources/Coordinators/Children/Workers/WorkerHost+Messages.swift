@@ -98,7 +98,7 @@ extension WorkerHost {
     /// - Throws: The reason why the process is of no use.
     func prepare(for definition: CoordinatorDefinition) async throws {
         // The runtime's end waits until nothing is left of the process.
-        runtime.spares.add { await self.gone.value }
+        runtime.processes.spares.add { await self.gone.value }
         do {
             try await launchSpare()
             let deadline = MonotonicTime.now + runtime.options.startTimeout

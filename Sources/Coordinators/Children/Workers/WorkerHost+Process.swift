@@ -15,7 +15,7 @@ extension WorkerHost {
 
     func takeTurn() {
         tasks.add { [self] in
-            await runtime.restartTokens.wait(orUntil: turn)
+            await runtime.processes.restartTokens.wait(orUntil: turn)
             handle(.turnCame)
         }
     }
@@ -35,13 +35,13 @@ extension WorkerHost {
             let (spawned, ticket, pipe) = try await pending.value
             // Before the ticket, so that every worker that could be adopted is known to a next root.
             if let record = state.withLock({ $0.adoptionRecord?.record }) {
-                runtime.journal?.began(.init(family: spawned.family, record: record))
+                runtime.processes.journal?.began(.init(family: spawned.family, record: record))
             }
             handle(.spawned) { $0.process = spawned }
             watch(spawned.process)
             give(ticket, through: pipe)
         } catch {
-            runtime.hub.forget(secret)
+            runtime.links.hub.forget(secret)
             handle(.spawnFailed(error))
             launch.settle(.failure(error))
         }
@@ -58,7 +58,10 @@ extension WorkerHost {
         let since = WallTime.now
         if await pending.isSettled(within: Self.usualSpawn) { return }
         state.withLock { $0.hangsSince = since }
-        runtime.logger.warning("the start of a worker hangs: a file system doesn't answer", metadata: ["coordinator.path": "\(path)"])
+        runtime.observation.logger.warning(
+            "the start of a worker hangs: a file system doesn't answer",
+            metadata: ["coordinator.path": "\(path)"]
+        )
         _ = try? await pending.value
         state.withLock { $0.hangsSince = nil }
     }
@@ -83,12 +86,12 @@ extension WorkerHost {
     private func makeProcess() async throws(CoordinatorError) -> (SpawnedProcess, Ticket, TicketPipe) {
         // Its process has the lock that the next one needs.
         do throws(ProcessError) {
-            try await runtime.spawner.spawner.awaitHangingStart(of: WorkerSpawner.subject(path))
+            try await runtime.processes.spawner.spawner.awaitHangingStart(of: WorkerSpawner.subject(path))
         } catch {
             throw CoordinatorError(.spawnFailed, "\(path): \(error.message)")
         }
         let user = try await WorkerSpawner.user(of: program, path)
-        let address = try runtime.hub.expect(secret, from: user) { [weak self] link, hello in
+        let address = try runtime.links.hub.expect(secret, from: user) { [weak self] link, hello in
             guard let self else { throw LinkError(.handshake, "the worker's host is gone") }
             return try attach(link, hello)
         }
@@ -106,14 +109,14 @@ extension WorkerHost {
         )
         let made = try await makeAdoptionRecord(secret, user)
         state.withLock { $0.adoptionRecord = made?.record }
-        let (spawned, pipe) = try await runtime.spawner.spawn(
+        let (spawned, pipe) = try await runtime.processes.spawner.spawn(
             program,
             plan,
             path: path,
             incarnation: state.withLock { $0.assignment?.events.life.incarnation } ?? 0,
             isStrict: ticket.isStrict,
             lock: made?.lock,
-            fifo: made?.record.output.flatMap { try? runtime.directory.file($0) }
+            fifo: made?.record.output.flatMap { try? runtime.processes.directory.file($0) }
         )
         return (spawned, ticket, pipe)
     }
@@ -145,7 +148,7 @@ extension WorkerHost {
             (state.origin.isAdopted, state.process?.family, link.flatMap { state.links.attached[$0]?.peer })
         }
         removeFiles()
-        if let family { runtime.directory.removeSockets(of: family.leader.processID) }
+        if let family { runtime.processes.directory.removeSockets(of: family.leader.processID) }
         // The frames are read by nng's threads meanwhile.
         await runtime.end([family].compactMap(\.self))
         await peer?.readToEnd(within: Self.readingTime)
@@ -155,7 +158,7 @@ extension WorkerHost {
         let descendants = state.withLock { $0.descendants.families }
         if !descendants.isEmpty { await runtime.end(descendants) }
         if isAdopted, let family { await runtime.endLeftoverProcesses(of: family) }
-        for family in descendants { runtime.directory.removeSockets(of: family.leader.processID) }
+        for family in descendants { runtime.processes.directory.removeSockets(of: family.leader.processID) }
         for family in descendants + [family].compactMap(\.self) { await runtime.processEnded(family) }
         handle(.cleanedUp)
     }

@@ -10,7 +10,7 @@ extension WorkerHost {
     /// The worker may get all of it twice.
     func introduce(to peer: Peer) {
         // A process that was never introduced to anyone isn't paused, and nothing of it is wanted yet.
-        let isNew = tapSwitch.outcome == nil && !state.withLock { $0.origin.isAdopted }
+        let isNew = state.withLock { $0.subscriptions == nil && !$0.origin.isAdopted }
         tellDependencies(to: peer)
         var told: PauseReasons? = isNew ? [] : nil
         // Reasons that have changed meanwhile are sent again, so that no older state arrives after a newer one.
@@ -19,40 +19,38 @@ extension WorkerHost {
             told = reasons
         }
         // Also when nothing is recorded: the worker may come from a parent with other wishes.
-        let configuration = runtime.telemetry.configuration
+        let configuration = runtime.observation.telemetry.configuration
         let subscriptions = [
-            ("", startContext.areEventsWanted), (TreeEvent.notification, runtime.tap.isActive),
-            (MessageTraces.Report.notification, runtime.traces.isActive),
+            ("", startContext.areEventsWanted), (TreeEvent.notification, runtime.observation.tap.isActive),
+            (MessageTraces.Report.notification, runtime.observation.traces.isActive),
             (configuration.subscription, !configuration.isEmpty), (DrainNotice.notification, startContext.isDraining),
         ]
         for (name, isActive) in subscriptions where isActive || !isNew { peer.queue { Self.subscription($0(name), isActive) } }
-        if tapSwitch.outcome == nil { listenToTap() }
-        if traceSwitch.outcome == nil { listenToTraces() }
-        if telemetrySwitch.outcome == nil { listenToTelemetry() }
+        if state.withLock({ $0.subscriptions == nil }) { listen() }
     }
 
-    private func listenToTap() {
-        let number = runtime.tap.whenSwitched { [weak self] isWanted in
-            guard let self, let peer = state.withLock({ $0.linkedPeer }) else { return }
-            subscribe(TreeEvent.notification, isWanted, at: peer)
-        }
-        tapSwitch.settle(number)
+    /// Has the worker told what it's to report whenever that changes.
+    private func listen() {
+        let observation = runtime.observation
+        let subscriptions = Subscriptions(
+            tap: observation.tap.whenSwitched { [weak self] in self?.subscribe(TreeEvent.notification, $0) },
+            traces: observation.traces.whenSwitched { [weak self] in self?.subscribe(MessageTraces.Report.notification, $0) },
+            telemetry: observation.telemetry.whenSwitched { [weak self] in self?.subscribe($0.subscription, !$0.isEmpty) }
+        )
+        state.withLock { $0.subscriptions = subscriptions }
     }
 
-    private func listenToTraces() {
-        let number = runtime.traces.whenSwitched { [weak self] isWanted in
-            guard let self, let peer = state.withLock({ $0.linkedPeer }) else { return }
-            subscribe(MessageTraces.Report.notification, isWanted, at: peer)
-        }
-        traceSwitch.settle(number)
+    private func subscribe(_ name: String, _ isWanted: Bool) {
+        if let peer = state.withLock({ $0.linkedPeer }) { subscribe(name, isWanted, at: peer) }
     }
 
-    private func listenToTelemetry() {
-        let number = runtime.telemetry.whenSwitched { [weak self] configuration in
-            guard let self, let peer = state.withLock({ $0.linkedPeer }) else { return }
-            subscribe(configuration.subscription, !configuration.isEmpty, at: peer)
-        }
-        telemetrySwitch.settle(number)
+    func endSubscriptions() {
+        let (subscriptions, directory) = state.withLock { ($0.subscriptions, $0.directorySubscription) }
+        if let directory { runtime.links.uplink?.forget(directory) }
+        guard let subscriptions else { return }
+        runtime.observation.tap.forget(subscriptions.tap)
+        runtime.observation.traces.forget(subscriptions.traces)
+        runtime.observation.telemetry.forget(subscriptions.telemetry)
     }
 
     private var startContext: StartContext { state.withLock { $0.assignment?.startContext } ?? StartContext() }
@@ -127,7 +125,7 @@ extension WorkerHost {
         }
         // One that a worker of a newer build sends has no effect here.
         guard let type = Self.notices.first(where: { $0.notification == name }) else {
-            runtime.logger.debug("a notification was ignored", metadata: ["name": "\(name.shortened)"])
+            runtime.observation.logger.debug("a notification was ignored", metadata: ["name": "\(name.shortened)"])
             return nil
         }
         do {
@@ -137,9 +135,9 @@ extension WorkerHost {
             }
             dispatch(notice)
         } catch {
-            runtime.violations.report(by: path.description) { [runtime, path] others in
+            runtime.observation.violations.report(by: path.description) { [runtime, path] others in
                 let metadata: Logger.Metadata = ["coordinator.path": "\(path)", "error": "\("\(error)".shortened)"]
-                runtime.logger.warning("a notification can't be read", metadata: metadata.counting(others))
+                runtime.observation.logger.warning("a notification can't be read", metadata: metadata.counting(others))
             }
         }
         return nil
@@ -148,12 +146,12 @@ extension WorkerHost {
     private func dispatch(_ notice: any UpwardNotice) {
         switch notice {
         case let report as UnhandledReport: parent.reportUnhandled(report.climbed(from: path))
-        case let report as DeadLetterReport: runtime.deadLetters.add(report)
-        case let report as SpanReport: runtime.telemetry.add(report)
-        case let asks as AskDurations: runtime.telemetry.add(asks)
-        case let report as LifecycleReport: runtime.lives.add(report, below: path)
-        case let event as TreeEvent: runtime.tap.publish(event.shortened)
-        case let hop as MessageTraces.Report: runtime.traces.publish(hop.shortened)
+        case let report as DeadLetterReport: runtime.observation.deadLetters.add(report)
+        case let report as SpanReport: runtime.observation.telemetry.add(report)
+        case let asks as AskDurations: runtime.observation.telemetry.add(asks)
+        case let report as LifecycleReport: runtime.observation.lives.add(report, below: path)
+        case let event as TreeEvent: runtime.observation.tap.publish(event.shortened)
+        case let hop as MessageTraces.Report: runtime.observation.traces.publish(hop.shortened)
         default: break
         }
     }
@@ -170,7 +168,7 @@ extension WorkerHost {
                     Frame(.dependency(Dependency(name: intern(name), version: dependencies.version, payload: bytes)), codec: codec)
                 }
             } catch {
-                runtime.logger.error(
+                runtime.observation.logger.error(
                     "a dependency can't be told to a worker",
                     metadata: ["coordinator.path": "\(path)", "dependency": "\(name)", "error": "\(error)"]
                 )
@@ -180,8 +178,8 @@ extension WorkerHost {
 
     /// Logs, once, that a dependency stays in this process: in a worker a row that needs it fails.
     private func noteThatItStays(_ name: String) {
-        guard runtime.staying.withLock({ $0.insert(name).inserted }) else { return }
-        runtime.logger.warning(
+        guard runtime.links.staying.withLock({ $0.insert(name).inserted }) else { return }
+        runtime.observation.logger.warning(
             "a dependency doesn't reach workers: its value isn't Codable, and it was provided without a description",
             metadata: ["coordinator.path": "\(path)", "dependency": "\(name)"]
         )

@@ -37,6 +37,15 @@ final class WorkerHost: ChildHost {
         /// The processes below the worker, as it has reported them.
         var descendants = ReportedProcesses()
         var description = Description()
+        /// `nil` until a worker has been introduced.
+        var subscriptions: Subscriptions?
+        /// The number under which the host hears of changes of the rows above the process, once a worker has been welcomed.
+        var directorySubscription: UInt64?
+    }
+
+    /// The numbers under which the host hears of what its worker is to report.
+    struct Subscriptions {
+        let tap, traces, telemetry: UInt64
     }
 
     /// The directives for links, carried out one after the other.
@@ -79,17 +88,15 @@ final class WorkerHost: ChildHost {
     let gone = OneShot<Void>()
     /// The spawn of the process, once it has begun.
     let spawning = OneShot<PendingValue<(SpawnedProcess, Ticket, TicketPipe)>>()
-    /// The number under which the host is registered at the tap, once a worker has been introduced.
-    let tapSwitch = OneShot<UInt64>()
-    /// The same for the reports of traced messages.
-    let traceSwitch = OneShot<UInt64>()
-    /// The number under which this host listens to what is to be recorded.
-    let telemetrySwitch = OneShot<UInt64>()
-    /// The number under which this host listens to changes of the rows above the process.
-    let directorySwitch = OneShot<UInt64>()
 
     /// - Parameter orphan: The worker to adopt instead of spawning one.
-    init(_ program: WorkerProgram, _ plan: WorkerPlan, path: CoordinatorPath, parent: CoordinatorCell, orphan: OrphanedWorkers.Orphan? = nil) {
+    init(
+        _ program: WorkerProgram,
+        _ plan: WorkerPlan,
+        path: CoordinatorPath,
+        parent: CoordinatorCell,
+        orphan: OrphanedWorkers.Orphan? = nil
+    ) {
         var limits = WorkerMachine.Limits()
         limits.firstLink = Link.handshakeTimeout + .seconds(5)
         limits.heartbeatTimeout = parent.runtime.options.heartbeatTimeout

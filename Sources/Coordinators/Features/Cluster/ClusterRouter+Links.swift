@@ -79,7 +79,7 @@ extension ClusterRouter {
             name: node,
             announcesCredit: true,
             sharesClock: false,
-            counts: runtime.counts,
+            counts: runtime.observation.counts,
             owner: Peer.Owner(
                 messagesReceived: { [weak self] envelope, target, isDirect in
                     self?.receive(envelope, target, isDirect: isDirect, refusals)
@@ -113,13 +113,16 @@ extension ClusterRouter {
             state.ways = state.ways.filter { $0.value.peer.link !== link }
         }
         guard error.isOfBrokenRule else {
-            return runtime.logger.debug("a link of another node has closed", metadata: ["peer": "\(node)", "reason": "\(error.message)"])
+            return runtime.observation.logger.debug(
+                "a link of another node has closed",
+                metadata: ["peer": "\(node)", "reason": "\(error.message)"]
+            )
         }
         let core = runtime
-        core.violations.report(by: "node \(node)") { [core] others in
+        core.observation.violations.report(by: "node \(node)") { [core] others in
             let metadata: Logger.Metadata = ["peer": "\(node)", "reason": "\(error.message)"]
-            core.logger.warning("a node's link was closed", metadata: metadata.counting(others))
-            core.lives.add(LifecycleRecord(.brokeRule("node \(node): \(error.message)".counting(others)), of: .root, 0, nil))
+            core.observation.logger.warning("a node's link was closed", metadata: metadata.counting(others))
+            core.observation.lives.add(LifecycleRecord(.brokeRule("node \(node): \(error.message)".counting(others)), of: .root, 0, nil))
         }
     }
 

@@ -224,7 +224,7 @@ package enum ChildPlace: Hashable, Sendable {
 extension CoordinatorRuntime {
     /// Has messages for children of the root that a cluster places go to the nodes that have them; called once, before the start.
     package func route(by children: any PlacedChildren) {
-        _ = core.nodes.storeIfNil(Box(ClusterRouter(children, core) { [weak self] in try? self?.root }))
+        _ = core.links.nodes.storeIfNil(Box(ClusterRouter(children, core) { [weak self] in try? self?.root }))
     }
 
     /// Exchanges messages with another node on a link that it has made, until the link has closed.

@@ -69,7 +69,7 @@ extension CoordinatorCell {
             route($0, to: parent)
         }
         _ = try await buffer.next()
-        let queue = NoticeQueue(of: path, for: self.path, deadLetters: runtime.deadLetters)
+        let queue = NoticeQueue(of: path, for: self.path, deadLetters: runtime.observation.deadLetters)
         let task = runtime.time.task {
             while let event = try? await buffer.next() { queue.append(.event(event)) }
             queue.finish()
@@ -125,7 +125,7 @@ public struct EventStream<C: Coordinator>: AsyncSequence, Sendable {
     private let subscription: Subscription
 
     init(_ child: Child<C>) {
-        queue = NoticeQueue(of: child.path, deadLetters: child.supervisor.cell.runtime.deadLetters)
+        queue = NoticeQueue(of: child.path, deadLetters: child.supervisor.cell.runtime.observation.deadLetters)
         subscription = Subscription(child.supervisor, child.key, queue)
     }
 
@@ -201,7 +201,7 @@ extension Child {
 
     /// Calls a closure with the child's events, one after the other, until the subscription is cancelled or released.
     public func onEvent(_ body: @escaping @Sendable (C.Event) async -> Void) -> Subscription {
-        let queue = NoticeQueue(of: path, deadLetters: supervisor.cell.runtime.deadLetters)
+        let queue = NoticeQueue(of: path, deadLetters: supervisor.cell.runtime.observation.deadLetters)
         let subscription = Subscription(supervisor, key, queue)
         supervisor.tasks.add {
             for await notice in queue {
@@ -220,7 +220,7 @@ extension CoordinatorCell {
         guard let key = try? envelope.message(as: ReadEvents.self).key, let flow = envelope.flow, let children = existingChildren else {
             return envelope.end(.failure(CoordinatorError(.noSuchPath, "\(path) has no children")))
         }
-        let queue = NoticeQueue(of: path.appending(key), deadLetters: runtime.deadLetters)
+        let queue = NoticeQueue(of: path.appending(key), deadLetters: runtime.observation.deadLetters)
         let subscription = Subscription(children, key, queue)
         guard !subscription.isOver else {
             return envelope.end(.failure(CoordinatorError(.noSuchPath, "there is no coordinator at \(path.appending(key))")))
@@ -253,7 +253,7 @@ extension CoordinatorHandle {
 
 extension ChildSupervisor {
     func add<D: CoordinatorDelegate>(_ delegate: D, to child: Child<D.Subject>) {
-        let queue = NoticeQueue(of: child.path, deadLetters: cell.runtime.deadLetters)
+        let queue = NoticeQueue(of: child.path, deadLetters: cell.runtime.observation.deadLetters)
         guard observe(child.key, with: queue, delegate: delegate) != nil else { return }
         tasks.add { [weak delegate] in
             for await notice in queue {

@@ -13,17 +13,17 @@ extension CoordinatorCell {
         if let error = refusal(of: request) {
             logger.error("a page is larger than a frame may be, and isn't shown", metadata: ["error": "\(error)"])
             let reason = DeadLetter.Reason.undeliverable("\(error)")
-            return runtime.deadLetters.record(DeadLetter(name: Navigate.name, sender: path, target: path, reason: reason))
+            return runtime.observation.deadLetters.record(DeadLetter(name: Navigate.name, sender: path, target: path, reason: reason))
         }
         state.withLock { state in
             state.pages.shown.apply(move, by: path, incarnation)
         }
-        runtime.hasNavigated.store(true, ordering: .relaxed)
+        runtime.execution.hasNavigated.store(true, ordering: .relaxed)
         send(request)
     }
 
     private func refusal(of request: Navigate) -> CoordinatorError? {
-        navigationOwner == nil ? runtime.uplink?.refusal(of: request) : nil
+        navigationOwner == nil ? runtime.links.uplink?.refusal(of: request) : nil
     }
 
     /// The coordinator in this process whose stack this one shares; `nil` when it's further up.
@@ -45,7 +45,7 @@ extension CoordinatorCell {
     /// Handles a message about the stack at its owner, if that is in this process.
     func climbToPages(_ envelope: Envelope, _ builtin: Builtin) {
         // Pages that are shown below must be rewound from here.
-        runtime.hasNavigated.store(true, ordering: .relaxed)
+        runtime.execution.hasNavigated.store(true, ordering: .relaxed)
         guard let owner = navigationOwner else { return leaveProcess(envelope) }
         owner.carryOut(envelope) {
             switch builtin {
@@ -61,20 +61,20 @@ extension CoordinatorCell {
     /// Removes the pages of a subtree that has ended.
     func rewind(_ path: CoordinatorPath) {
         // Where no page was ever shown there is nothing to rewind; workers below may have shown some.
-        guard runtime.hasNavigated.load(ordering: .relaxed) else { return }
+        guard runtime.execution.hasNavigated.load(ordering: .relaxed) else { return }
         send(Navigate(move: .rewind, path: path, incarnation: 0))
     }
 
     /// Carries out a move at the stack's owner, and informs the coordinators that it concerns.
     func apply(_ request: Navigate) {
         guard let ownNavigation else { return }
-        runtime.hasNavigated.store(true, ordering: .relaxed)
+        runtime.execution.hasNavigated.store(true, ordering: .relaxed)
         let isFull = ownNavigation.isFull(for: request.move)
         if isFull.now {
             let reason = "the stack of \(path) has as many pages as there may be"
             if isFull.first { logger.error("a page isn't shown", metadata: ["page.of": "\(request.path)", "error": "\(reason)"]) }
             let letter = DeadLetter(name: Navigate.name, sender: request.path, target: path, reason: .undeliverable(reason))
-            return runtime.deadLetters.record(letter)
+            return runtime.observation.deadLetters.record(letter)
         }
         let effects = ownNavigation.apply(request.move, by: request.path, incarnation: request.incarnation)
         for (path, slice) in effects.slices { send(SetPages(pages: slice), to: path) }

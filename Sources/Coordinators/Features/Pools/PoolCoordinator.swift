@@ -113,7 +113,8 @@ extension PoolCoordinator {
             do {
                 let body = isRepeatable ? envelope.body.copied : envelope.body
                 let delivery = continuation.newDelivery()
-                let answer = try await continuation.next(body, isOneWay: false, isOfPool: true, delivery: delivery, lingers: true) { inner in
+                let answer = try await continuation.next(body, isOneWay: false, isOfPool: true, delivery: delivery, lingers: true) {
+                    inner in
                     let id = ObjectIdentifier(inner)
                     message = id
                     assigned[number, default: []].insert(id)

@@ -49,8 +49,8 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
         #if !SLOW_PATH_ONLY
         return try await shortcutAsk(message, timeout)
         #else
-        guard cell.runtime.instruments.areActive else { return try await queuedAsk(message, timeout) }
-        return try await cell.runtime.instruments.around(MessageInfo(M.self, .ask, sentBy: cell)) {
+        guard cell.runtime.observation.instruments.areActive else { return try await queuedAsk(message, timeout) }
+        return try await cell.runtime.observation.instruments.around(MessageInfo(M.self, .ask, sentBy: cell)) {
             try await queuedAsk(message, timeout)
         }
         #endif

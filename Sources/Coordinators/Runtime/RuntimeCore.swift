@@ -73,7 +73,7 @@ final class RuntimeCore: ServiceOwner {
     }
 
     /// What is told of this process's coordinators.
-    struct Observation: Sendable {
+    struct Observation: ~Copyable, Sendable {
         /// The logger, which never waits for its entries to be written.
         let logger: Logger
         let logQueue: LogQueue

@@ -31,11 +31,10 @@ extension WorkerHost {
 
     /// Has the worker told what it's to report whenever that changes.
     private func listen() {
-        let observation = runtime.observation
         let subscriptions = Subscriptions(
-            tap: observation.tap.whenSwitched { [weak self] in self?.subscribe(TreeEvent.notification, $0) },
-            traces: observation.traces.whenSwitched { [weak self] in self?.subscribe(MessageTraces.Report.notification, $0) },
-            telemetry: observation.telemetry.whenSwitched { [weak self] in self?.subscribe($0.subscription, !$0.isEmpty) }
+            tap: runtime.observation.tap.whenSwitched { [weak self] in self?.subscribe(TreeEvent.notification, $0) },
+            traces: runtime.observation.traces.whenSwitched { [weak self] in self?.subscribe(MessageTraces.Report.notification, $0) },
+            telemetry: runtime.observation.telemetry.whenSwitched { [weak self] in self?.subscribe($0.subscription, !$0.isEmpty) }
         )
         state.withLock { $0.subscriptions = subscriptions }
     }

@@ -61,16 +61,30 @@ extension CoordinatorContext {
         restartLimits: RestartLimits? = nil,
         with configuration: K.Configuration
     ) async throws -> Child<K> {
-        let children = cell.children
+        let (children, key) = (cell.children, key.description)
+        let pending = try request(key, kind(type, placement, configuration), restart, isSignificant, shutdown, restartLimits)
+        if let pending { try await children.wait(for: pending, of: key) }
+        return Child(supervisor: children, key: key)
+    }
+
+    /// Requests the start of a child; see ``ChildSupervisor/wait(for:of:)`` for why it's never inlined.
+    @inline(never)
+    private func request(
+        _ key: String,
+        _ kind: ChildDefinition.Kind,
+        _ restart: RestartType,
+        _ isSignificant: Bool,
+        _ shutdown: Shutdown,
+        _ restartLimits: RestartLimits?
+    ) throws -> ChildSlot.Start? {
         let specification = ChildSpecification(
-            id: key.description,
+            id: key,
             restart: restart,
             shutdown: shutdown,
             isSignificant: isSignificant,
             restartLimits: restartLimits
         )
-        try await children.start(ChildDefinition(specification, kind(type, placement, configuration)))
-        return Child(supervisor: children, key: specification.id)
+        return try cell.children.requestStart(ChildDefinition(specification, kind))
     }
 
     /// Runs a child to its end: start → finish → removed → output.

@@ -1,7 +1,7 @@
 /// The workers that a killed root process has left, as a value: which of them are adopted, and which are ended before their path lives again.
 ///
 /// The owner calls the roll when it takes the directory over: a worker that lives and can dial says so by `answer(_:)`, and one that doesn't is
-/// ended. Then each start that the new tree requests is told by `begin(_:as:)`, and `settle()` follows the last. The machine does nothing by
+/// ended. Then each start that the new tree requests is told by `claim(_:as:)`, and `settle()` follows the last. The machine does nothing by
 /// itself and reads no clock, so the same calls give the same answers.
 ///
 /// - Guarantees: a worker is adopted once at most, and only for its own path, by a start with its own fingerprint. Whatever else lives at

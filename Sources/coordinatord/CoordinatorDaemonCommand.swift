@@ -84,7 +84,7 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
 
     /// For the running daemon alone, before it lets this executable take its place.
     @Flag(name: .customLong("rehearse"), help: .private)
-    var isRehearsal = false
+    var isUpgradeDryRun = false
 
     /// For `Deploy/schemas`, as `coordinatorctl schemas` is.
     @Flag(name: .customLong("schemas"), help: .private)
@@ -150,7 +150,7 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
         }
         if isJSON, config != nil { throw ValidationError("--json is for --check-config and --import") }
         if syntaxOnly, checkConfig == nil { throw ValidationError("--syntax-only is for --check-config") }
-        if isRehearsal, config == nil { throw ValidationError("--rehearse is for --config") }
+        if isUpgradeDryRun, config == nil { throw ValidationError("--rehearse is for --config") }
         if cluster != nil, config == nil { throw ValidationError("--cluster is for --config") }
         if importFrom != nil, importedFile == nil { throw ValidationError("--import-from is for --import") }
     }
@@ -199,15 +199,15 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
     @concurrent
     private func serve(_ file: String) async throws {
         do {
-            let heritage = isRehearsal ? try DaemonHandover.inherited() : heritage()
+            let handover = isUpgradeDryRun ? try DaemonHandover.inherited() : handover()
             // The configuration that was in effect stays so.
             var (configuration, text) =
-                if let text = heritage?.configuration {
+                if let text = handover?.configuration {
                     (try DaemonConfiguration.parse(text: text, file: file), text)
                 } else {
                     try DaemonConfiguration.read(path: file, allowsPipes: true)
                 }
-            heritage?.adjust(&configuration)
+            handover?.adjust(&configuration)
             if let problem = configuration.missingPrivilege { throw failure("coordinatord: \(file): \(problem)", code: 77) }
             let directory = try RuntimeDirectory.resolve(option: runtimeDir).resolvingWorkingDirectory()
             let node = try cluster.map { file throws(ConfigurationError) in try DaemonConfiguration.cluster(path: file) }
@@ -224,13 +224,13 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
                     directory: directory,
                     output: output,
                     logger: logger,
-                    heritage: heritage,
-                    isRehearsal: isRehearsal
+                    handover: handover,
+                    isUpgradeDryRun: isUpgradeDryRun
                 )
             } catch {
                 throw failure("coordinatord: \(file): \(error.message)", code: 78)
             }
-            if isRehearsal { return try daemon.rehearse(heritage) }
+            if isUpgradeDryRun { return try daemon.dryRun(handover) }
             try await Self.run(daemon, logger)
         } catch let error as ConfigurationError {
             throw failure(error.description, code: error.code.exitCode)
@@ -240,7 +240,7 @@ struct CoordinatorDaemonCommand: AsyncParsableCommand {
     }
 
     /// Returns what the former daemon in this process has left; one that can't be read is as if the daemon had been killed.
-    private func heritage() -> DaemonHandover? {
+    private func handover() -> DaemonHandover? {
         do throws(ControlError) {
             return try DaemonHandover.inherited()
         } catch {

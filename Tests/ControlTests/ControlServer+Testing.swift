@@ -58,7 +58,7 @@ extension ControlOperation {
         .configurationDifference(file: nil), .configurationDifference(file: "/a.yaml"), .configurationApplication(file: nil),
         .configurationApplication(file: "/a.yaml"),
         .logs(LogQuery(paths: ["/a"], lines: 3)), .events(EventQuery(after: 1)), .history(path: "/a"),
-        .replace(path: "/a"), .replacements(path: "/a"), .scale(path: "/a", instances: 3), .nodes, .whereabouts(path: "/a"),
+        .replace(path: "/a"), .replacements(path: "/a"), .scale(path: "/a", instances: 3), .nodes, .location(path: "/a"),
         .drain(node: "a", isDraining: true), .drain(node: "a", isDraining: false), .move(path: "/a", node: "b"),
         .move(path: "/a", node: nil), .onNode("b", .ps), .onNode("b", .deadLetters), .onNode("b", .metrics),
         .upgrade(executable: "/a/coordinatord", wait: .milliseconds(20), isDryRun: true), .upgrade(executable: nil, wait: .zero),

@@ -393,15 +393,15 @@ struct UpgradeTests {
     func hanging(at examination: NextExecutable.Examination) async throws {
         let directory = try TemporaryDirectory()
         let next = try await NextExecutable(path: try Failing.hangs.script(at: examination, in: directory.path), limit: .seconds(1))
-        let heritage = try MemoryFile.write([])
-        defer { close(heritage) }
+        let handover = try MemoryFile.write([])
+        defer { close(handover) }
         let error = await #expect(throws: ControlError.self) {
             switch examination {
             case .version: _ = try await next.version()
             case .check: try await next.check("file")
             case .rehearsal:
                 let report = try #require(UpgradeDryRun(report: Array(#"{"version":"1.2.3","programs":0,"sockets":0}"#.utf8)))
-                try await next.rehearse(heritage, as: .current(), expecting: report)
+                try await next.dryRun(handover, as: .current(), expecting: report)
             }
         }
         #expect(error?.message.contains("hasn't ended within 1") == true, "\(String(describing: error))")

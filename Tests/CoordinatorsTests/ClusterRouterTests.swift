@@ -193,6 +193,8 @@ struct ClusterRouterTests {
             var options = Support.options
             options.logger = recorded.logger
             options.violations = violations
+            // A worker that a test stops isn't to count as hung while a busy machine takes its time for a thousand messages.
+            options.heartbeatTimeout = .seconds(60)
             options.lifeObserver = { [changes] new, _ in changes.all.withLock { $0 += new } }
             runtime = CoordinatorRuntime(Root.self, options: options) { [log] in
                 $0.log = hasSink ? log : nil
@@ -521,7 +523,7 @@ struct ClusterRouterTests {
             let room = CreditWindow.link.share.messages
             let asks = [caller, first].flatMap { node in (0..<room).map { _ in Task.immediate { try await place(node) } } }
             // The room of the ask before them may not have been given back yet: one of the caller's waits on its own node then.
-            try await eventually("they wait for room") { open() >= 2 * room - 1 }
+            try await eventually("they wait for room: \(open()) of \(2 * room)") { open() >= 2 * room - 1 }
             first.places.epoch.withLock { $0 = nil }
             for node in [caller, first] { node.places.place.withLock { $0 = .elsewhere(node: "second", epoch: 2) } }
             kill(process, SIGCONT)

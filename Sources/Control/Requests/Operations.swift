@@ -421,7 +421,7 @@ extension ControlOperation {
         package static let about = OperationDescription(Self(), "where", .observe, .path(\.path))
         package static let summary = "Show the node on which a subtree of the cluster is."
     }
-    package static func whereabouts(path: String) -> ControlOperation { ControlOperation(Where(path: path)) }
+    package static func location(path: String) -> ControlOperation { ControlOperation(Where(path: path)) }
 
     package struct Drain: DescribedOperation {
         package typealias Answer = NodeList

@@ -73,7 +73,7 @@ extension ClusterMembership {
     }
 
     /// Tells where the subtree is to which a path belongs.
-    func whereabouts(of path: CoordinatorPath) async throws(ControlError) -> SubtreeLocation {
+    func location(of path: CoordinatorPath) async throws(ControlError) -> SubtreeLocation {
         guard let node, let key = path.components.first.map(String.init) else { throw Self.isntPlaced(path) }
         let (view, standing) = await (node.clusterView, node.standing)
         let top = "/\(key)"
@@ -138,12 +138,12 @@ extension ClusterMembership {
     ///
     /// - Throws: `.failed` when the node may not have the subtree, or can't run it; the pin is what it was before then.
     func move(_ path: CoordinatorPath, to text: String?) async throws(ControlError) -> SubtreeLocation {
-        let place = try await whereabouts(of: path)
+        let place = try await location(of: path)
         guard place.path == path.description, let node else { throw Self.isntPlaced(path) }
         let view = await node.clusterView
         guard let text else {
             _ = try await pin(place.path, to: nil, node)
-            return try await whereabouts(pinnedTo: nil, path)
+            return try await location(pinnedTo: nil, path)
         }
         guard let target = NodeName(text), view.nodes[target] != nil else {
             throw ControlError(.noSuchPath, "the cluster has no node `\(text)`; `coordinatorctl nodes` lists them")
@@ -178,7 +178,7 @@ extension ClusterMembership {
             throw refuse(failure)
         }
         if failure == nil { throw ControlError(.timedOut, "\(path) is pinned to \(text), and isn't there yet", maybeExecuted: true) }
-        return try await whereabouts(pinnedTo: text, path)
+        return try await location(pinnedTo: text, path)
     }
 
     /// - Returns: The revision from before the pin, after which the store tells nothing of former failures any more.
@@ -198,8 +198,8 @@ extension ClusterMembership {
     }
 
     /// Returns where a subtree is whose pin was just written.
-    private func whereabouts(pinnedTo text: String?, _ path: CoordinatorPath) async throws(ControlError) -> SubtreeLocation {
-        var place = try await whereabouts(of: path)
+    private func location(pinnedTo text: String?, _ path: CoordinatorPath) async throws(ControlError) -> SubtreeLocation {
+        var place = try await location(of: path)
         place.pinned = text
         return place
     }
@@ -272,7 +272,7 @@ extension ClusterMembership {
         // Looks, and what is about the place itself, aren't for the owner alone.
         guard operation.goesToOwner, operation.isMutating else { return }
         if await node?.epoch(of: top) != nil { return }
-        let place = try? await whereabouts(of: path)
+        let place = try? await location(of: path)
         guard let owner = place?.node, owner != name.description else {
             if place?.isStopped == true {
                 throw ControlError(.notRunning, "\(top) is stopped on all nodes; `coordinatorctl start \(top)` starts it")

@@ -21,7 +21,7 @@ public final class Daemon: Service {
     private let logs: ChildLogs
     private let events: EventLog
     /// The end of the upgrade by which this program has taken the daemon's place.
-    private let succession: UpgradeCompletion?
+    private let upgradeCompletion: UpgradeCompletion?
     /// The daemon as a node of a cluster; nil: it isn't one.
     private let cluster: ClusterMembership?
     private let standing: StandingFile
@@ -65,11 +65,11 @@ public final class Daemon: Service {
         directory: RuntimeDirectory,
         output: DaemonOutput,
         logger: Logger,
-        heritage: DaemonHandover? = nil,
-        isRehearsal: Bool = false
+        handover: DaemonHandover? = nil,
+        isUpgradeDryRun: Bool = false
     ) throws(ProcessError) {
         let logs = ChildLogs(configuration, directory: LogDirectory(directory).path, daemon: output, logger: logger)
-        let events = heritage.map { EventLog(continuing: $0.events) } ?? EventLog()
+        let events = handover.map { EventLog(continuing: $0.events) } ?? EventLog()
         var options = CoordinatorRuntime.Options()
         options.runtimeDirectory = directory.path
         options.orphanGrace = configuration.orphanGrace
@@ -78,20 +78,20 @@ public final class Daemon: Service {
         options.lifeObserver = { events.recordLifecycle($0, missed: $1) }
         options.deadLetterObserver = { events.recordDeadLetters($0) }
         // Descendants that have left a child's process group become the daemon's children when the child has ended.
-        options.isSubreaper = !isRehearsal
+        options.isSubreaper = !isUpgradeDryRun
         // The children are started by the root's `run`, after the root is ready.
         options.endsOrphansWhenReady = false
-        options.heritage = heritage?.runtime
+        options.handover = handover?.runtime
         options.logger = logger
         options.export(TelemetryExport(configuration.observability))
         let notifier = ServiceNotifier()
         // Those that no child lists any more are closed.
-        children = withExtendedLifetime(heritage?.sockets?.compactMap(ListeningSocket.inherited)) {
+        children = withExtendedLifetime(handover?.sockets?.compactMap(ListeningSocket.inherited)) {
             ConfiguredChildren(configuration.children, configuration.supervision)
         }
-        if let heritage { children.rest(heritage.resting) }
+        if let handover { children.rest(handover.resting) }
         let scheduler = Scheduler(children, events, logger, file: ScheduleFile(directory))
-        scheduler.goOn(after: heritage?.schedules ?? [:])
+        scheduler.goOn(after: handover?.schedules ?? [:])
         children.scheduler.withLock { $0 = scheduler }
         runtime = CoordinatorRuntime(DaemonCoordinator.self, configuration: children, options: options)
         let placed = configuration.children.first { $0.placement != nil }
@@ -171,9 +171,9 @@ public final class Daemon: Service {
         )
         upgrade.use(server)
         self.cluster?.use(server)
-        succession = heritage.map { [server, runtime] in UpgradeCompletion($0, server, runtime, UpgradeMarker(directory)) }
+        upgradeCompletion = handover.map { [server, runtime] in UpgradeCompletion($0, server, runtime, UpgradeMarker(directory)) }
         // Operators wait until the children are back.
-        if succession != nil { server.suspend() }
+        if upgradeCompletion != nil { server.suspend() }
         self.logs = logs
         self.events = events
         self.output = output
@@ -223,9 +223,9 @@ public final class Daemon: Service {
             group.addTask { try await self.serveOperators() }
             group.addTask { await self.signals.run() }
             do {
-                await standing.load(isReplacement: succession != nil)
+                await standing.load(isReplacement: upgradeCompletion != nil)
                 try await runtime.start()
-                events.append(ControlEvent(kind: .daemonStarted, pid: getpid(), reason: succession?.reason ?? Release.version))
+                events.append(ControlEvent(kind: .daemonStarted, pid: getpid(), reason: upgradeCompletion?.reason ?? Release.version))
                 // `ready` is said when the children are, or have failed.
                 logger.notice("operators are served, and the children are started", metadata: ["runtime.directory": "\(directory.path)"])
                 if let memory = logs.directoryInMemory {
@@ -238,7 +238,7 @@ public final class Daemon: Service {
                 if let cluster { group.addTask { await cluster.run() } }
                 group.addTask { await self.runSchedules() }
                 group.addTask { await self.settleOrphans() }
-                group.addTask { await self.succession?.conclude() }
+                group.addTask { await self.upgradeCompletion?.conclude() }
                 group.addTask { await self.report() }
                 await withGracefulShutdownHandler {
                     await shutdown.requested()

@@ -272,7 +272,7 @@ extension ControlOperation.Nodes: CarriedOutOperation {
 
 extension ControlOperation.Where: CarriedOutOperation {
     func carriedOut(_ call: OperatorCall) async throws -> Encoded<SubtreeLocation> {
-        try Encoded(await call.daemon.membership().whereabouts(of: try CoordinatorPath(operand: path)))
+        try Encoded(await call.daemon.membership().location(of: try CoordinatorPath(operand: path)))
     }
 }
 

@@ -138,7 +138,7 @@ struct ControlRequestHandler: ControlHandler {
     private func stateOfPlaced(_ top: String, _ call: OperatorCall) async throws -> LifecycleResult {
         let end = ContinuousClock.now + Self.placedStartLimit
         var result = LifecycleResult(path: top, state: "inactive", incarnation: 0)
-        while let owner = try? await cluster?.whereabouts(of: try CoordinatorPath(operand: top)).node {
+        while let owner = try? await cluster?.location(of: try CoordinatorPath(operand: top)).node {
             result.state = "starting"
             guard cluster?.isAskable(owner) == true else { break }
             let answer = try? await perform(.status(path: top), call)

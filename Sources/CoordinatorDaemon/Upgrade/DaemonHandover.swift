@@ -83,11 +83,11 @@ package struct DaemonHandover: Codable, Sendable {
         guard let descriptor = Int32(text), let bytes = MemoryFile.readAndClose(descriptor) else {
             throw ControlError(.failed, "\(variable)=\(text) names no file")
         }
-        let heritage = try ControlJSON.decode(DaemonHandover.self, from: try ControlJSON.parse(answer: bytes))
-        guard heritage.format == currentFormat else {
-            throw ControlError(.failed, "the former daemon has left a heritage of format \(heritage.format), not \(currentFormat)")
+        let handover = try ControlJSON.decode(DaemonHandover.self, from: try ControlJSON.parse(answer: bytes))
+        guard handover.format == currentFormat else {
+            throw ControlError(.failed, "the former daemon has left a heritage of format \(handover.format), not \(currentFormat)")
         }
-        return heritage
+        return handover
     }
 }
 

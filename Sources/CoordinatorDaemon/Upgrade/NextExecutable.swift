@@ -102,13 +102,13 @@ final class NextExecutable {
     ///   - image: How this program was run, and so how the executable would be.
     ///   - expected: What it has to say of the heritage.
     /// - Throws: `failed` when it doesn't get so far.
-    func rehearse(_ heritage: Int32, as image: ProgramImage, expecting expected: UpgradeDryRun) async throws(ControlError) {
+    func dryRun(_ handover: Int32, as image: ProgramImage, expecting expected: UpgradeDryRun) async throws(ControlError) {
         let report = Collected(Self.outputLimit)
         let arguments = image.arguments.dropFirst().map { String(decoding: $0, as: UTF8.self) }
         let run = try await run(.rehearsal, arguments) { specification in
-            specification.environment = [DaemonHandover.variable: "\(UpgradeDryRun.heritage)"]
+            specification.environment = [DaemonHandover.variable: "\(UpgradeDryRun.handover)"]
             specification.inheritedEnvironment = image.environment
-            specification.descriptors = [InheritedDescriptor(source: heritage, target: UpgradeDryRun.heritage)]
+            specification.descriptors = [InheritedDescriptor(source: handover, target: UpgradeDryRun.handover)]
             specification.channels = [.pipe(target: UpgradeDryRun.report) { report.add($0) }]
         }
         if run.status == .exited(code: 64) {

@@ -88,7 +88,7 @@ final class Upgrade: Sendable {
             pauseMilliseconds: 0,
             isDryRun: request.isDryRun
         )
-        try await rehearse(next, request, result)
+        try await dryRun(next, request, result)
         if request.isDryRun {
             result.durationMilliseconds = (ContinuousClock.now - clock).wholeMilliseconds
             return try ControlJSON.value(of: result)
@@ -114,7 +114,7 @@ final class Upgrade: Sendable {
     }
 
     /// Has the next executable read what it would be left at this moment, while this one goes on serving.
-    private func rehearse(_ next: NextExecutable, _ request: Request, _ result: UpgradeResult) async throws(ControlError) {
+    private func dryRun(_ next: NextExecutable, _ request: Request, _ result: UpgradeResult) async throws(ControlError) {
         let kept: [KeptProcess]
         do throws(ProcessError) {
             kept = try await ProcessSpawner.shared.survey()
@@ -122,13 +122,13 @@ final class Upgrade: Sendable {
             throw ControlError(.failed, error.message)
         }
         let now = Timestamp.nowMicroseconds
-        let heritage = heritage(request, result, began: now, paused: now, children.resting(), kept, ListeningSocket.handovers)
-        let file = try heritage.write()
+        let handover = handover(request, result, began: now, paused: now, children.resting(), kept, ListeningSocket.handovers)
+        let file = try handover.write()
         defer { close(file) }
-        try await next.rehearse(file, as: image, expecting: UpgradeDryRun(of: heritage, by: result.version))
+        try await next.dryRun(file, as: image, expecting: UpgradeDryRun(of: handover, by: result.version))
     }
 
-    private func heritage(
+    private func handover(
         _ request: Request,
         _ result: UpgradeResult,
         began: Int64,
@@ -140,7 +140,7 @@ final class Upgrade: Sendable {
         DaemonHandover(
             configuration: keeper.text,
             instances: keeper.configuration.instances,
-            runtime: runtime.heritage(among: kept),
+            runtime: runtime.handover(among: kept),
             sockets: sockets,
             resting: resting,
             events: events.legacy,
@@ -175,7 +175,7 @@ final class Upgrade: Sendable {
         let failure: ControlError
         do throws(ControlError) {
             failure = try await run(next) { kept, sockets in
-                heritage(request, result, began: began, paused: paused, resting, kept, sockets)
+                handover(request, result, began: began, paused: paused, resting, kept, sockets)
             }
         } catch {
             failure = error
@@ -207,7 +207,7 @@ final class Upgrade: Sendable {
     /// Runs the next executable; returns only when that has failed.
     private func run(
         _ next: NextExecutable,
-        _ heritage: ([KeptProcess], [ListeningSocket.Handover]) -> DaemonHandover
+        _ handover: ([KeptProcess], [ListeningSocket.Handover]) -> DaemonHandover
     ) async throws(ControlError) -> ControlError {
         let kept: [KeptProcess]
         do throws(ProcessError) {
@@ -216,8 +216,8 @@ final class Upgrade: Sendable {
             throw ControlError(.failed, error.message)
         }
         let sockets = ListeningSocket.handovers
-        let heritage = heritage(kept, sockets)
-        let file = try heritage.write()
+        let handover = handover(kept, sockets)
+        let file = try handover.write()
         defer { close(file) }
         // What children have written so far.
         await logs.flush(within: .seconds(1))
@@ -232,7 +232,7 @@ final class Upgrade: Sendable {
                 executable: next.path,
                 arguments: [Array(next.path.utf8)] + image.arguments.dropFirst(),
                 environment: image.environment + [Array("\(DaemonHandover.variable)=\(file)".utf8)],
-                descriptors: heritage.runtime.descriptors + sockets.map(\.descriptor) + [file]
+                descriptors: handover.runtime.descriptors + sockets.map(\.descriptor) + [file]
             )
         )
         return ControlError(.failed, "\(error.message); the daemon goes on as before")

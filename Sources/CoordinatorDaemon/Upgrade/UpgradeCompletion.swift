@@ -16,8 +16,8 @@ final class UpgradeCompletion: Sendable {
     private let marker: UpgradeMarker
     private let answer: (@Sendable (Result<JSONValue, ControlError>) -> Void)?
 
-    init(_ heritage: DaemonHandover, _ server: ControlServer, _ runtime: CoordinatorRuntime, _ marker: UpgradeMarker) {
-        request = heritage.request
+    init(_ handover: DaemonHandover, _ server: ControlServer, _ runtime: CoordinatorRuntime, _ marker: UpgradeMarker) {
+        request = handover.request
         kept = request.result.kept
         self.server = server
         self.runtime = runtime

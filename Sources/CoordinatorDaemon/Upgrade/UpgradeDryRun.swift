@@ -6,11 +6,11 @@ import WireProtocol
 
 /// What an executable says once it has read, in a process of its own, what a daemon would leave to it: enough to tell that it has understood it.
 ///
-/// `coordinatord --rehearse`, with the arguments of the daemon, is between two versions of the daemon and for no person. It gets a copy of the
+/// `coordinatord --dryRun`, with the arguments of the daemon, is between two versions of the daemon and for no person. It gets a copy of the
 /// heritage as descriptor 3, writes this as JSON to descriptor 4, and ends with exit code 0. Both numbers and the members stay what they are.
 package struct UpgradeDryRun: Codable, Equatable {
     /// The descriptors of the process that rehearses.
-    static let heritage: Int32 = 3
+    static let handover: Int32 = 3
     static let report: Int32 = 4
 
     let version: String
@@ -18,9 +18,9 @@ package struct UpgradeDryRun: Codable, Equatable {
     let programs: Int
     let sockets: Int
 
-    init(of heritage: DaemonHandover, by version: String) {
+    init(of handover: DaemonHandover, by version: String) {
         self.version = version
-        (programs, sockets) = (heritage.runtime.keptPrograms.count, heritage.sockets?.count ?? 0)
+        (programs, sockets) = (handover.runtime.keptPrograms.count, handover.sockets?.count ?? 0)
     }
 
     /// Reads what an executable has said; `nil` when it's nothing of the kind.
@@ -44,13 +44,13 @@ extension Daemon {
     /// Reads what the start would read beyond the configuration, and tells the running daemon so; touches no file, no process and no socket.
     ///
     /// - Throws: The reason why this program can't take the daemon's place.
-    package func rehearse(_ heritage: DaemonHandover?) throws(ControlError) {
-        guard let heritage else { throw ControlError(.invalidRequest, "--rehearse is for the running daemon alone") }
+    package func dryRun(_ handover: DaemonHandover?) throws(ControlError) {
+        guard let handover else { throw ControlError(.invalidRequest, "--rehearse is for the running daemon alone") }
         do throws(CoordinatorError) {
-            try runtime.rehearseAdoption(of: heritage.request.result.pid)
+            try runtime.rehearseAdoption(of: handover.request.result.pid)
         } catch {
             throw ControlError(.failed, error.message)
         }
-        try UpgradeDryRun(of: heritage, by: Release.version).say()
+        try UpgradeDryRun(of: handover, by: Release.version).say()
     }
 }

@@ -110,7 +110,11 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
         if let isAccepted = try cell.sendUp(message) { return isAccepted }
         #endif
         let deadline = timeout.map { cell.runtime.time.now + $0 }
-        return try await Envelope.isAccepted { try await cell.ask(.value(message), by: deadline, isOneWay: true) }
+        let envelope = Envelope(.value(message), sender: path, deadline: deadline, isOneWay: true)
+        #if !SLOW_PATH_ONLY
+        if cell.sendsAtOnce(envelope) { return true }
+        #endif
+        return try await Envelope.isAccepted { try await envelope.delivered(in: cell.openAsks) { cell.climb($0) } }
     }
 
     private func sendAcknowledged<M: ResponderMessage>(_ message: M, _ timeout: Duration?) async throws -> Bool {

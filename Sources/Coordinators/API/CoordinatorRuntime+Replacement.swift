@@ -88,17 +88,17 @@ extension CoordinatorRuntime {
     /// Describes what lives on in the next program, besides the workers.
     ///
     /// - Parameter kept: The children whose descriptors the next program has too.
-    package func heritage(among kept: [KeptProcess]) -> RuntimeHandover {
+    package func handover(among kept: [KeptProcess]) -> RuntimeHandover {
         let kept = Dictionary(kept.map { ($0.identity, $0) }) { first, _ in first }
-        var heritage = RuntimeHandover()
+        var handover = RuntimeHandover()
         // Those that nothing has started since this program took its place.
-        heritage.incarnations = core.pendingHandover?.incarnations ?? [:]
+        handover.incarnations = core.pendingHandover?.incarnations ?? [:]
         for place in places {
-            if let program = (place.host as? ProgramHost)?.heritage(among: kept) { heritage.programs.append(program) }
-            heritage.incarnations[place.path.description] = place.supervisor.incarnation(of: place.key)
+            if let program = (place.host as? ProgramHost)?.handover(among: kept) { handover.programs.append(program) }
+            handover.incarnations[place.path.description] = place.supervisor.incarnation(of: place.key)
         }
-        heritage.paused = pausedByName
-        return heritage
+        handover.paused = pausedByName
+        return handover
     }
 
     /// The paths of the children of this process's coordinators that were paused by name, those included that a former process has left

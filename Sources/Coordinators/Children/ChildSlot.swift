@@ -4,6 +4,10 @@ import Supervision
 import WireProtocol
 
 /// The place of a key among a coordinator's children, which stays while lives come and go.
+///
+/// A ``ChildRegistration`` is what a request has asked for, and holds until the key is free again; an ``Occupant`` is the life that has it now.
+/// The ``Phase`` says which of the two gets a message: the occupant while it's active, else the slot keeps it for the next one. Messages that
+/// have waited go before all later ones, and what a lost link gives back goes before those.
 struct ChildSlot {
     /// The phase of the present life, and whether messages go to it.
     enum Phase {

@@ -3,6 +3,16 @@ import DequeModule
 import Supervision
 
 /// Carries out what the supervision machine decides for one coordinator's children.
+///
+/// `Supervisor` (of the target `Supervision`) decides who lives; this shell tells it what happens, and does what it says: it makes hosts,
+/// stops them, and wakes the machine when a delay is over. What the machine needn't know stands in each child's ``ChildSlot``: the life that
+/// gets the messages, those that wait, and the calls that wait for a start or an end.
+///
+/// What always holds:
+/// - Machine and slots change together, under one lock; directives are carried out after it, one thread at a time, in their order.
+/// - A report of a host names its incarnation: one of an earlier life changes nothing.
+/// - A message for a child goes to its life, waits in its slot, or is refused with the reason; it's never held anywhere else.
+/// - After ``Phase/ended`` nothing is left of the children, and none begins.
 final class ChildSupervisor: ChildSupervision {
     enum Phase {
         /// Can transition to: refusing, ended.

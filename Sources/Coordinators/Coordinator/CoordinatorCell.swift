@@ -6,6 +6,17 @@ import Synchronization
 import WireProtocol
 
 /// One incarnation of a coordinator in this process: its place in the tree, its mailbox and its children.
+///
+/// The user's actor has the state of the program, the cell all that the pattern adds to it. A restart makes a new cell, of the next
+/// incarnation, while path and key stay. Its parent starts and stops it by a `LocalHost`; messages reach it by `climb` from below, and from
+/// above by the `ChildSupervisor` of its parent.
+///
+/// What always holds:
+/// - One lock guards the state, and no code of users runs under it.
+/// - The mailbox's items begin one after the other, in a `MailboxRun`, of which there's at most one.
+/// - A message that was taken ends exactly once: by its handler, by what its sender does, or by the end of the cell.
+/// - The phases go one way only.
+/// - A parent outlives its children: it has stopped when nothing is left of them.
 final class CoordinatorCell: ConfiguredReceiver {
     /// The reason why a coordinator ends by itself.
     enum End: Sendable {

@@ -3,6 +3,9 @@ import Processes
 import WireProtocol
 
 /// A child in the process of its parent.
+///
+/// It makes the ``CoordinatorCell``, runs the `start` hook within its time, and tells the parent's supervisor exactly one outcome of the start
+/// and, later, one end. What is needed for a start alone is dropped when it's over. A stop that comes before the start ends the start with it.
 final class LocalHost: ChildHost {
     typealias Conclusion = @Sendable (Result<Void, any Error>) -> Void
 

@@ -2,7 +2,12 @@ import ConcurrencySupport
 import DequeModule
 import WireProtocol
 
-/// The waiting and the running messages of a coordinator, as plain state under its node's lock.
+/// The waiting and the running messages of a coordinator, as plain state under its cell's lock.
+///
+/// Messages wait in three lanes, and each lane keeps its order: those of rows that interleave, those of the coordinator's own subtree, and
+/// all others. Notices (what children's lives and events tell) are in one order with them, but neither a pause nor a full mailbox holds them
+/// up. `bytes` and `count` are of all that waits or runs, and the policy bounds them; what waits for a dependency stays
+/// counted. Closed, it takes no message, and has given back all that waited.
 ///
 /// A handler that awaits takes a place, of which the policy has `running`. A row that doesn't await ends before the next message begins: it
 /// needs a free place, and takes none.
@@ -388,7 +393,7 @@ struct Mailbox {
     /// Whether there is no room for a message.
     ///
     /// - Parameter lane: The lane of the message; `nil` if it waits for a dependency.
-    private func isFull(for envelope: Envelope, in lane: WaitingMessages.Lane?) -> Bool {
+    func isFull(for envelope: Envelope, in lane: WaitingMessages.Lane?) -> Bool {
         if expected > 0, bytes + reserved.bytes + envelope.size > policy.bytes { return true }
         // No more messages wait than there are.
         guard expected >= policy.waiting, waiting >= policy.waiting else { return false }

@@ -90,7 +90,7 @@ extension CoordinatorRuntime {
         /// The setting holds for the rest of the process's life.
         package var isSubreaper = false
         /// What the former program in this process has left, when this one has taken its place.
-        package var heritage: RuntimeHandover?
+        package var handover: RuntimeHandover?
         /// Whether this process is the runtime's alone: its `main` is ``CoordinatorRuntime/main(_:coordinators:options:configure:)``.
         package var ownsProcess = false
         /// Whether children that are placed in workers run in this process instead: for tests.

@@ -62,7 +62,7 @@ extension RuntimeCore {
     func takeOver() async throws {
         pendingHandover?.claim(by: processes.spawner.spawner)
         // What the former program has written is read before this one writes to a file of the same name.
-        let own = options.heritage == nil ? [] : journals.map(\.content).filter { $0.header.owner == .current && $0.header.isOfThisBoot }
+        let own = options.handover == nil ? [] : journals.map(\.content).filter { $0.header.owner == .current && $0.header.isOfThisBoot }
         processes.journal?.carry(own.flatMap(\.entries))
         do throws(ProcessError) {
             if isSubreaper { try Subreaper.becomeSubreaper() }

@@ -138,7 +138,7 @@ final class RuntimeCore: ServiceOwner {
     ) {
         (self.options, self.features, self.supervise, time) = (options, features, supervise, options.time)
         let isRoot = uplink == nil
-        if isRoot, let former = options.heritage { _ = handover.remains.storeIfNil(PendingHandover(former)) }
+        if isRoot, let former = options.handover { _ = handover.remains.storeIfNil(PendingHandover(former)) }
         let logQueue = LogQueue()
         let logger = options.logger.queued(by: logQueue)
         let directory = RuntimeFiles(options.runtimeDirectory)

@@ -96,9 +96,9 @@ final class PendingHandover: Sendable {
     /// The listening sockets of programs that a killed process has left, until all starts were requested.
     private let sockets = Lock<[ListeningSocket]>([])
 
-    init(_ heritage: RuntimeHandover) {
-        state = Lock(heritage)
-        programs = Lock(heritage.programs)
+    init(_ handover: RuntimeHandover) {
+        state = Lock(handover)
+        programs = Lock(handover.programs)
     }
 
     /// Takes note of programs that a killed process has left, or of those in this process's journal that are known already.
@@ -138,9 +138,9 @@ final class PendingHandover: Sendable {
     func claimIncarnation(_ path: CoordinatorPath) -> Incarnation {
         let path = path.description
         begun.withLock { _ = $0.insert(path) }
-        return state.withLock { heritage in
-            let latest = heritage.incarnations.removeValue(forKey: path) ?? 0
-            let kept = heritage.programs.first { $0.path == path }
+        return state.withLock { handover in
+            let latest = handover.incarnations.removeValue(forKey: path) ?? 0
+            let kept = handover.programs.first { $0.path == path }
             return kept.map { max($0.incarnation, 1) - 1 } ?? latest
         }
     }
@@ -157,8 +157,8 @@ final class PendingHandover: Sendable {
     /// Removes and returns the program that goes on at a path.
     func takeProgram(at path: CoordinatorPath) -> RuntimeHandover.Program? {
         let path = path.description
-        return state.withLock { heritage in
-            heritage.programs.firstIndex { $0.path == path }.map { heritage.programs.remove(at: $0) }
+        return state.withLock { handover in
+            handover.programs.firstIndex { $0.path == path }.map { handover.programs.remove(at: $0) }
         }
     }
 
@@ -171,9 +171,9 @@ final class PendingHandover: Sendable {
     /// Returns the reasons for which a child begins paused, once.
     func takePause(of path: CoordinatorPath) -> PauseReasons {
         let path = path.description
-        return state.withLock { heritage in
-            guard let index = heritage.paused.firstIndex(of: path) else { return [] }
-            heritage.paused.remove(at: index)
+        return state.withLock { handover in
+            guard let index = handover.paused.firstIndex(of: path) else { return [] }
+            handover.paused.remove(at: index)
             return .explicit
         }
     }
@@ -181,9 +181,9 @@ final class PendingHandover: Sendable {
     /// Removes and returns all programs that are left, when the tree ends.
     func takeAll() -> [RuntimeHandover.Program] {
         sockets.withLock { $0 = [] }
-        return state.withLock { heritage in
-            defer { heritage.programs = [] }
-            return heritage.programs
+        return state.withLock { handover in
+            defer { handover.programs = [] }
+            return handover.programs
         }
     }
 
@@ -191,9 +191,9 @@ final class PendingHandover: Sendable {
     func takeRest() -> [RuntimeHandover.Program] {
         sockets.withLock { $0 = [] }
         let begun = begun.withLock { $0 }
-        return state.withLock { heritage in
-            defer { heritage.programs.removeAll { !begun.contains($0.path) } }
-            return heritage.programs.filter { !begun.contains($0.path) }
+        return state.withLock { handover in
+            defer { handover.programs.removeAll { !begun.contains($0.path) } }
+            return handover.programs.filter { !begun.contains($0.path) }
         }
     }
 }

@@ -5,7 +5,14 @@ import WireProtocol
 
 /// The process at the other end of a link.
 ///
-/// Asks travel in both directions, and each is answered once.
+/// Asks travel in both directions, and each is answered once. A number that grows ties an answer to its ask; what hasn't left when the link
+/// closes goes back to who has sent it, since nobody else can have it, and what has left ends with `peerLost`.
+///
+/// What always holds:
+/// - Messages of one route leave in their order, whether or not they have to wait for credit.
+/// - Once the other side has named its window, no message leaves without credit: the receiver bounds its own memory.
+/// - The phases go one way: once the other side has been told to drain, no message leaves, though answers do.
+/// - What a peer may say depends on its ``PeerRole``; anything else closes the link, and is reported.
 final class Peer: RemoteProcess {
     /// The functions by which a peer hands frames to its owner.
     struct Owner: Sendable {

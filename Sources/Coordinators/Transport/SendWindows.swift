@@ -40,7 +40,9 @@ struct CreditWindow: Equatable {
 
 /// The windows for messages to the other side, of the link and of each route, and the messages that wait for room.
 ///
-/// Each message takes from the link's window and from its route's, and credit gives it back.
+/// Each message takes from the link's window and from its route's, and credit gives it back. A route is a target with its own order: what waits
+/// in one is passed by nothing of the same route, and holds up no other. Any message and any byte of
+/// room is enough for a message to leave, so that one larger than its window isn't stuck.
 struct SendWindows<Waiting> {
     typealias Window = CreditWindow
 

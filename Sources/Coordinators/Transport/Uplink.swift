@@ -37,7 +37,9 @@ extension UplinkOwner {
 /// A worker's end of the link to its parent.
 ///
 /// ``UplinkMachine`` decides when to dial and when the parent is given up; the uplink reports to it what happens, and carries out its
-/// directives.
+/// directives. A link may break, and the next one goes on where it was: standing frames (what the worker is, and which rows and processes are
+/// below it) come first on each, then what has waited, then all that is new. While there's no link, or the parent's program is being
+/// replaced, messages wait here, within one bound for all; when the parent is given up they end, and no later one is taken.
 final class Uplink: Sendable {
     /// The way in which the parent was lost.
     enum Loss: Sendable {

@@ -31,7 +31,7 @@ struct WhereCommand: PathsCommand {
     @OptionGroup var options: CommonOptions
     @OptionGroup var selection: PathArguments
 
-    func operation(on path: String) -> ControlOperation { .whereabouts(path: path) }
+    func operation(on path: String) -> ControlOperation { .location(path: path) }
 
     func text(of answer: SubtreeLocation) -> String { answer.text }
 

@@ -38,6 +38,8 @@ struct ProgramAdoptionTests {
             program: { command: [sh, -c, 'exec >/dev/null 2>&1; exec sleep 1000'] }
           - name: notifier
             program: { command: [python3, DIR/notifier.py], ready: notify, watchdog: 2s }
+          - name: says
+            program: { command: [sh, -c, 'echo up; exec sleep 1000'], ready: { log: up } }
           - name: tells
             program: { command: [sh, -c, 'while [ ! -e DIR/write ]; do sleep 0.02; done; echo >&5; exec sleep 1000'], ready: { fd: 5 } }
           - name: server
@@ -67,7 +69,7 @@ struct ProgramAdoptionTests {
         """
 
     /// The children that go on.
-    private static let kept = ["writer", "apart", "forks", "silent", "notifier", "server", "manual", "code"]
+    private static let kept = ["writer", "apart", "forks", "silent", "notifier", "says", "server", "manual", "code"]
 
     @Test("Each kind goes on, is restarted, replaced or ended as it should; no line is lost, and upgrades and kills take turns")
     func kinds() async throws {
@@ -79,7 +81,7 @@ struct ProgramAdoptionTests {
             try await daemon.eventually("the tree has started") { try await daemon.node("/code").state == "active" }
             try await daemon.call(.start(path: "/manual"))
             let former = try await daemon.programs("all run") { nodes in
-                nodes["/notifier"]?.state == "active" && nodes.values.allSatisfy { $0.pid != nil }
+                ["/notifier", "/says"].allSatisfy { nodes[$0]?.state == "active" } && nodes.values.allSatisfy { $0.pid != nil }
             }
             let forked = try #require(await daemon.number(in: directory.file("forked")))
             try await daemon.kill(daemon.process)
@@ -100,7 +102,8 @@ struct ProgramAdoptionTests {
             // Where init takes its time to reap them, those that have ended are found as zombies, and their codes are known.
             let after = try await daemon.programs("all run again") { nodes in
                 // What was ready stays so: it says that only once.
-                ["/other", "/changed", "/ends", "/notifier"].allSatisfy { nodes[$0]?.state == "active" } && nodes["/ends"]?.incarnation == 2
+                ["/other", "/changed", "/ends", "/notifier", "/says"].allSatisfy { nodes[$0]?.state == "active" }
+                    && nodes["/ends"]?.incarnation == 2
             }
             for key in Self.kept + ["tells"] { #expect(after["/\(key)"]?.identity == former["/\(key)"]?.identity, "\(key)") }
             #expect(ProcessIdentity(processID: forked)?.isAlive == true)

@@ -186,7 +186,7 @@ final class RunningCluster: Sendable {
 
     /// Returns where a subtree is, as one node knows it.
     func place(of path: String, from name: String) async throws -> SubtreeLocation {
-        try await answer(of: .whereabouts(path: path), from: name)
+        try await answer(of: .location(path: path), from: name)
     }
 
     /// Waits until a node that isn't one of these owns a path and writes for it, and returns the node.

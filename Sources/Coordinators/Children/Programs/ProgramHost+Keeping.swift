@@ -108,7 +108,7 @@ extension ProgramHost {
     }
 
     /// Describes the program for the next daemon in this process; `nil` when it can't be taken over, and is ended then.
-    func heritage(among kept: [ProcessIdentity: KeptProcess]) -> RuntimeHandover.Program? {
+    func handover(among kept: [ProcessIdentity: KeptProcess]) -> RuntimeHandover.Program? {
         let (family, watchdog, status, record) = state.withLock { ($0.family, $0.watchdog, $0.condition.status, $0.record) }
         guard let family, let process = kept[family.leader], exited.outcome == nil, !isStopping else { return nil }
         return RuntimeHandover.Program(

@@ -87,6 +87,23 @@ struct CheckerTests {
         #expect(story.broken == [.outOfOrder: 1])
     }
 
+    @Test(
+        "A message that a pool has given to another member first, which was killed, may begin after later ones; no other may",
+        arguments: [true, false]
+    )
+    func movedInPool(isKilled: Bool) {
+        var story = Story.sound
+        story.begin("/pool/1", 7, at: 1_100, ready: 1_110, .leaf)
+        story.begin("/pool/2", 8, at: 1_100, ready: 1_110, .leaf)
+        story.send(4, .acknowledged, to: "/pool", at: 1_200, executedBy: [(8, 1_210)], settled: (.acknowledged, 1_211))
+        story.send(5, .ask, to: "/pool", at: 1_202, executedBy: [(8, 1_204)], settled: (.acknowledged, 1_205))
+        if isKilled {
+            story.kill(7, at: 1_206, gone: 1_208)
+            story.begin("/pool/1", 9, at: 1_220, ready: 1_230, .leaf)
+        }
+        #expect(story.broken == (isKilled ? [:] : [.outOfOrder: 1]))
+    }
+
     // MARK: Ends of calls
 
     @Test("A call that never ends, of a sender that lives")

@@ -28,15 +28,16 @@ struct Story {
         at(gone, process, .gone)
     }
 
-    /// A message that is sent by process 3, the sender, to the leaf.
+    /// A message that is sent by process 3, the sender, to the leaf or to another path.
     mutating func send(
         _ number: Int,
         _ kind: Record.MessageKind = .ask,
+        to target: String = "/p0/l0",
         at time: Int,
         executedBy executors: [(process: Int, time: Int)] = [],
         settled: (outcome: Record.Outcome, time: Int)?
     ) {
-        at(time, 3, .sent(number: number, kind: kind, target: "/p0/l0"))
+        at(time, 3, .sent(number: number, kind: kind, target: target))
         let message = MessageID(sender: Self.process(3), number: number)
         for executor in executors { at(executor.time, executor.process, .executed(message: message, kind: kind)) }
         if let settled { at(settled.time, 3, .settled(number: number, outcome: settled.outcome)) }

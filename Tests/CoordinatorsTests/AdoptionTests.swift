@@ -170,6 +170,87 @@ struct AdoptionTests {
     }
 }
 
+/// What a process has got of its definition: a next runtime whose definition differs in that must not adopt it.
+@Suite("What makes two processes the same")
+struct FingerprintTests {
+    /// A change of a stored property, and whether the process itself would differ; otherwise only its parent uses the value.
+    private struct Change<Value>: Sendable {
+        let isOfProcess: Bool
+        let make: @Sendable (inout Value) -> Void
+
+        static func process(_ make: @escaping @Sendable (inout Value) -> Void) -> Change { Change(isOfProcess: true, make: make) }
+        static func parent(_ make: @escaping @Sendable (inout Value) -> Void) -> Change { Change(isOfProcess: false, make: make) }
+    }
+
+    private static let attributes: [String: Change<ProcessAttributes>] = [
+        "user": .process { $0.user = "nobody" }, "group": .process { $0.group = "nogroup" }, "umask": .process { $0.umask = 0o27 },
+        "nice": .process { $0.nice = 3 }, "limits": .process { $0.limits[.openFiles] = .init(100) },
+        "oomScoreAdjustment": .process { $0.oomScoreAdjustment = 5 }, "capabilities": .process { $0.capabilities = [.netBindService] },
+        "groupLimits": .process { $0.groupLimits = GroupLimits(pids: 9) },
+    ]
+
+    private static let programs: [String: Change<ProgramSpecification>] = [
+        "command": .process { $0.command.append("x") }, "environment": .process { $0.environment["A"] = "b" },
+        "directory": .process { $0.directory = "/tmp" }, "environmentFiles": .process { $0.environmentFiles = ["/e"] },
+        "inheritsEnvironment": .process { $0.inheritsEnvironment = false }, "attributes": .process { $0.attributes.nice = 3 },
+        "readiness": .process { $0.readiness = .notify }, "watchdog": .process { $0.watchdog = .seconds(3) },
+        "sockets": .process { $0.sockets = GivenSockets([SocketSpecification(name: "a", address: .tcp(host: "127.0.0.1", port: 80))]) },
+        "standardInput": .process { $0.standardInput = .open }, "stopSignal": .parent { $0.stopSignal = .interrupt },
+        "stopsGroup": .parent { $0.stopsGroup = true }, "normalExitCodes": .parent { $0.normalExitCodes = [3] },
+        "startTimeout": .parent { $0.startTimeout = .seconds(3) }, "startSeconds": .parent { $0.startSeconds = .seconds(3) },
+        "health": .parent { $0.health = HealthCheck(.tcp(port: 1)) }, "recycling": .parent { $0.recycling.age = .seconds(3) },
+        "isOneshot": .parent { $0.isOneshot = true }, "memoryLimit": .parent { $0.memoryLimit = 1 },
+        "outlivesRuntime": .parent { $0.outlivesRuntime = true },
+        "hooks": .parent { $0.hooks.afterEnd = ProgramHooks.Command(["true"]) },
+    ]
+
+    private static let workers: [String: Change<WorkerProgram>] = [
+        "executable": .process { $0.executable = "/y" }, "arguments": .process { $0.arguments = ["z"] },
+        "environment": .process { $0.environment["A"] = "b" }, "directory": .process { $0.directory = "/tmp" },
+        "environmentFiles": .process { $0.environmentFiles = ["/e"] }, "inheritsEnvironment": .process { $0.inheritsEnvironment = false },
+        "attributes": .process { $0.attributes.nice = 3 }, "fence": .process { $0.fence = 7 },
+    ]
+
+    private static let plans: [String: Change<WorkerPlan>] = [
+        "dataLimit": .process { $0.dataLimit = 1 << 30 }, "spares": .parent { $0.spares = 1 },
+        "recycling": .parent { $0.recycling.messages = 3 },
+        "memoryLimit": .parent { $0.memoryLimit = 1 << 30 }, "hang": .parent { $0.hang = .restart },
+        "overlaps": .parent { $0.overlaps = true },
+    ]
+
+    /// Compares the fingerprints before and after each change, and the changes with the stored properties that there are.
+    private func check<Value>(_ changes: [String: Change<Value>], of base: Value, _ fingerprint: (Value) -> String?) throws {
+        let properties = Set(Mirror(reflecting: base).children.compactMap(\.label))
+        #expect(properties == Set(changes.keys), "a property of \(Value.self) that the table doesn't have, or has no more")
+        let former = try #require(fingerprint(base))
+        for (name, change) in changes {
+            var value = base
+            change.make(&value)
+            #expect((fingerprint(value) != former) == change.isOfProcess, "\(Value.self).\(name)")
+        }
+    }
+
+    @Test("Each property of a program, of a worker and of what surrounds them counts, unless only the parent uses it")
+    func properties() throws {
+        let program = ProgramSpecification(command: ["a"])
+        try check(Self.programs, of: program, \.fingerprint)
+        func worker(_ program: WorkerProgram, _ plan: WorkerPlan) -> String? {
+            CoordinatorDefinition(configuration: .json([:]), place: .worker(typeName: "T", program, plan)).fingerprint(
+                nil,
+                isCaptured: false
+            )
+        }
+        try check(Self.workers, of: WorkerProgram(executable: "/x")) { worker($0, WorkerPlan()) }
+        try check(Self.plans, of: WorkerPlan()) { worker(WorkerProgram(executable: "/x"), $0) }
+        try check(Self.attributes, of: ProcessAttributes()) { attributes in
+            var specification = program
+            specification.attributes = attributes
+            return specification.fingerprint
+        }
+        try check(Self.attributes, of: ProcessAttributes()) { worker(WorkerProgram(executable: "/x", attributes: $0), WorkerPlan()) }
+    }
+}
+
 /// The fixture as a program of its own, with two workers.
 private struct EmbeddingProgram {
     let directory: TemporaryDirectory

@@ -112,7 +112,7 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
         let deadline = timeout.map { cell.runtime.time.now + $0 }
         let envelope = Envelope(.value(message), sender: path, deadline: deadline, isOneWay: true)
         #if !SLOW_PATH_ONLY
-        if cell.sendsAtOnce(envelope) { return true }
+        if cell.sendsAtOnce(envelope, of: ObjectIdentifier(Swift.type(of: message))) { return true }
         #endif
         return try await Envelope.isAccepted { try await envelope.delivered(in: cell.openAsks) { cell.climb($0) } }
     }

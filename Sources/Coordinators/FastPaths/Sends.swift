@@ -13,14 +13,16 @@ import WireProtocol
 extension CoordinatorCell {
     /// Sends a one-way message up the chain to a row of this process, if the row's coordinator takes it at once.
     ///
-    /// - Parameter envelope: The message, which is on no way yet.
+    /// - Parameters:
+    ///   - envelope: The message, which is on no way yet.
+    ///   - type: The message's type.
     /// - Returns: Whether it was taken; otherwise nothing has happened to it, and it has to take the whole way.
-    func sendsAtOnce(_ envelope: Envelope) -> Bool {
+    func sendsAtOnce(_ envelope: Envelope, of type: ObjectIdentifier) -> Bool {
         guard existingOpenAsks?.isClosed != true else { return false }
         var cell = self
         while true {
-            if let row = cell.type.table.row(for: envelope.body) { return cell.takesAtOnce(envelope, row) }
-            guard cell.border == nil, let parent = cell.parent else { return false }
+            if let row = cell.type.table.firstRow(for: type) { return cell.takesAtOnce(envelope, row) }
+            guard !cell.type.table.hasPrefixes, cell.border == nil, let parent = cell.parent else { return false }
             cell = parent
         }
     }

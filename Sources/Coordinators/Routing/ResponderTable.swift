@@ -97,6 +97,14 @@ final class ResponderTable: Sendable {
         }
     }
 
+    /// Whether there are rows that match a prefix of a message's name, so that the name has to be looked at.
+    var hasPrefixes: Bool { !prefixed.isEmpty }
+
+    /// Returns the first row for messages of a type, without a look at a message; `nil` if there is none, or if there are prefixes.
+    func firstRow(for message: ObjectIdentifier) -> MessageRow? {
+        hasPrefixes ? nil : byType.index(of: message).flatMap { byType.values[$0].first }
+    }
+
     /// Returns the first row for a message, or the first after another row.
     func row(for body: Envelope.Body, after index: Int = -1) -> MessageRow? {
         let rows =

@@ -310,7 +310,7 @@ extension CoordinatorDefinition {
     /// its path, and the user and the group by their names: another program in the same file, or another number of the name, is used from the
     /// next life on.
     func fingerprint(_ defaultExecutable: String?, isCaptured: Bool) -> String? {
-        guard case .worker(let typeName, let program, _) = place, let configuration = try? configuration.json() else { return nil }
+        guard case .worker(let typeName, let program, let plan) = place, let configuration = try? configuration.json() else { return nil }
         var fields: [JSONValue] = [
             .string(typeName), .string(program.executable ?? defaultExecutable ?? ""), .string(program.directory ?? ""),
             .array(program.arguments.map { .string($0) }), program.surroundings.condensedVariables, .bool(isCaptured), configuration,
@@ -318,6 +318,7 @@ extension CoordinatorDefinition {
         // Most workers have none of these, and the fingerprint that they have always had.
         let others = ProcessSurroundings(environment: program.environment, directory: program.directory)
         if program.surroundings != others { fields.append(program.surroundings.condensed) }
+        if let limit = plan.dataLimit { fields.append(.string("data \(limit)")) }
         var hash = FNV1a()
         hash.add(JSONValue.array(fields))
         return hash.text

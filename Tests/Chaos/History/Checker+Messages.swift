@@ -38,7 +38,9 @@ extension Checker {
                     messages[id]?.executor = record.process
                     continue
                 }
-                if note(record.process, of: id, in: &messages) { checkOrder(of: id, in: record.process, &latest) }
+                if note(record.process, of: id, in: &messages), let message = messages[id] {
+                    checkOrder(of: message, id, in: record.process, at: record.time, &latest)
+                }
             default: break
             }
         }
@@ -66,12 +68,28 @@ extension Checker {
         return true
     }
 
-    private mutating func checkOrder(of id: MessageID, in receiver: ProcessLife, _ latest: inout [Way: Int]) {
+    private mutating func checkOrder(
+        of message: Message,
+        _ id: MessageID,
+        in receiver: ProcessLife,
+        at time: Int64,
+        _ latest: inout [Way: Int]
+    ) {
         let way = Way(sender: id.sender, receiver: receiver)
-        if let before = latest[way], before > id.number {
+        if let before = latest[way], before > id.number, !mayHaveMoved(message, to: receiver, by: time) {
             verdict.add(.outOfOrder, "\(receiver) executed \(id) after number \(before) of the same sender")
         }
         latest[way] = max(latest[way] ?? 0, id.number)
+    }
+
+    /// Returns whether a pool may have given a message to another member first, which has then come to harm: what waited there goes to the rest.
+    private func mayHaveMoved(_ message: Message, to receiver: ProcessLife, by time: Int64) -> Bool {
+        let members = message.target + "/"
+        guard lives[receiver]?.path.hasPrefix(members) == true else { return false }
+        return lives.all.contains { life in
+            guard life.process != receiver, life.path.hasPrefix(members) else { return false }
+            return (life.faults.map(\.time) + [life.down]).contains { (message.sent...time).contains($0) }
+        }
     }
 
     private mutating func check(_ messages: [MessageID: Message]) {

@@ -212,7 +212,12 @@ struct RollingRestartTests {
     func overlapInTheGap() async throws {
         let tree = """
             children:
-              - { name: web, worker: { executable: DIRECTORY/worker, coordinator: RootCoordinator }, overlap: true, restart: on_failure }
+              - name: web
+                worker: { executable: DIRECTORY/worker, coordinator: RootCoordinator }
+                overlap: true
+                restart: on_failure
+                # Longer than a busy machine needs until the daemon is killed, which would end the former life itself then.
+                stop_timeout: 60s
             orphan_grace: 60s
             """
         try await Self.run(tree) { daemon, _ in

@@ -55,8 +55,8 @@ public final class Daemon: Service {
     /// - Parameters:
     ///   - text: the text that the configuration was read from.
     ///   - cluster: the daemon as a node of a cluster; nil: as the configuration says.
-    ///   - heritage: what the former program in this process has left.
-    ///   - isRehearsal: whether the daemon is never run; see ``Rehearsal``.
+    ///   - handover: what the former program in this process has left.
+    ///   - isUpgradeDryRun: whether the daemon is never run; see ``UpgradeDryRun``.
     package init(
         _ configuration: DaemonConfiguration,
         text: String,

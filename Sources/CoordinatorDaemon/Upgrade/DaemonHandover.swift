@@ -52,7 +52,7 @@ package struct DaemonHandover: Codable, Sendable {
         (self.events, self.request, self.schedules) = (events, request, schedules)
     }
 
-    /// Writes the heritage to a file without a name.
+    /// Writes the handover to a file without a name.
     ///
     /// - Returns: The descriptor, which closes when another program takes this one's place, unless it's kept.
     func write() throws(ControlError) -> Int32 {
@@ -75,7 +75,7 @@ package struct DaemonHandover: Codable, Sendable {
 
     /// Reads what the former program in this process has left; `nil` when there was none.
     ///
-    /// - Throws: `failed` when it can't be read: the next executable was rehearsed with it, so this is a heritage of an executable that
+    /// - Throws: `failed` when it can't be read: the next executable was rehearsed with it, so this is a handover of an executable that
     ///   wasn't. The workers are adopted all the same, by the journal of processes.
     package static func inherited() throws(ControlError) -> DaemonHandover? {
         guard let text = getenv(variable).map({ String(cString: $0) }) else { return nil }

@@ -98,7 +98,7 @@ final class NextExecutable {
     /// Has the executable read what it will read when it takes the daemon's place, in a process of its own.
     ///
     /// - Parameters:
-    ///   - heritage: The descriptor of a copy of what the daemon would leave to it.
+    ///   - handover: The descriptor of a copy of what the daemon would leave to it.
     ///   - image: How this program was run, and so how the executable would be.
     ///   - expected: What it has to say of the heritage.
     /// - Throws: `failed` when it doesn't get so far.

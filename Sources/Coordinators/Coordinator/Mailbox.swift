@@ -393,7 +393,7 @@ struct Mailbox {
     /// Whether there is no room for a message.
     ///
     /// - Parameter lane: The lane of the message; `nil` if it waits for a dependency.
-    func isFull(for envelope: Envelope, in lane: WaitingMessages.Lane?) -> Bool {
+    private func isFull(for envelope: Envelope, in lane: WaitingMessages.Lane?) -> Bool {
         if expected > 0, bytes + reserved.bytes + envelope.size > policy.bytes { return true }
         // No more messages wait than there are.
         guard expected >= policy.waiting, waiting >= policy.waiting else { return false }

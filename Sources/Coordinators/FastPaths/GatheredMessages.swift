@@ -163,7 +163,7 @@ extension CoordinatorCell {
 }
 
 extension Mailbox {
-    /// Takes messages that share an envelope, and whose row neither awaits nor needs dependencies, unless there isn't room for all.
+    /// Takes the messages of an envelope, whose row needs no dependencies, unless there isn't room for all.
     mutating func takeAll(_ envelope: Envelope, _ row: MessageRow, isFromSubtree: Bool) -> Bool {
         guard expected + envelope.count <= policy.waiting else { return false }
         guard bytes + reserved.bytes + envelope.size <= policy.bytes else { return false }

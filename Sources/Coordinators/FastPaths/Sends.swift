@@ -33,21 +33,13 @@ extension CoordinatorCell {
         let isFromSubtree = isFromSubtree(envelope)
         let (isTaken, run) = state.withLock { state -> (Bool, MailboxRun?) in
             guard state.life.phase == .starting || state.life.phase == .active else { return (false, nil) }
-            guard state.mailbox.takesAtOnce(envelope, row, isFromSubtree: isFromSubtree) else { return (false, nil) }
+            guard state.mailbox.takeAll(envelope, row, isFromSubtree: isFromSubtree) else { return (false, nil) }
+            // Before it can begin, or be given up with the coordinator.
+            envelope.complete(.success(.none))
             return (true, state.mailboxRunToBegin())
         }
         if let run { runMailbox(run) }
         return isTaken
-    }
-}
-
-extension Mailbox {
-    /// Takes a message, which has been accepted with that, if there is room for it.
-    fileprivate mutating func takesAtOnce(_ envelope: Envelope, _ row: MessageRow, isFromSubtree: Bool) -> Bool {
-        guard !isFull(for: envelope, in: row.interleaves ? .interleaving : isFromSubtree ? .subtree : .ordinary) else { return false }
-        envelope.complete(.success(.none))
-        _ = enqueue(envelope, row, isFromSubtree: isFromSubtree, isNeeding: false)
-        return true
     }
 }
 

@@ -167,7 +167,8 @@ extension Reader {
 
     private static let treeNode = #"""
         {"key":"a","path":"/a","type":"T","kind":"program","state":"active","pid":5,"incarnation":1,"restarts":2,"uptime_ms":3,
-        "placement":"program","next_start_ms":5,"waits_for":["/b"],"mailbox":{"waiting":1,"running":2,"oldest_waiting_ms":3,"handled":4},
+        "placement":"program","next_start_ms":5,"waits_for":["/b"],"mailbox":{"waiting":1,"running":2,"oldest_waiting_ms":3,"handled":4,
+        "places":[{"reason":"opening","key":"b","waiting":1,"oldest_waiting_ms":3}]},
         "health":{"healthy":true,"failures":1},"children":[]}
         """#
 
@@ -266,7 +267,8 @@ extension Reader {
             of: #"""
                 {"path":"/a","type":"T","state":"active","host":"worker","processID":1,"processStartTime":2,"incarnation":3,"restarts":4,
                 "restartAttempt":5,"nextStartMilliseconds":6,"uptimeMilliseconds":7,"isUnresponsive":false,
-                "mailbox":{"waiting":8,"running":9,"handled":10,"oldestWaitingMilliseconds":11},"children":[]}
+                "mailbox":{"waiting":8,"running":9,"handled":10,"oldestWaitingMilliseconds":11,
+                "places":[{"reason":"member","key":"1","waiting":8,"oldestWaitingMilliseconds":11}]},"children":[]}
                 """#
         ) { _ = TreeNode($0) },
         decoded(CoordinatorPath.self, in: "Coordinators/Messages/CoordinatorPath.swift", of: #""/a/b""#),

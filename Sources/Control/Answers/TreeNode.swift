@@ -34,6 +34,32 @@ public struct TreeNode: Codable, Hashable, Sendable {
         public var handled: UInt64
         /// The number of handlers that run on past their cancellation; nil when there are none.
         public var stuck: Int?
+        /// The places in which messages wait, and for what; nil when none waits.
+        public var places: [Place]?
+
+        /// Messages that wait in one place.
+        public struct Place: Codable, Hashable, Sendable {
+            /// What they wait for: `handler`, `dependency`, `life` (the next one), `credit` (of the node's process), `member` (of the pool), `opening` (of the child
+            /// with the key), `start` (of children after an adoption), `node` (of the cluster), or `parent`: those on their way up, which `waiting` doesn't count.
+            public var reason: String
+            /// The name of the child that it's about; nil when it's about none.
+            public var key: String?
+            /// The number of messages.
+            public var waiting: Int
+            /// The milliseconds for which the oldest of them has waited.
+            public var oldestWaitingMilliseconds: Int64
+
+            /// Creates the description of a place.
+            public init(reason: String, key: String? = nil, waiting: Int, oldestWaitingMilliseconds: Int64) {
+                (self.reason, self.key, self.waiting) = (reason, key, waiting)
+                self.oldestWaitingMilliseconds = oldestWaitingMilliseconds
+            }
+
+            private enum CodingKeys: String, CodingKey {
+                case reason, key, waiting
+                case oldestWaitingMilliseconds = "oldest_waiting_ms"
+            }
+        }
 
         /// Creates the description of a mailbox.
         public init(
@@ -41,17 +67,19 @@ public struct TreeNode: Codable, Hashable, Sendable {
             running: Int = 0,
             oldestWaitingMilliseconds: Int64? = nil,
             handled: UInt64 = 0,
-            stuck: Int? = nil
+            stuck: Int? = nil,
+            places: [Place]? = nil
         ) {
             self.waiting = waiting
             self.running = running
             self.oldestWaitingMilliseconds = oldestWaitingMilliseconds
             self.handled = handled
             self.stuck = stuck
+            self.places = places
         }
 
         private enum CodingKeys: String, CodingKey {
-            case waiting, running, handled, stuck
+            case waiting, running, handled, stuck, places
             case oldestWaitingMilliseconds = "oldest_waiting_ms"
         }
     }

@@ -46,7 +46,19 @@ extension TreeNode.Mailbox {
             running: mailbox.running,
             oldestWaitingMilliseconds: mailbox.oldestWaiting?.wholeMilliseconds,
             handled: mailbox.handled,
-            stuck: mailbox.stuck > 0 ? mailbox.stuck : nil
+            stuck: mailbox.stuck > 0 ? mailbox.stuck : nil,
+            places: mailbox.places.isEmpty ? nil : mailbox.places.map { Place($0) }
+        )
+    }
+}
+
+extension TreeNode.Mailbox.Place {
+    fileprivate init(_ place: CoordinatorSnapshot.WaitingPlace) {
+        self.init(
+            reason: place.reason.rawValue,
+            key: place.key,
+            waiting: place.waiting,
+            oldestWaitingMilliseconds: place.oldestWaiting.wholeMilliseconds
         )
     }
 }

@@ -184,7 +184,7 @@ extension CoordinatorRuntime {
             processStartTime: ProcessIdentity.current.startTime,
             incarnation: root.incarnation,
             uptime: (try? begin.outcome?.get()).map { core.time.now - $0 },
-            mailbox: root.mailboxSnapshot,
+            mailbox: await root.mailboxSnapshot,
             children: await root.childSnapshots()
         )
     }

@@ -366,17 +366,10 @@ extension ChildSlot {
             stopTimeout: machine?.kind == .stopping ? definition.specification.shutdown.grace : nil,
             uptime: phase.life?.readySince.map { now - $0 },
             lastExit: record.lastExit,
-            mailbox: parked,
+            mailbox: CoordinatorSnapshot.Mailbox(record.parking.place(.life)),
             statusText: condition?.status,
             health: condition?.health
         )
-    }
-
-    /// The messages that wait for the child to be ready; `nil` when there are none.
-    private var parked: CoordinatorSnapshot.Mailbox? {
-        let messages = record.parking.messages
-        guard let oldest = messages.map(\.envelope.arrived).min() else { return nil }
-        return CoordinatorSnapshot.Mailbox(waiting: messages.reduce(0) { $0 + $1.envelope.count }, oldestWaiting: .now - oldest)
     }
 }
 

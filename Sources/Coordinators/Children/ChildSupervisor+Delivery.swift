@@ -175,6 +175,8 @@ extension ChildSupervisor {
         return true
     }
 
+    var waitingPlaces: [CoordinatorSnapshot.WaitingPlace] { [state.withLock { $0.early.place(.start) }].compactMap(\.self) }
+
     /// Takes note that no start is still to come: a message whose child isn't there waits no longer.
     func startsAreComplete() {
         let messages = state.withLock { $0.early.removeAll() }

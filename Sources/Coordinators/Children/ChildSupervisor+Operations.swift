@@ -67,7 +67,11 @@ extension ChildSupervisor {
             let value = try await host.operate(.inspect, on: [], budget: budget)
             let description = try SelfDescription(reading: value)
             snapshot.children = description.children(of: snapshot.path)
-            snapshot.mailbox = description.mailbox?.adding(snapshot.mailbox) ?? snapshot.mailbox
+            var mailbox = description.mailbox ?? snapshot.mailbox
+            // What waits here for the child's next life and on the way to it, beside what it tells itself.
+            if description.mailbox != nil { mailbox?.add(snapshot.mailbox?.places ?? []) }
+            mailbox?.add(host.waitingPlaces)
+            snapshot.mailbox = mailbox
         } catch let error as CoordinatorError where error.code == .unsupported {
             // A plain program has no coordinators in it.
         } catch {

@@ -2,8 +2,23 @@ import ConcurrencySupport
 import WireProtocol
 
 extension CoordinatorCell {
-    /// The coordinator's messages at the moment.
-    var mailboxSnapshot: CoordinatorSnapshot.Mailbox { state.withLock { $0.mailboxSnapshot } }
+    /// The coordinator's messages at the moment, wherever they wait.
+    var mailboxSnapshot: CoordinatorSnapshot.Mailbox {
+        get async {
+            var snapshot = state.withLock { $0.mailboxSnapshot }
+            snapshot.add(existingSupervision?.waitingPlaces ?? [])
+            if let pool = handingOn {
+                let places = await pool.waitingPlaces
+                // They are handlers of the pool's own.
+                snapshot.running = max(snapshot.running - places.reduce(0) { $0 + $1.waiting }, 0)
+                snapshot.add(places)
+            }
+            guard parent == nil else { return snapshot }
+            snapshot.add(runtime.placed?.waitingPlaces ?? [])
+            snapshot.add(runtime.links.uplink?.waitingPlaces ?? [])
+            return snapshot
+        }
+    }
 }
 
 extension CoordinatorCell.State {
@@ -12,14 +27,22 @@ extension CoordinatorCell.State {
         // Of what was taken from the queue, a row that doesn't await handles one message at a time, and the others wait for it.
         let atOnce = messagesAtOnce
         let waitingInBatch = max(atOnce - 1, 0)
-        let oldest = [mailbox.oldestArrival, oldestArrival(inBatch: waitingInBatch)].compactMap(\.self).min()
-        return CoordinatorSnapshot.Mailbox(
-            waiting: mailbox.messageCount - mailbox.takenCount - mailbox.withdrawnCount + waitingInBatch + mailbox.reserved.count,
+        var snapshot = CoordinatorSnapshot.Mailbox(
             running: running + min(atOnce, 1),
-            oldestWaiting: oldest.map { max(.now - $0, .zero) },
             handled: mailbox.handled,
             stuck: hasExtras ? extras.stuck.count { $0.culprit == nil } : 0
         )
+        let needing = CoordinatorSnapshot.WaitingPlace(.dependency, mailbox.messagesForDependencies)
+        let queued = mailbox.messageCount - mailbox.takenCount - mailbox.withdrawnCount - (needing?.waiting ?? 0)
+        let waiting = queued + waitingInBatch + mailbox.reserved.count
+        if waiting > 0 {
+            let oldest = [mailbox.oldestArrival, oldestArrival(inBatch: waitingInBatch)].compactMap(\.self).min()
+            let age = oldest.map { max(.now - $0, .zero) } ?? .zero
+            snapshot.add(CollectionOfOne(CoordinatorSnapshot.WaitingPlace(.handler, waiting: waiting, oldestWaiting: age)))
+        }
+        if let needing { snapshot.add(CollectionOfOne(needing)) }
+        if hasExtras { snapshot.add(extras.waitingForChildren.compactMap { $1.place(.opening, key: $0) }) }
+        return snapshot
     }
 
     private var runningMessages: Int { handlers.running.values.count { $0.envelope.map { !$0.isStreamOfEvents } ?? false } }
@@ -79,21 +102,6 @@ struct SelfDescription: Codable, Sendable {
     }
 }
 
-extension CoordinatorSnapshot.Mailbox {
-    /// Returns the messages of a coordinator together with those that wait for its next life.
-    func adding(_ other: Self?) -> Self {
-        guard let other else { return self }
-        return Self(
-            // A worker's numbers may be any.
-            waiting: waiting.addingSaturating(other.waiting),
-            running: running.addingSaturating(other.running),
-            oldestWaiting: [oldestWaiting, other.oldestWaiting].compactMap(\.self).max(),
-            handled: handled.addingSaturating(other.handled),
-            stuck: stuck.addingSaturating(other.stuck)
-        )
-    }
-}
-
 // MARK: - Operations for a path
 
 extension CoordinatorCell {
@@ -110,7 +118,7 @@ extension CoordinatorCell {
             }
             let children = await childSnapshots(budget)
             guard budget.asksForMailbox else { return try children.encodedAsJSON() }
-            return try SelfDescription(mailbox: mailboxSnapshot, children: children).encodedAsJSON()
+            return try SelfDescription(mailbox: await mailboxSnapshot, children: children).encodedAsJSON()
         }
         guard let supervision = existingSupervision else { throw noSuchPath(key) }
         return try await supervision.operate(operation, on: key, rest.dropFirst(), budget: budget)

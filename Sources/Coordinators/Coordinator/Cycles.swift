@@ -167,6 +167,9 @@ protocol HandingOn: Actor {
     /// The places where asks wait for members none of which has room.
     var blockedPlaces: [BlockedPlace] { get }
 
+    /// The messages that wait for members, by the members for which they wait.
+    var waitingPlaces: [CoordinatorSnapshot.WaitingPlace] { get }
+
     /// Ends an ask that waits for a member.
     ///
     /// - Returns: Whether it waited: it never begins then.
@@ -292,7 +295,8 @@ extension CoordinatorCell {
         }
     }
 
-    private var handingOn: (any HandingOn)? {
+    /// The coordinator as a pool; `nil` when it isn't one.
+    var handingOn: (any HandingOn)? {
         type.table.isPool ? state.withLock { $0.life.instance } as? any HandingOn : nil
     }
 

@@ -206,10 +206,11 @@ struct Mailbox {
     /// The number of messages that have left the queue, and whose handlers have not ended.
     var takenCount: Int { Int(running) }
 
-    /// The time at which the oldest message that is queued was sent or arrived.
-    var oldestArrival: MonotonicTime? {
-        [messages.oldestArrival, needing.first { !$0.envelope.isWithdrawn }?.envelope.arrived].compactMap(\.self).min()
-    }
+    /// The time at which the oldest message that waits for a handler was sent or arrived.
+    var oldestArrival: MonotonicTime? { messages.oldestArrival }
+
+    /// The messages that wait for the dependencies of their rows.
+    var messagesForDependencies: some Sequence<Envelope> { needing.lazy.map(\.envelope) }
 
     /// The number of queued messages whose askers don't wait any more, as after a time-out: no handler will begin for them.
     var withdrawnCount: Int { waitingMessages.reduce(0) { $0 + ($1.isWithdrawn ? $1.count : 0) } }

@@ -17,8 +17,7 @@ public struct CoordinatorSnapshot: Sendable, Hashable {
 
     /// The messages of a coordinator.
     public struct Mailbox: Sendable, Hashable {
-        /// The number of messages that wait: in the mailbox, on their way to the coordinator's executor, or for the coordinator to be started
-        /// again.
+        /// The number of messages that wait for this coordinator, in all ``places`` together.
         ///
         /// One whose asker has given up doesn't count.
         public var waiting: Int
@@ -33,6 +32,8 @@ public struct CoordinatorSnapshot: Sendable, Hashable {
         public var handled: UInt64
         /// The number of handlers that run on though their messages were cancelled longer than ``Coordinator/cancellationGrace`` ago.
         public var stuck: Int
+        /// The places in which messages wait at present, and for what; at most 64 of them.
+        public var places: [WaitingPlace] = []
 
         /// Creates the description of a mailbox.
         public init(waiting: Int = 0, running: Int = 0, oldestWaiting: Duration? = nil, handled: UInt64 = 0, stuck: Int = 0) {
@@ -228,11 +229,11 @@ extension CoordinatorSnapshot.Health {
 
 extension CoordinatorSnapshot.Mailbox: Codable {
     private enum CodingKeys: String, CodingKey {
-        case waiting, running, handled, stuck
+        case waiting, running, handled, stuck, places
         case oldestWaiting = "oldestWaitingMilliseconds"
     }
 
-    /// Decodes the description of a mailbox.
+    /// Decodes the description of a mailbox; a worker of another build may know other places, or none.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
@@ -242,6 +243,8 @@ extension CoordinatorSnapshot.Mailbox: Codable {
             handled: try container.decode(UInt64.self, forKey: .handled),
             stuck: try container.decodeIfPresent(Int.self, forKey: .stuck) ?? 0
         )
+        let told = try container.decodeIfPresent([CoordinatorSnapshot.WaitingPlace.Told].self, forKey: .places) ?? []
+        places = Array(told.lazy.compactMap(\.place).prefix(Self.placesLimit))
     }
 
     /// Encodes the description.
@@ -252,6 +255,48 @@ extension CoordinatorSnapshot.Mailbox: Codable {
         try container.encodeIfPresent(oldestWaiting?.wholeMilliseconds, forKey: .oldestWaiting)
         try container.encode(handled, forKey: .handled)
         if stuck != 0 { try container.encode(stuck, forKey: .stuck) }
+        if !places.isEmpty { try container.encode(places.map { CoordinatorSnapshot.WaitingPlace.Told($0) }, forKey: .places) }
+    }
+
+    fileprivate static let placesLimit = 64
+
+    /// Describes what waits in one place alone; `nil` when nothing does.
+    init?(_ place: CoordinatorSnapshot.WaitingPlace?) {
+        guard let place else { return nil }
+        self.init()
+        add(CollectionOfOne(place))
+    }
+
+    /// Adds messages that wait in further places.
+    mutating func add(_ added: some Sequence<CoordinatorSnapshot.WaitingPlace>) {
+        for place in added {
+            if places.count < Self.placesLimit { places.append(place) }
+            guard place.reason != .parent else { continue }
+            // A worker's numbers may be any.
+            waiting = waiting.addingSaturating(place.waiting)
+            oldestWaiting = max(oldestWaiting ?? .zero, place.oldestWaiting)
+        }
+    }
+}
+
+extension CoordinatorSnapshot.WaitingPlace {
+    /// The place as it's told in JSON, whose reason may be one of a later version.
+    fileprivate struct Told: Codable {
+        let reason: String
+        let key: String?
+        let waiting: Int
+        let oldestWaitingMilliseconds: Int64
+
+        init(_ place: CoordinatorSnapshot.WaitingPlace) {
+            (reason, key, waiting) = (place.reason.rawValue, place.key, place.waiting)
+            oldestWaitingMilliseconds = place.oldestWaiting.wholeMilliseconds
+        }
+
+        var place: CoordinatorSnapshot.WaitingPlace? {
+            CoordinatorSnapshot.WaitingPlace.Reason(rawValue: reason).map {
+                CoordinatorSnapshot.WaitingPlace($0, key: key, waiting: waiting, oldestWaiting: .milliseconds(oldestWaitingMilliseconds))
+            }
+        }
     }
 }
 

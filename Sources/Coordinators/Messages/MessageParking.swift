@@ -1,3 +1,5 @@
+import ConcurrencySupport
+
 /// A message that waits until it can be delivered.
 protocol Parked: Sendable {
     var envelope: Envelope { get }
@@ -73,6 +75,71 @@ struct ParkedMessage: Parked {
     let envelope: Envelope
     let rest: ArraySlice<Substring>
     let isDirect: Bool
+}
+
+// MARK: - What an operator sees of it
+
+extension CoordinatorSnapshot {
+    /// Messages that wait in one place for the same: the article <doc:WhereAMessageCanWait> has the bounds of each, and what ends the wait.
+    public struct WaitingPlace: Sendable, Hashable {
+        /// What messages wait for.
+        ///
+        /// More cases may be added.
+        @nonexhaustive
+        public enum Reason: String, Sendable, Hashable, Codable, CaseIterable {
+            /// A handler may begin, or the coordinator is resumed.
+            case handler
+            /// The value is provided that the message's row needs.
+            case dependency
+            /// The coordinator's next life is ready, or the present one has its link again.
+            case life
+            /// The coordinator's process gives credit on its link.
+            case credit
+            /// A member of the pool is free; with a key, that member.
+            case member
+            /// The child with the key is opened by ``Coordinator/open(section:)``.
+            case opening
+            /// A child is started again by a parent that has taken over the workers of a former one.
+            case start
+            /// A node of the cluster owns the child with the key, and takes messages.
+            case node
+            /// The process above takes what the coordinators of this one send upward. It isn't for this coordinator, so that ``Mailbox/waiting`` doesn't
+            /// count it.
+            case parent
+        }
+
+        /// What the messages wait for.
+        public var reason: Reason
+        /// The name of the child that it's about; `nil` when it's about none.
+        public var key: String?
+        /// The number of messages; one whose asker has given up doesn't count.
+        public var waiting: Int
+        /// The time for which the oldest of them has waited, since it was sent or has arrived in the process.
+        public var oldestWaiting: Duration
+
+        /// Creates a description.
+        public init(_ reason: Reason, key: String? = nil, waiting: Int, oldestWaiting: Duration) {
+            (self.reason, self.key, self.waiting, self.oldestWaiting) = (reason, key, waiting, oldestWaiting)
+        }
+
+        /// Describes messages that wait in a place; `nil` when no asker of theirs waits still.
+        init?(_ reason: Reason, key: String? = nil, _ envelopes: some Sequence<Envelope>) {
+            var (waiting, oldest) = (0, MonotonicTime?.none)
+            for envelope in envelopes where !envelope.isWithdrawn {
+                waiting += envelope.count
+                oldest = min(oldest ?? envelope.arrived, envelope.arrived)
+            }
+            guard let oldest else { return nil }
+            self.init(reason, key: key, waiting: waiting, oldestWaiting: max(.now - oldest, .zero))
+        }
+    }
+}
+
+extension MessageParking {
+    /// Describes the messages for an operator; `nil` when none waits.
+    func place(_ reason: CoordinatorSnapshot.WaitingPlace.Reason, key: String? = nil) -> CoordinatorSnapshot.WaitingPlace? {
+        CoordinatorSnapshot.WaitingPlace(reason, key: key, messages.lazy.map(\.envelope))
+    }
 }
 
 // MARK: - The limits of a mailbox

@@ -61,6 +61,9 @@ protocol PlacedDelivery: AnyObject, Sendable {
     /// Sends a message elsewhere, or refuses it, that has waited for room on the way to a worker.
     func divert(_ message: Peer.Outgoing)
 
+    /// The messages that wait for the nodes of children.
+    var waitingPlaces: [CoordinatorSnapshot.WaitingPlace] { get }
+
     /// Ends all links, and the messages that wait.
     func end() async
 }

@@ -134,6 +134,16 @@ extension Peer {
         return .left
     }
 
+    /// The messages of coordinators that wait until the other side has given room for them.
+    var messagesWithoutRoom: [Envelope] {
+        state.withLock { state in
+            guard state.windows.count > 0 else { return [] }
+            return state.outgoing.elements.compactMap { open in
+                if case .message(let message) = open, !message.hasLeft, !message.envelope.isBuiltin { message.envelope } else { nil }
+            }
+        }
+    }
+
     /// Forgets a message that doesn't leave, and returns its room: the other side would never give the credit back.
     private func takeBack(_ message: Outgoing, _ correlation: UInt64, _ state: inout State) {
         forget(correlation, &state)

@@ -177,6 +177,13 @@ final class Uplink: Sendable {
 
     var owner: (any UplinkOwner)? { state.withLock { $0.owner } }
 
+    /// The messages that wait for the next link, and for room on the present one.
+    var waitingPlaces: [CoordinatorSnapshot.WaitingPlace] {
+        let (kept, peer) = state.withLock { ($0.waiting.kept.messages.map(\.envelope), $0.peer) }
+        let waiting = kept + moves.withLock { Array($0) } + (peer?.messagesWithoutRoom ?? [])
+        return [CoordinatorSnapshot.WaitingPlace(.parent, waiting)].compactMap(\.self)
+    }
+
     private func attachment(_ id: UplinkMachine.LinkID) -> Attachment? {
         state.withLock { $0.attachment?.id == id ? $0.attachment : nil }
     }

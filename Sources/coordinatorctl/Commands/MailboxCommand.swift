@@ -10,7 +10,9 @@ struct MailboxCommand: PathsCommand {
         discussion: """
             WAITING counts the messages that wait for the coordinator, OLDEST is the time for which the oldest of them has waited, RUNNING counts \
             those whose handlers have begun, STUCK those of them that run on past their cancellation, HANDLED those that the present life has \
-            handled. A dash means that the number isn't known: the \
+            handled. FOR says what messages wait for: a handler, a dependency, the next life, credit of the process, a member of the pool, the \
+            opening of a child, its start after an adoption, or a node of the cluster; and those for the parent, which the process has still to send, and \
+            which WAITING doesn't count. A dash means that the number isn't known: the \
             process doesn't answer, or is a program.
             """
     )
@@ -30,10 +32,10 @@ struct MailboxCommand: PathsCommand {
                 TextLayout.printable(node.path), mailbox.map { "\($0.waiting)" } ?? "-",
                 mailbox?.oldestWaitingMilliseconds.map { Duration.milliseconds($0).briefText } ?? "-",
                 mailbox.map { "\($0.running)" } ?? "-", mailbox.map { "\($0.stuck ?? 0)" } ?? "-",
-                mailbox.map { "\($0.handled)" } ?? "-", node.state,
+                mailbox.map { "\($0.handled)" } ?? "-", node.state, mailbox?.placesText ?? "",
             ]
         }
-        let header = ["PATH", "WAITING", "OLDEST", "RUNNING", "STUCK", "HANDLED", "STATE"]
-        return TextLayout.table([header] + rows, [.left, .right, .right, .right, .right, .right, .left])
+        let header = ["PATH", "WAITING", "OLDEST", "RUNNING", "STUCK", "HANDLED", "STATE", "FOR"]
+        return TextLayout.table([header] + rows, [.left, .right, .right, .right, .right, .right, .left, .left])
     }
 }

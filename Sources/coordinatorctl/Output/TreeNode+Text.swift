@@ -67,7 +67,9 @@ extension TreeNode {
     private var waitingText: String {
         guard let mailbox, mailbox.waiting > 0 else { return "" }
         let age = mailbox.oldestWaitingMilliseconds.map { " for \(Duration.milliseconds($0).briefText)" } ?? ""
-        return "\(mailbox.waiting)\(age)"
+        // That messages wait for a handler needs no words.
+        let others = mailbox.reasons.filter { $0 != "handler" && $0 != "parent" }
+        return "\(mailbox.waiting)\(age)\(others.isEmpty ? "" : ": " + others.joined(separator: ", "))"
     }
 
     /// The tree without what runs as it should: the nodes that don't, and those that these are in; nil when there is none.
@@ -134,5 +136,17 @@ extension TreeNode.Health {
         if healthy { return "healthy" }
         let count = failures == 1 ? "1 failed check" : "\(failures) failed checks"
         return (isUnhealthy ? "unhealthy, " : "") + "\(count): \(problem ?? "for an unknown reason")"
+    }
+}
+
+extension TreeNode.Mailbox {
+    /// What messages wait for, each once.
+    fileprivate var reasons: [String] { Set((places ?? []).map(\.reason)).sorted().map { TextLayout.printable($0) } }
+
+    /// How many messages wait for what, the most first; nothing when none waits.
+    var placesText: String {
+        (places ?? []).sorted { $0.waiting > $1.waiting }
+            .map { TextLayout.printable("\($0.waiting) \($0.reason)\($0.key.map { " of \($0)" } ?? "")") }
+            .joined(separator: ", ")
     }
 }

@@ -96,6 +96,11 @@ extension WorkerHost {
         return isMissing || executorSilence != nil || lastSign.map { MonotonicTime.now.sinceOrigin - $0 > suspectAfter } ?? false
     }
 
+    var waitingPlaces: [CoordinatorSnapshot.WaitingPlace] {
+        let peer = state.withLock { $0.linkedPeer }
+        return [CoordinatorSnapshot.WaitingPlace(.credit, peer?.messagesWithoutRoom ?? [])].compactMap(\.self)
+    }
+
     var executorSilence: Duration? {
         let silence = state.withLock { $0.machine.executorSilence(now: MonotonicTime.now.sinceOrigin) }
         return silence.flatMap { $0 >= suspectAfter ? $0 : nil }

@@ -51,6 +51,10 @@ final class ClusterRouter: PlacedDelivery {
         (self.children, self.runtime, self.root) = (children, runtime, root)
     }
 
+    var waitingPlaces: [CoordinatorSnapshot.WaitingPlace] {
+        state.withLock { $0.routes.compactMap { $1.place(.node, key: $0) } }
+    }
+
     func end() async {
         let (routes, peers) = state.withLock { state in
             defer { (state.routes, state.ways, state.peers, state.isEnded) = ([:], [:], [:], true) }

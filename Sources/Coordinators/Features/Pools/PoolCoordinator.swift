@@ -7,6 +7,17 @@ actor PoolCoordinator<Member: Coordinator>: Coordinator {
     typealias Configuration = PoolConfiguration<Member.Configuration>
     fileprivate typealias Turn = OneShot<PoolTurn>
 
+    private struct WaitingMessage {
+        let message: Envelope
+        let turn: Turn
+        let hash: UInt64?
+        /// Whether it waits for a member without any other message, which members make by themselves.
+        var isAlone = false
+
+        /// Whether it's an ask that may wait for ever, if members wait for its asker.
+        var isOpenAsk: Bool { !message.isOneWay && !isAlone && !message.hasEnded }
+    }
+
     nonisolated let context: Context
     nonisolated let plan: PoolPlan
     /// The lock under which changes of the members come one after the other.
@@ -15,7 +26,7 @@ actor PoolCoordinator<Member: Coordinator>: Coordinator {
     /// The messages that each member has.
     private var assigned: [Int: Set<ObjectIdentifier>] = [:]
     /// The messages that wait for a member.
-    private var waiting: [ObjectIdentifier: (message: Envelope, turn: Turn, hash: UInt64?)] = [:]
+    private var waiting: [ObjectIdentifier: WaitingMessage] = [:]
     /// The waits until a member has no messages.
     private var idleWaits: [Int: OneShot<Void>] = [:]
     /// Whether a timer runs after which messages that wait look for a member again.
@@ -141,7 +152,7 @@ extension PoolCoordinator {
     private func member(for envelope: Envelope, _ hash: UInt64?, _ suspicion: PoolSuspicion) async throws -> Int {
         do {
             if context.cell.hasFailed { throw CancellationError() }
-            return try await suspicion.runsAlone ? memberAlone(for: hash) : member(for: envelope, hash)
+            return try await suspicion.runsAlone ? memberAlone(for: envelope, hash) : member(for: envelope, hash)
         } catch let error as CancellationError {
             guard !suspicion.runsAlone, !envelope.isWithdrawn, context.cell.handBack(envelope) else { throw error }
             throw MessageHandedBack()
@@ -149,12 +160,12 @@ extension PoolCoordinator {
     }
 
     /// Waits until a member takes a message that it has alone.
-    private func memberAlone(for hash: UInt64?) async throws -> Int {
+    private func memberAlone(for envelope: Envelope, _ hash: UInt64?) async throws -> Int {
         let turn = Turn()
         router.waitAlone(turn, hash)
         dispatchAlone()
         lookAgainIfHeld()
-        return try await number(for: turn)
+        return try await number(for: WaitingMessage(message: envelope, turn: turn, hash: hash, isAlone: true))
     }
 
     private func dispatchAlone() {
@@ -202,15 +213,14 @@ extension PoolCoordinator {
         let turn = Turn()
         router.wait(turn, hash)
         lookAgainIfHeld()
-        if !envelope.isOneWay {
-            waiting[ObjectIdentifier(envelope)] = (envelope, turn, hash)
-            context.cell.watchForCycles()
-        }
-        defer { waiting[ObjectIdentifier(envelope)] = nil }
-        return try await number(for: turn)
+        return try await number(for: WaitingMessage(message: envelope, turn: turn, hash: hash))
     }
 
-    private func number(for turn: Turn) async throws -> Int {
+    private func number(for entry: WaitingMessage) async throws -> Int {
+        let (id, turn) = (ObjectIdentifier(entry.message), entry.turn)
+        waiting[id] = entry
+        defer { waiting[id] = nil }
+        if entry.isOpenAsk { context.cell.watchForCycles() }
         let outcome = await turn.valueUnlessCancelled()
         if outcome == nil, turn.settle(.cancelled) { router.remove { $0 === turn } }
         switch turn.outcome {
@@ -291,15 +301,25 @@ extension PoolCoordinator {
 extension PoolCoordinator: HandingOn {
     var blockedPlaces: [BlockedPlace] {
         let open = Dictionary(uniqueKeysWithValues: (context.cell.existingOpenAsks?.all ?? []).map { (ObjectIdentifier($0), $0) })
-        let waiting = Dictionary(grouping: waiting.values) { router.lane(of: $0.hash) }
+        let waiting = Dictionary(grouping: waiting.values.filter(\.isOpenAsk)) { router.lane(of: $0.hash) }
         return waiting.compactMap { lane, waiting in
             guard let members = router.fullMembers(of: lane, readiness), members.allSatisfy(mayWait) else { return nil }
             let held = members.flatMap { assigned[$0] ?? [] }.compactMap { open[$0] }
             // Those that have just been given to a member aren't on their way yet.
             guard held.count == members.reduce(0, { $0 + router.load(of: $1) }) else { return nil }
-            let path = if case .member(let number) = lane { context.path.appending(key(of: number)) } else { context.path }
-            return BlockedPlace(name: path.description, obstacle: .members(held), asks: waiting.map(\.message).filter { !$0.hasEnded })
+            let path = name(of: lane).map { context.path.appending($0) } ?? context.path
+            return BlockedPlace(name: path.description, obstacle: .members(held), asks: waiting.map(\.message))
         }
+    }
+
+    var waitingPlaces: [CoordinatorSnapshot.WaitingPlace] {
+        let waiting = Dictionary(grouping: waiting.values) { router.lane(of: $0.hash) }
+        return waiting.compactMap { .init(.member, key: name(of: $0), $1.lazy.map(\.message)) }
+    }
+
+    /// The name of the one member for which a lane's messages wait.
+    private func name(of lane: PoolRouter<Turn>.Lane) -> String? {
+        if case .member(let number) = lane { key(of: number) } else { nil }
     }
 
     /// Whether a member may wait for other coordinators, as far as is known in this process.

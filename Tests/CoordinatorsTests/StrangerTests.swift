@@ -28,9 +28,9 @@ struct StrangerTests {
             // So that the socket itself lets the other user in: the check behind it is meant.
             chmod(launcher.runtimeDirectory, 0o711)
             async let answer = launcher.start(runtime, kind)
-            try await eventually("the socket") {
-                launcher.sockets.first.map { chmod("\(launcher.runtimeDirectory)/\($0)", 0o666) } == 0
-            }
+            // By then the socket has the mode that it's given after it was made.
+            try await eventually("the launcher runs") { !launcher.notes.isEmpty }
+            #expect(launcher.sockets.first.map { chmod("\(launcher.runtimeDirectory)/\($0)", 0o666) } == 0)
             #expect(try await answer == "started")
             let notes = launcher.notes
             #expect(notes.count == 2)

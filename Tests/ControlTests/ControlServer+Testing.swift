@@ -37,8 +37,10 @@ final class FakeHandler: ControlHandler {
         from requester: Requester,
         to writer: ItemWriter
     ) async throws(ControlError) -> JSONValue {
+        // A client may leave because of an item.
+        seen.withLock { $0.append(operation) }
         if !items.isEmpty { try await writer.send(items) }
-        return try await handle(operation, from: requester)
+        return try await body(operation).get()
     }
 
     func refused(_ operation: ControlOperation, from requester: Requester, _ error: ControlError) {

@@ -51,12 +51,8 @@ struct WaitingTests {
         "Processes/RegularFile.swift": (1, "a former reader of the file, which ends by itself"),
         "Processes/Subreaper.swift": (1, "waitid(2) tells of a spawned child again and again until its own thread has reaped it"),
         // What other processes or nodes know, and don't tell.
-        "CoordinatorDaemon/Cluster/ClusterMembership+Routing.swift": (2, "another node knows of an owner before this one has heard of it"),
         "CoordinatorDaemon/Cluster/ClusterMembership.swift": (
-            5, "certificates, once a minute; a key that the watch hasn't brought yet; a child that is just starting"
-        ),
-        "CoordinatorDaemon/Cluster/ClusterMembership+Operators.swift": (
-            1, "what the nodes make of an operator's wish, which the store has taken"
+            3, "certificates, once a minute; a child that is just starting"
         ),
         "CoordinatorDaemon/Operators/ControlRequestHandler.swift": (
             3, "a child in another process's subtree or on another node, which reports its state when it's asked"

@@ -118,7 +118,7 @@ extension ClusterMembership {
             throw ControlError(error.code == .conflict ? .noSuchPath : .failed, error.message)
         }
         // What the list says of the node's subtrees follows from the mark.
-        try await wait(upTo: Self.searchLimit) { () async -> Bool? in
+        try await wait(for: node, upTo: Self.searchLimit) { () async -> Bool? in
             let known = await node.clusterView.nodes[name]
             return known == nil || known?.value.isDraining == isDraining ? true : nil
         }
@@ -155,7 +155,7 @@ extension ClusterMembership {
         var kept = view.owners[place.path].flatMap { $0.record?.node == target ? (epoch: $0.epoch, until: ContinuousClock.now) : nil }
         let cleared = try await pin(place.path, to: target, node)
         var seen = StoreRevision(rawValue: 0)
-        let failure = try await wait(upTo: Self.moveLimit) { () async -> String? in
+        let failure = try await wait(for: node, upTo: Self.moveLimit, atLeastEvery: Self.probation) { () async -> String? in
             let (view, standing) = await (node.clusterView, node.standing)
             if let outdated = standing.outdated { return outdated }
             // The revision that tells of former failures no more is the first that counts.
@@ -204,15 +204,19 @@ extension ClusterMembership {
         return place
     }
 
-    /// Looks again and again until there is a result, or the time is over.
+    /// Looks at what a node knows after each change of it, until there is a result, or the time is over.
+    ///
+    /// - Parameter interval: The time after which it looks also without a change.
     @discardableResult
-    private func wait<Value>(upTo limit: Duration, _ look: () async -> Value?) async throws(ControlError) -> Value? {
-        let end = ContinuousClock.now + limit
-        while true {
-            if let value = await look() { return value }
-            guard .now < end else { return nil }
-            do { try await Task.sleep(for: Self.searchPause) } catch { throw ControlError(.cancelled, "the request was cancelled") }
-        }
+    private func wait<Value>(
+        for node: ClusterNode,
+        upTo limit: Duration,
+        atLeastEvery interval: Duration? = nil,
+        _ look: () async -> Value?
+    ) async throws(ControlError) -> Value? {
+        let value = await node.look(until: .now + limit, atLeastEvery: interval, look)
+        if value == nil, Task.isCancelled { throw ControlError(.cancelled, "the request was cancelled") }
+        return value
     }
 
     // MARK: - Stops and starts on all nodes
@@ -237,7 +241,7 @@ extension ClusterMembership {
             throw ControlError(.failed, "\(top) can't be \(verb), since the cluster's store doesn't take it: \(error.message)")
         }
         var seen = StoreRevision(rawValue: 0)
-        let outcome = try await wait(upTo: Self.moveLimit) { () async -> String? in
+        let outcome = try await wait(for: node, upTo: Self.moveLimit) { () async -> String? in
             let view = await node.clusterView
             guard view.revision > seen, let wish = view.wishes[top]?.value, wish.isStopped == isStop else { return nil }
             seen = view.revision

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Control
 import Coordinators
 import CoordinatorsCluster
@@ -11,8 +12,8 @@ extension ClusterMembership {
     private static let mostOwners = 5
     /// The time for which a command waits for an owner that isn't known, or can't be reached.
     static let searchLimit = Duration.seconds(5)
-    /// The time between two looks at what the cluster's store has told.
-    static let searchPause = Duration.milliseconds(20)
+    /// The time after which an owner is tried again that couldn't be reached, or has refused.
+    private static let searchPause = Duration.milliseconds(20)
     /// The time for which a command waits until this node knows of the epoch for which the command is meant.
     private static let epochLimit = Duration.seconds(1)
 
@@ -102,9 +103,12 @@ extension ClusterMembership {
         /// - Returns: nil when this node is the owner, or there is none that could be asked.
         func pass(limit: Duration, waits: Bool, _ request: Request) async throws(ControlError) -> (JSONValue, NodeName)? {
             var (route, sent, refusals) = (OwnerRoute(), 0, 0)
-            let end = ContinuousClock.now + limit
+            let end = MonotonicTime.now + limit
             var last = ControlError(.notRunning, "\(top) is on no node at present")
             while true {
+                // What has failed is tried again after a while, also if nothing has changed here.
+                var pauseEnd = end
+                let changes = node.changes.count
                 if await node.epoch(of: top) != nil { return nil }
                 let view = await node.clusterView
                 let owner = view.owners[top]
@@ -139,11 +143,11 @@ extension ClusterMembership {
                         }
                     }
                     sent += 1
+                    pauseEnd = min(end, .now + ClusterMembership.searchPause)
                 }
                 guard .now < end else { throw last }
-                do { try await Task.sleep(for: ClusterMembership.searchPause) } catch {
-                    throw ControlError(.cancelled, "the request was cancelled")
-                }
+                await node.changes.change(after: changes, before: pauseEnd)
+                if Task.isCancelled { throw ControlError(.cancelled, "the request was cancelled") }
             }
         }
     }
@@ -160,9 +164,10 @@ extension ClusterMembership {
             )
         }
         let meant = Epoch(rawValue: passage.origin.epoch)
-        let end = ContinuousClock.now + Self.epochLimit
+        let end = MonotonicTime.now + Self.epochLimit
         while true {
             guard let node else { throw ControlError(.notHere, "\(name) isn't a member of the cluster yet") }
+            let changes = node.changes.count
             let own = await node.epoch(of: top)
             if own == meant { return }
             let view = await node.clusterView
@@ -173,7 +178,8 @@ extension ClusterMembership {
                 let known = [own, seen].compactMap(\.self).max()
                 throw ControlError(.notHere, "\(top) isn't on \(name) in epoch \(meant)", epoch: known?.rawValue)
             }
-            do { try await Task.sleep(for: Self.searchPause) } catch { throw ControlError(.cancelled, "the request was cancelled") }
+            await node.changes.change(after: changes, before: end)
+            if Task.isCancelled { throw ControlError(.cancelled, "the request was cancelled") }
         }
     }
 }

@@ -29,6 +29,8 @@ final class ClusterMembership: Sendable {
     private let logger: Logger
     /// The node once there is one, and whether it was told to leave.
     private let membership = Lock<(node: ClusterNode?, isLeaving: Bool)>((nil, false))
+    /// The node, for those that wait until there is one.
+    private let joining = OneShot<ClusterNode>()
     private let server = Lock<ControlServer?>(nil)
     /// What was made known last.
     private let published = Lock<[String: ClusterPlacement]>([:])
@@ -151,11 +153,9 @@ final class ClusterMembership: Sendable {
     /// Returns the address that the store has of a node.
     private func address(of text: String) async -> NodeAddress? {
         guard let name = NodeName(text) else { return nil }
-        let end = ContinuousClock.now + Self.acquaintanceLimit
-        while true {
-            if let known = await node?.clusterView.nodes[name] { return NodeAddress(known.value.address) }
-            guard .now < end, (try? await Task.sleep(for: .milliseconds(20))) != nil else { return nil }
-        }
+        let end = MonotonicTime.now + Self.acquaintanceLimit
+        guard let node = await joining.value(before: end) else { return nil }
+        return await node.look(until: end) { await node.clusterView.nodes[name] }.flatMap { NodeAddress($0.value.address) }
     }
 
     /// Is a node until it has left the cluster.
@@ -168,6 +168,7 @@ final class ClusterMembership: Sendable {
             membership.node = node
             return membership.isLeaving
         }
+        joining.settle(node)
         // The shutdown was requested while the tree was being started.
         if isLeaving { await node.leave() }
         let (failures, failed) = AsyncStream<String>.makeStream()
@@ -203,9 +204,7 @@ final class ClusterMembership: Sendable {
         guard let node else { return }
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await node.leave() }
-            group.addTask {
-                while !Task.isCancelled, !shutdown.isHastened { try? await Task.sleep(for: .milliseconds(50)) }
-            }
+            group.addTask { await shutdown.hastened() }
             await group.next()
             group.cancelAll()
         }

@@ -10,6 +10,7 @@ final class ShutdownSignal: Sendable {
 
     private let runtime: CoordinatorRuntime
     private let asked = OneShot<Cause?>()
+    private let hastening = OneShot<Void>()
     private let completion = OneShot<Void>()
     private let hurry = Lock(Hurry())
 
@@ -44,14 +45,15 @@ final class ShutdownSignal: Sendable {
             hurry.isKnown = false
         }
         request()
+        hastening.settle()
         hastenTree()
     }
 
     /// Whether the shutdown was requested.
     var isRequested: Bool { asked.outcome != nil }
 
-    /// Whether a second request has limited the time of the shutdown.
-    var isHastened: Bool { hurry.withLock { $0.shutdown != nil } }
+    /// Waits until a second request has limited the time of the shutdown, or the waiting task is cancelled.
+    func hastened() async { _ = await hastening.valueUnlessCancelled() }
 
     /// Waits until the shutdown is requested or the waiting task is cancelled.
     func requested() async { _ = await asked.valueUnlessCancelled() }

@@ -110,6 +110,7 @@ extension ClusterNode {
                 StoreEntry(key: key, value: $0.json, created: since ?? revision, modified: revision, lease: nil)
             }
             view.anticipate(StoreChange(key: key, revision: revision, entry: entry))
+            changes.noteChange()
         }
     }
 }
@@ -119,6 +120,22 @@ extension ClusterNode {
 extension ClusterNode {
     /// The cluster's keys as the node has seen them last.
     public var clusterView: ClusterView { view }
+
+    /// Looks at what the node knows after each change of it, until there is a result, the time is over, or the task is cancelled.
+    ///
+    /// - Parameter interval: The time after which it looks also without a change, where the result depends on the time.
+    nonisolated package func look<Value>(
+        until end: MonotonicTime,
+        atLeastEvery interval: Duration? = nil,
+        _ look: () async -> Value?
+    ) async -> Value? {
+        while true {
+            let seen = changes.count
+            if let value = await look() { return value }
+            guard .now < end, !Task.isCancelled else { return nil }
+            await changes.change(after: seen, before: interval.map { min(end, .now + $0) } ?? end)
+        }
+    }
 
     /// The progress of the node's membership: `joining`, `member`, `frozen` or `left`.
     public var membership: String {

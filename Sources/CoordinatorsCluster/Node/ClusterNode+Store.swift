@@ -187,6 +187,7 @@ extension ClusterNode {
 
     /// Does what follows from a new view.
     private func lookAround() {
+        defer { changes.noteChange() }
         isViewNew = true
         nameUnreadable()
         host.viewChanged(view)

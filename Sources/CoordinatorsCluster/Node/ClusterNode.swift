@@ -86,6 +86,8 @@ public actor ClusterNode {
     var revocations = 0
     /// The time until which the node takes messages.
     nonisolated package let trust = LeaseTrust()
+    /// The changes of what the node sees of the cluster, and of what it owns.
+    nonisolated package let changes = ChangeSignal()
     private let origin = ContinuousClock.now
     /// By the clock that the machine is told: a lease also ends while the machine sleeps.
     private var wakeTimer: Timers.Timer?
@@ -165,6 +167,7 @@ public actor ClusterNode {
     }
 
     func tell(_ event: OwnershipMachine.Event) {
+        defer { changes.noteChange() }
         let (former, formerState) = (lease, machine.state)
         let directives = machine.handle(event, now: now)
         trust.reach(machine.trustEnd.map { origin + $0 })

@@ -16,6 +16,7 @@ extension Plan {
             [
                 programs.ours("asks", "place=\(place)", "concurrency=\(list)", "milliseconds=\(milliseconds)", expected: expected),
                 programs.erlang(erlang, label: "Erlang gen_server:call", expected: expected),
+                programs.caf(erlang, expected: expected),
             ],
             numbers.map { number in
                 Figure(

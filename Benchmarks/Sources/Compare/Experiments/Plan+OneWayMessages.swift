@@ -18,14 +18,15 @@ extension Plan {
                 programs.ours("one-way", "place=\(place)", "payload=\(list)", "milliseconds=\(milliseconds)", expected: expected),
                 programs.erlang(["one_way", erlangPlace, "send"] + erlang, label: "Erlang !", expected: expected),
                 programs.erlang(["one_way", erlangPlace, "cast"] + erlang, label: "Erlang gen_server:cast", expected: expected),
+                programs.caf(["one-way", erlangPlace] + erlang, expected: expected),
             ],
             sizes.map { size in
                 Figure(
                     name: "one-way messages \(description), \(Self.text(size))",
                     key: "rate/\(size)",
                     unit: .perSecond,
-                    reference: "Erlang !",
-                    requirement: isAcross && size == 64 ? .ratio(.atLeast, gate: 2, goal: 5) : nil,
+                    reference: isAcross ? "Erlang !" : Programs.caf,
+                    requirement: size != 64 ? nil : isAcross ? .ratio(.atLeast, gate: 2, goal: 5) : .ratio(.atLeast, gate: 1, goal: 2),
                     point: .line(plot, at: Double(size))
                 )
             }

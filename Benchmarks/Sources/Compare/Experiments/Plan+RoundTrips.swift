@@ -27,6 +27,7 @@ extension Plan {
                 programs.native("SocketPair", label: "C on a socketpair"),
                 programs.native("NNGPair", label: "C on nng pair0"),
                 programs.native("ZeroMQ", label: "C on ZeroMQ"),
+                programs.caf(["round-trips", "remote", "10000"]),
             ] + (quick ? [] : variants),
             [
                 Figure(
@@ -99,6 +100,7 @@ extension Plan {
                 programs.ours("round-trips"),
                 programs.erlang(["round_trips", "local", "call", "20000"], label: "Erlang gen_server:call"),
                 programs.erlang(["round_trips", "local", "process", "20000"], label: "Erlang process"),
+                programs.caf(["round-trips", "local", "20000"]),
             ] + (quick ? [] : variants),
             [
                 Figure(

@@ -18,6 +18,7 @@ extension Plan {
             [
                 programs.ours("starts", "count=\(count)", expected: expected),
                 programs.erlang(["starts", "simple_one_for_one", "\(count)"], label: "Erlang start_child", expected: expected),
+                programs.caf(["starts", "\(count)"], expected: expected),
             ] + withIDs,
             [
                 Figure(
@@ -74,6 +75,7 @@ extension Plan {
             [
                 programs.ours("starts", "count=1000000", expected: .seconds(60)),
                 programs.erlang(["starts", "simple_one_for_one", "1000000"], label: peer, expected: .seconds(30)),
+                programs.caf(["starts", "1000000"], expected: .seconds(60)),
             ],
             [
                 Figure(

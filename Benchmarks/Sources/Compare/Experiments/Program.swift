@@ -34,6 +34,14 @@ struct Programs {
         Program(label: label, command: ["\(peers)/\(name)", directory] + arguments, expected: .seconds(5))
     }
 
+    /// The label of the peer in C++.
+    static let caf = "CAF"
+
+    /// The actors of CAF, with its default settings.
+    func caf(_ arguments: [String], expected: Duration = .seconds(5)) -> Program {
+        Program(label: Self.caf, command: ["\(peers)/CAF", directory] + arguments, expected: expected)
+    }
+
     /// A peer in Erlang, on a node that finds the other one without a port mapper.
     func erlang(_ arguments: [String], label: String, expected: Duration = .seconds(5)) -> Program {
         let node = [

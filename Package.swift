@@ -105,7 +105,7 @@ let package = Package(
         // Boundary: the only targets that talk to nng and to the kernel.
         .systemLibrary(name: "CNNG", providers: [.apt(["libnng-dev"])]),
         .systemLibrary(name: "CMbedTLS", providers: [.apt(["libmbedtls-dev"])]),
-        .target(name: "NNG", dependencies: ["CMbedTLS", "CNNG", "ConcurrencySupport"]),
+        .target(name: "NNG", dependencies: ["CMbedTLS", "CNNG", "CProcess", "ConcurrencySupport"]),
         .target(name: "CProcess"),
         .target(name: "Processes", dependencies: ["CProcess", "ConcurrencySupport"]),
         .target(name: "Links", dependencies: ["ConcurrencySupport", "NNG", "Processes", "WireProtocol"]),

@@ -325,8 +325,8 @@ extension Link {
     /// It is more than a busy machine needs: a process that gives up is started again, which makes the machine busier.
     public static let handshakeTimeout = Duration.seconds(15)
 
-    /// Initialises the library now, so that the first link need not wait for it.
-    public static func prepare() { Library.prepare() }
+    /// Initialises the library now, with few threads, so that the first link need not wait for it.
+    public static func prepareFew() { Library.prepareFew() }
 
     /// Makes a link of a connection on which both ends have proved who they are; ``start(_:)`` begins to receive.
     ///

@@ -55,6 +55,39 @@ struct WorkerBirthTests {
         }
     }
 
+    @Test(
+        "A worker has as few of nng's threads on a machine of many processors as on one of two",
+        .enabled(if: PreloadedLibrary.canBeBuilt && !Sanitizer.isOn, "needs /usr/bin/cc")
+    )
+    func fewThreads() async throws {
+        var counts: [Int: Int] = [:]
+        for processors in [2, 16, 64] {
+            let library = try await PreloadedLibrary(
+                """
+                #define _GNU_SOURCE
+                #include <dlfcn.h>
+                #include <unistd.h>
+                long __sysconf(int name) {
+                    if (name == _SC_NPROCESSORS_ONLN || name == _SC_NPROCESSORS_CONF) return \(processors);
+                    return ((long (*)(int))dlsym(RTLD_NEXT, "__sysconf"))(name);
+                }
+                """
+            )
+            try await Self.withStarter { runtime in
+                let command = library.wrapper + [Support.worker.path]
+                let answer = try await runtime.ask(StarterRoot.StartWorker("a", command[0], Array(command[1...])), timeout: .seconds(60))
+                #expect(answer == "started")
+                let process = try await runtime.ask(Fixture.WhereAmI(), at: "/a").pid
+                // Without what is loaded the count would say nothing.
+                #expect(try #require(Files.text(of: "/proc/\(process)/maps")).contains("library.so"))
+                let names = Files.names(in: "/proc/\(process)/task").compactMap { Files.text(of: "/proc/\(process)/task/\($0)/comm") }
+                counts[processors] = names.count { $0.hasPrefix("nng:") }
+            }
+        }
+        let few = try #require(counts[2])
+        #expect(few > 0 && few <= 10 && counts.values.allSatisfy { $0 == few }, "\(counts)")
+    }
+
     @Test("A worker behind a launcher that stays starts, and dies with it")
     func launcher() async throws {
         try await Self.withStarter { runtime in

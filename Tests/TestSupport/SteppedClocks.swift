@@ -7,7 +7,7 @@ import Testing
 /// Timers that wait for a time of a clock (timerfd_create(2)) follow its steps; a wait of poll(2) takes the time that it was given, as in the
 /// kernel.
 public struct SteppedClocks: Sendable {
-    public static let canBeBuilt = access("/usr/bin/cc", X_OK) == 0
+    public static let canBeBuilt = PreloadedLibrary.canBeBuilt
 
     private static let source = """
         #define _GNU_SOURCE
@@ -96,22 +96,15 @@ public struct SteppedClocks: Sendable {
         """
 
     private let directory: TemporaryDirectory
+    private let library: PreloadedLibrary
 
     /// What a command that is to live by the clocks begins with.
-    public var wrapper: [String] {
-        ["/usr/bin/env", "LD_PRELOAD=\(directory.file("clocks.so"))", "CLOCK_OFFSETS=\(directory.file("offsets"))"]
-    }
+    public var wrapper: [String] { library.wrapper + ["CLOCK_OFFSETS=\(directory.file("offsets"))"] }
 
     public init() async throws {
+        library = try await PreloadedLibrary(Self.source)
         directory = try TemporaryDirectory()
-        try Files.write(Self.source, to: directory.file("clocks.c"))
         for clock in 0..<clockid_t(16) { try step(clock, by: 0) }
-        let specification = ProcessSpecification(
-            executable: "/usr/bin/cc",
-            arguments: ["-shared", "-fPIC", "-O1", "-pthread", "-o", directory.file("clocks.so"), directory.file("clocks.c")]
-        )
-        let status = try await withChild(specification) { await $0.waitForExit() }
-        try #require(status == .exited(code: 0))
     }
 
     /// Steps a clock to so many seconds from its real time.
@@ -120,5 +113,26 @@ public struct SteppedClocks: Sendable {
         defer { close(descriptor) }
         let bytes = withUnsafeBytes(of: seconds) { Array($0) }
         try #require(pwrite(descriptor, bytes, bytes.count, Int(clock) * bytes.count) == bytes.count)
+    }
+}
+
+/// A library in C that is loaded before all others of a program, and whose functions take the place of theirs.
+public struct PreloadedLibrary: Sendable {
+    public static let canBeBuilt = access("/usr/bin/cc", X_OK) == 0
+
+    private let directory: TemporaryDirectory
+
+    /// What a command with the library begins with.
+    public var wrapper: [String] { ["/usr/bin/env", "LD_PRELOAD=\(directory.file("library.so"))"] }
+
+    public init(_ source: String) async throws {
+        directory = try TemporaryDirectory()
+        try Files.write(source, to: directory.file("library.c"))
+        let specification = ProcessSpecification(
+            executable: "/usr/bin/cc",
+            arguments: ["-shared", "-fPIC", "-O1", "-pthread", "-o", directory.file("library.so"), directory.file("library.c")]
+        )
+        let status = try await withChild(specification) { await $0.waitForExit() }
+        try #require(status == .exited(code: 0))
     }
 }

@@ -64,7 +64,7 @@ enum WorkerEnvironment {
         }
         defer { close(descriptor) }
         // A spare waits for its ticket, perhaps for days, so all preparation is done before.
-        Link.prepare()
+        Link.prepareFew()
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4_096)
         while true {

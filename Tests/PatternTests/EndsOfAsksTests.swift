@@ -254,7 +254,7 @@ private struct DeedTree: Sendable {
             try await eventually("all wait") {
                 guard try await runtime.snapshot(of: "/doer").mailbox?.waiting == count else { return false }
                 if count == end.ways.count { return true }
-                return try await runtime.snapshot(of: "/pool").mailbox?.running == 1
+                return try await runtime.snapshot(of: "/pool").mailbox?.waiting == 1
             }
         }
         try await act(end, asks.map(\.1))

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Control
 import Coordinators
 import CoordinatorsCluster
@@ -214,7 +215,7 @@ extension ClusterMembership {
         atLeastEvery interval: Duration? = nil,
         _ look: () async -> Value?
     ) async throws(ControlError) -> Value? {
-        let value = await node.look(until: .now + limit, atLeastEvery: interval, look)
+        let value: Value? = await node.look(until: MonotonicTime.now + limit, atLeastEvery: interval, look)
         if value == nil, Task.isCancelled { throw ControlError(.cancelled, "the request was cancelled") }
         return value
     }

@@ -1,4 +1,4 @@
-import ConcurrencySupport
+package import ConcurrencySupport
 import Logging
 public import Ownership
 import Placement
@@ -110,7 +110,7 @@ extension ClusterNode {
                 StoreEntry(key: key, value: $0.json, created: since ?? revision, modified: revision, lease: nil)
             }
             view.anticipate(StoreChange(key: key, revision: revision, entry: entry))
-            changes.noteChange()
+            self.changes.noteChange()
         }
     }
 }

@@ -1,4 +1,4 @@
-import ConcurrencySupport
+package import ConcurrencySupport
 public import Logging
 public import Ownership
 import Placement

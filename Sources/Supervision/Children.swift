@@ -37,6 +37,8 @@ struct Child: Sendable {
         let isSignificantAndActive: Bool
     }
 
+    // Without a call to which a copy of the child would be passed.
+    @inline(__always)
     var tally: Tally { Tally(kind: state.kind, isSignificantAndActive: isSignificantAndActive) }
 
     /// Whether the child is significant and either alive and not to be stopped, or about to be started.
@@ -94,11 +96,16 @@ struct Children: Sendable {
     }
 
     mutating func update(_ place: Int, _ change: (inout Child) -> Void) {
-        guard let former = slots[place]?.tally else { return }
-        change(&slots[place]!)
-        guard let tally = slots[place]?.tally, tally != former else { return }
+        guard let (former, tally) = Self.change(&slots[place], change), tally != former else { return }
         count(former, -1)
         count(tally, 1)
+    }
+
+    /// Changes a child in place.
+    private static func change(_ child: inout Child?, _ change: (inout Child) -> Void) -> (former: Child.Tally, Child.Tally)? {
+        guard let former = child?.tally else { return nil }
+        change(&child!)
+        return (former, child!.tally)
     }
 
     @discardableResult

@@ -281,6 +281,14 @@ extension ChildSlot {
         _modify { yield &storedRecord.value }
     }
 
+    // What is asked of each child, most of which have no record: without a copy of an empty one.
+
+    var hasObservers: Bool { storedRecord.isEmpty ? false : !record.observers.all.isEmpty }
+
+    var hasParked: Bool { storedRecord.isEmpty ? false : record.parking.isBusy }
+
+    var isStopNoted: Bool { storedRecord.isEmpty ? false : record.stoppingSince != nil }
+
     /// Whether the child was started by a call that waits for its end.
     var isRun: Bool { storedRecord.isEmpty ? false : record.isRun }
 

@@ -95,7 +95,7 @@ extension ChildSupervisor {
     /// Ends the messages for a life that may have been handled, because the life has ended; its successor can't tell.
     func endWhatMayBeHandled(by life: IncarnationID) {
         let messages = withSlot(life.key) { slot -> [ParkedMessage] in
-            guard slot.incarnation == life.incarnation, slot.record.parking.isBusy else { return [] }
+            guard slot.incarnation == life.incarnation, slot.hasParked else { return [] }
             return slot.record.parking.remove(where: \.mayBeHandled)
         }
         for message in messages ?? [] { message.envelope.end(.failure(lost(life))) }

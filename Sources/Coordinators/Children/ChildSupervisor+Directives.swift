@@ -50,8 +50,8 @@ extension ChildSupervisor {
     func makeLife(in slot: Box<ChildSlot>, _ incarnation: Incarnation, _ attempt: Int) -> NewLife {
         let definition = slot.value.definition
         let instance = IncarnationID(key: definition.key, incarnation: incarnation)
-        let record = slot.value.record
-        let mayHaveSpares = definition.isInWorker || record.spares != nil
+        let former = slot.value.storedRecord.isEmpty ? nil : slot.value.record
+        let mayHaveSpares = definition.isInWorker || former?.spares != nil
         let formerSpares = mayHaveSpares ? prepareSpares(definition.key, &slot.value) : nil
         let startContext = StartContext(
             pauseReasons: slot.value.pauseReasons,
@@ -67,14 +67,14 @@ extension ChildSupervisor {
         let host = cell.runtime.makeHost(definition, parent: cell, startContext: startContext, processes: processes, events: events)
         slot.value.phase = .starting(ChildSlot.Occupant(host: host))
         slot.value.incarnation = incarnation
-        if attempt > 0 || record.attempt > 0 { slot.value.record.attempt = attempt }
+        if attempt > 0 || former?.attempt ?? 0 > 0 { slot.value.record.attempt = attempt }
         if attempt > 0 { slot.value.record.restarts += 1 }
         return NewLife(slot: slot, host: host, instance: instance, formerSpares: formerSpares)
     }
 
     /// Whether any observer, or a row, wants the events of a child; called under the lock.
     func areEventsWanted(of slot: ChildSlot) -> Bool {
-        !slot.record.observers.all.isEmpty || cell.observer(ofChildren: slot.definition.typeName) != nil
+        slot.hasObservers || cell.observer(ofChildren: slot.definition.typeName) != nil
     }
 
     /// Begins a life.

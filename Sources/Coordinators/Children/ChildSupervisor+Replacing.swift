@@ -221,7 +221,7 @@ extension ChildSupervisor.State {
     func noteStop(of key: String, _ incarnation: Incarnation) {
         let now = time.now
         slots.with(key) { slot in
-            if slot.incarnation == incarnation, slot.record.stoppingSince == nil { slot.record.stoppingSince = now }
+            if slot.incarnation == incarnation, !slot.isStopNoted { slot.record.stoppingSince = now }
         }
     }
 

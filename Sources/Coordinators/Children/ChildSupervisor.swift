@@ -126,7 +126,7 @@ extension ChildSupervisor.State {
     }
 
     /// Whether any message is kept for a child.
-    var isAnyParked: Bool { machine.ids.contains { slots.with($0) { $0.record.parking.isBusy } == true } }
+    var isAnyParked: Bool { machine.ids.contains { slots.with($0, \.hasParked) == true } }
 
     /// Returns the shutdown of a child as the end of the subtree limits it.
     func limited(_ shutdown: Shutdown) -> Shutdown {

@@ -270,7 +270,7 @@ extension CoordinatorCell {
     /// Ends the messages that wait for children of a coordinator that has stopped.
     func endWaitingForChildren() {
         let waiting = state.withLock { state -> WaitingForChildren in
-            guard !state.extras.waitingForChildren.isEmpty else { return [:] }
+            guard state.hasExtras, !state.extras.waitingForChildren.isEmpty else { return [:] }
             defer { state.extras.waitingForChildren = [:] }
             return state.extras.waitingForChildren
         }

@@ -200,7 +200,8 @@ struct Doctor {
         let used =
             FileText.contents(of: "/proc/loadavg")
             .flatMap { text in text.split { $0 == " " || $0 == "/" }.dropFirst(4).first.flatMap { Int($0) } } ?? 0
-        let perWorker = 2 * max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) + 9
+        // Ten of nng's, Swift's pool, and a few for timers, signals and logs.
+        let perWorker = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) + 15
         let room = max(0, limit - used) / perWorker
         let text = "room for about \(room) workers: \(limit) threads at most, \(used) are there, a worker has about \(perWorker)"
         let advice = "raise the least of kernel.pid_max (\(pids)), kernel.threads-max (\(most)), ulimit -u and TasksMax= of the unit"

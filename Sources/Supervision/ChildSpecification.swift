@@ -52,13 +52,7 @@ package struct ChildSpecification: Sendable, Hashable {
     }
 
     private var rules: ChildRules {
-        @inline(__always) get {
-            switch storedRules {
-            case .standard: ChildRules()
-            case .standardOutside: ChildRules(stopPlace: .unordered)
-            case .own(let own): own.rules
-            }
-        }
+        get { storedRules.rules }
         set { storedRules = ChildRules.Storage(newValue) }
     }
 
@@ -90,28 +84,27 @@ package struct ChildSpecification: Sendable, Hashable {
 /// The part of a specification that is the same for most children.
 private struct ChildRules: Sendable, Hashable {
     /// The rules in a box, which most children don't need, because theirs are the standard ones: their specifications take little room.
-    enum Storage: Sendable, Hashable {
+    indirect enum Storage: Sendable, Hashable {
         case standard
         /// Those of a child outside of the chain that are standard otherwise.
         case standardOutside
-        case own(OwnRules)
+        case own(ChildRules)
 
         init(_ rules: ChildRules) {
             switch rules.stopPlace {
             case .chained where rules.areStandard: self = .standard
             case .unordered where rules.areStandard: self = .standardOutside
-            default: self = .own(OwnRules(rules))
+            default: self = .own(rules)
             }
         }
-    }
 
-    final class OwnRules: Sendable, Hashable {
-        let rules: ChildRules
-
-        init(_ rules: ChildRules) { self.rules = rules }
-
-        static func == (one: OwnRules, other: OwnRules) -> Bool { one.rules == other.rules }
-        func hash(into hasher: inout Hasher) { hasher.combine(rules) }
+        var rules: ChildRules {
+            switch self {
+            case .standard: ChildRules()
+            case .standardOutside: ChildRules(stopPlace: .unordered)
+            case .own(let rules): rules
+            }
+        }
     }
 
     /// Whether all but the place is as it is for most children.

@@ -175,7 +175,7 @@ extension ChildSupervisor {
         return true
     }
 
-    var waitingPlaces: [CoordinatorSnapshot.WaitingPlace] { [state.withLock { $0.early.place(.start) }].compactMap(\.self) }
+    var waitingPlace: CoordinatorSnapshot.WaitingPlace? { state.withLock { $0.early.place(.start) } }
 
     /// Takes note that no start is still to come: a message whose child isn't there waits no longer.
     func startsAreComplete() {

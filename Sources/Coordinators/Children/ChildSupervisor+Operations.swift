@@ -70,7 +70,7 @@ extension ChildSupervisor {
             var mailbox = description.mailbox ?? snapshot.mailbox
             // What waits here for the child's next life and on the way to it, beside what it tells itself.
             if description.mailbox != nil { mailbox?.add(snapshot.mailbox?.places ?? []) }
-            mailbox?.add(host.waitingPlaces)
+            mailbox?.add(host.waitingPlace)
             snapshot.mailbox = mailbox
         } catch let error as CoordinatorError where error.code == .unsupported {
             // A plain program has no coordinators in it.

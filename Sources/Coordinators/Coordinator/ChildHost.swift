@@ -58,8 +58,8 @@ protocol ChildSupervision: ChildOwner {
 
     // MARK: Operators
 
-    /// The places in which messages for children wait that can't be told by the children.
-    var waitingPlaces: [CoordinatorSnapshot.WaitingPlace] { get }
+    /// The messages that wait for starts of children; `nil` when there are none.
+    var waitingPlace: CoordinatorSnapshot.WaitingPlace? { get }
 
     /// Carries out an operator's request about a child, or a coordinator below it.
     func operate(_ operation: Operation, on key: String, _ rest: ArraySlice<Substring>, budget: TimeoutBudget) async throws -> JSONValue
@@ -125,8 +125,8 @@ protocol ChildHost: AnyObject, Sendable {
     /// The time for which the executor of the child's own process has left a ping unanswered; `nil` when it answers, or there is none.
     var executorSilence: Duration? { get }
 
-    /// The places in which messages wait on the way to the child.
-    var waitingPlaces: [CoordinatorSnapshot.WaitingPlace] { get }
+    /// The messages that wait on the way to the child; `nil` when there are none.
+    var waitingPlace: CoordinatorSnapshot.WaitingPlace? { get }
 
     /// Whether a handler of the child, in this process, runs on past its cancellation.
     var isStuck: Bool { get }
@@ -140,7 +140,7 @@ extension ChildHost {
     var isLost: Bool { false }
     var readyBefore: MonotonicTime? { nil }
     var executorSilence: Duration? { nil }
-    var waitingPlaces: [CoordinatorSnapshot.WaitingPlace] { [] }
+    var waitingPlace: CoordinatorSnapshot.WaitingPlace? { nil }
     var isStuck: Bool { false }
     var condition: CoordinatorSnapshot.Condition { CoordinatorSnapshot.Condition() }
     // A plain program decides by itself what it does when it's to stop.

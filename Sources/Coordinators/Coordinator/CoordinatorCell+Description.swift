@@ -6,7 +6,7 @@ extension CoordinatorCell {
     var mailboxSnapshot: CoordinatorSnapshot.Mailbox {
         get async {
             var snapshot = state.withLock { $0.mailboxSnapshot }
-            snapshot.add(existingSupervision?.waitingPlaces ?? [])
+            snapshot.add(existingSupervision?.waitingPlace)
             if let pool = handingOn {
                 let places = await pool.waitingPlaces
                 // They are handlers of the pool's own.
@@ -15,7 +15,7 @@ extension CoordinatorCell {
             }
             guard parent == nil else { return snapshot }
             snapshot.add(runtime.placed?.waitingPlaces ?? [])
-            snapshot.add(runtime.links.uplink?.waitingPlaces ?? [])
+            snapshot.add(runtime.links.uplink?.waitingPlace)
             return snapshot
         }
     }
@@ -38,9 +38,9 @@ extension CoordinatorCell.State {
         if waiting > 0 {
             let oldest = [mailbox.oldestArrival, oldestArrival(inBatch: waitingInBatch)].compactMap(\.self).min()
             let age = oldest.map { max(.now - $0, .zero) } ?? .zero
-            snapshot.add(CollectionOfOne(CoordinatorSnapshot.WaitingPlace(.handler, waiting: waiting, oldestWaiting: age)))
+            snapshot.add(CoordinatorSnapshot.WaitingPlace(.handler, waiting: waiting, oldestWaiting: age))
         }
-        if let needing { snapshot.add(CollectionOfOne(needing)) }
+        snapshot.add(needing)
         if hasExtras { snapshot.add(extras.waitingForChildren.compactMap { $1.place(.opening, key: $0) }) }
         return snapshot
     }

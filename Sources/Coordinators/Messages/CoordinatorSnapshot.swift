@@ -264,18 +264,22 @@ extension CoordinatorSnapshot.Mailbox: Codable {
     init?(_ place: CoordinatorSnapshot.WaitingPlace?) {
         guard let place else { return nil }
         self.init()
-        add(CollectionOfOne(place))
+        add(place)
     }
 
     /// Adds messages that wait in further places.
     mutating func add(_ added: some Sequence<CoordinatorSnapshot.WaitingPlace>) {
-        for place in added {
-            if places.count < Self.placesLimit { places.append(place) }
-            guard place.reason != .parent else { continue }
-            // A worker's numbers may be any.
-            waiting = waiting.addingSaturating(place.waiting)
-            oldestWaiting = max(oldestWaiting ?? .zero, place.oldestWaiting)
-        }
+        for place in added { add(place) }
+    }
+
+    /// Adds messages that wait in a further place, if there are any.
+    mutating func add(_ place: CoordinatorSnapshot.WaitingPlace?) {
+        guard let place else { return }
+        if places.count < Self.placesLimit { places.append(place) }
+        guard place.reason != .parent else { return }
+        // A worker's numbers may be any.
+        waiting = waiting.addingSaturating(place.waiting)
+        oldestWaiting = max(oldestWaiting ?? .zero, place.oldestWaiting)
     }
 }
 

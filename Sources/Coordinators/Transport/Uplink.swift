@@ -177,11 +177,11 @@ final class Uplink: Sendable {
 
     var owner: (any UplinkOwner)? { state.withLock { $0.owner } }
 
-    /// The messages that wait for the next link, and for room on the present one.
-    var waitingPlaces: [CoordinatorSnapshot.WaitingPlace] {
+    /// The messages that wait for the next link, and for room on the present one; `nil` when there are none.
+    var waitingPlace: CoordinatorSnapshot.WaitingPlace? {
         let (kept, peer) = state.withLock { ($0.waiting.kept.messages.map(\.envelope), $0.peer) }
         let waiting = kept + moves.withLock { Array($0) } + (peer?.messagesWithoutRoom ?? [])
-        return [CoordinatorSnapshot.WaitingPlace(.parent, waiting)].compactMap(\.self)
+        return CoordinatorSnapshot.WaitingPlace(.parent, waiting)
     }
 
     private func attachment(_ id: UplinkMachine.LinkID) -> Attachment? {

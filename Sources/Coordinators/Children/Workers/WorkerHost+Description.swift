@@ -96,9 +96,9 @@ extension WorkerHost {
         return isMissing || executorSilence != nil || lastSign.map { MonotonicTime.now.sinceOrigin - $0 > suspectAfter } ?? false
     }
 
-    var waitingPlaces: [CoordinatorSnapshot.WaitingPlace] {
+    var waitingPlace: CoordinatorSnapshot.WaitingPlace? {
         let peer = state.withLock { $0.linkedPeer }
-        return [CoordinatorSnapshot.WaitingPlace(.credit, peer?.messagesWithoutRoom ?? [])].compactMap(\.self)
+        return CoordinatorSnapshot.WaitingPlace(.credit, peer?.messagesWithoutRoom ?? [])
     }
 
     var executorSilence: Duration? {

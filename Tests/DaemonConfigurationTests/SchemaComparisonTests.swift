@@ -361,7 +361,7 @@ struct SchemaComparisonTests {
 
     @Test("Both judge the same, but for what a JSON schema can't say")
     func compared() async throws {
-        guard await SchemaTests.canValidate() else { return print("there is no jsonschema; nothing was compared") }
+        guard await SchemaTests.canValidate() else { return print("there is no jsonschema_rs; nothing was compared") }
         let samples = try Self.samples()
         let verdicts = try await SchemaTests.verdicts(ofJSON: samples.map { try Self.text($0.file) })
         try #require(verdicts.count == samples.count)

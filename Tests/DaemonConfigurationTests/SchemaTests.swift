@@ -7,7 +7,7 @@ import Testing
 struct SchemaTests {
     /// A program that validates files of YAML, or after `json` the lines of a file; prints `valid` or `invalid` for each.
     private static let validator = """
-        import json, sys, jsonschema, yaml
+        import json, sys, jsonschema_rs, yaml
         class Loader(yaml.SafeLoader): pass
         # YAML 1.2 has no other truth values than true and false.
         Loader.yaml_implicit_resolvers = {
@@ -15,15 +15,15 @@ struct SchemaTests {
             for key, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()}
         Loader.add_implicit_resolver("tag:yaml.org,2002:bool", __import__("re").compile("^(true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
         with open(sys.argv[1]) as file: schema = json.load(file)
-        jsonschema.Draft202012Validator.check_schema(schema)
-        validator = jsonschema.Draft202012Validator(schema)
+        jsonschema_rs.meta.validate(schema)
+        validator = jsonschema_rs.Draft202012Validator(schema)
         if sys.argv[2] == "json":
             for line in open(sys.argv[3]): print("valid" if validator.is_valid(json.loads(line)) else "invalid")
             sys.exit()
         for path in sys.argv[2:]:
             with open(path) as file: document = yaml.load(file, Loader)
-            errors = sorted(validator.iter_errors(document), key=lambda error: error.json_path)
-            print("valid" if not errors else "invalid: " + errors[0].json_path + " " + errors[0].message.replace("\\n", " "))
+            error = next(validator.iter_errors(document), None)
+            print("valid" if error is None else f"invalid: {error.instance_path} {error.message}".replace("\\n", " "))
         """
 
     private static let interpreter = getenv("COORDINATORS_TEST_PYTHON").map { String(cString: $0) } ?? "python3"
@@ -44,7 +44,7 @@ struct SchemaTests {
 
     /// Whether the interpreter has the packages that validate; `Deploy/test` installs them.
     static func canValidate() async -> Bool {
-        (try? await run(["-c", "import jsonschema, yaml"]).status) == .exited(code: 0)
+        (try? await run(["-c", "import jsonschema_rs, yaml"]).status) == .exited(code: 0)
     }
 
     /// Returns the verdict on each text.
@@ -72,7 +72,7 @@ struct SchemaTests {
 
     @Test("An independent reader finds every example of the repository valid")
     func examples() async throws {
-        guard await Self.canValidate() else { return print("\(Self.interpreter) has no jsonschema and yaml; nothing was validated") }
+        guard await Self.canValidate() else { return print("\(Self.interpreter) has no jsonschema_rs and yaml; nothing was validated") }
         var texts: [String] = []
         for article in ["Sources/DaemonConfiguration/DaemonConfiguration.docc", "Sources/Coordinators/Coordinators.docc", "."] {
             let folder = "\(Files.packageRoot)/\(article)"

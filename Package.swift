@@ -243,7 +243,7 @@ let package = Package(
             name: "CoordinatorsTests",
             dependencies: [
                 "Acknowledgement", "ConcurrencySupport", "Coordinators", "CoordinatorsTesting", "Links", "NNG", "Processes",
-                "Supervision", "TestSupport", "WireProtocol", "WorkerLifecycle", "Fixtures", "FixtureWorker", logging,
+                "Supervision", "TestSupport", "WireProtocol", "WorkerLifecycle", "Fixtures", "FixtureWorker", deque, logging,
             ]
         ),
         .testTarget(

@@ -1,4 +1,6 @@
 import ConcurrencySupport
+import DequeModule
+import TestSupport
 import Testing
 import WireProtocol
 
@@ -50,6 +52,68 @@ struct MailboxTests {
         #expect(mailbox.takeAll(.letters(100), row, isFromSubtree: true), "nothing is left over from the messages before")
     }
     #endif
+
+    @Test("All that was taken begins once, with and without envelopes, and nothing is counted then", arguments: 0..<100 as Range<UInt64>)
+    func mixed(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        let mailbox = Stage(MailboxPolicy(running: 2, waiting: 40, bytes: 60_000))
+        var (taken, begun): ([String], [String]) = ([], [])
+        func begin() {
+            begun += mailbox.beginAccepted()
+            for item in mailbox.takeBatch() {
+                begun.append(item.word)
+                mailbox.ended(item)
+            }
+        }
+        for number in 0..<400 {
+            let name = "\(number)"
+            switch Int.random(in: 0..<16, using: &random) {
+            case 0: if mailbox.put(name, bytes: .random(in: 0..<4_000, using: &random), as: .short) == "admitted" { taken.append(name) }
+            case 1:
+                mailbox.post("n" + name)
+                taken.append("n" + name)
+            case 2: mailbox.isPaused ? mailbox.resume() : mailbox.pause()
+            case 3...5: begin()
+            default: if mailbox.take(number) { taken.append(name) }
+            }
+            #expect(mailbox.bytes <= 60_000)
+            #expect(mailbox.waitingMessages.count == mailbox.messageCount)
+        }
+        mailbox.resume()
+        while begun.count < taken.count, mailbox.beginRun() || mailbox.isRunning { begin() }
+        // A pause holds up no notice, which then comes before older messages.
+        let (messages, notices) = ({ (name: String) in !name.hasPrefix("n") }, { (name: String) in name.hasPrefix("n") })
+        #expect(begun.filter(messages) == taken.filter(messages) && begun.filter(notices) == taken.filter(notices))
+        #expect(mailbox.messageCount == 0 && mailbox.bytes == 0 && mailbox.takenCount == 0)
+    }
+
+    @Test("A message without an envelope is taken only where it overtakes nothing, and begins before what comes later")
+    func withoutEnvelope() {
+        let mailbox = Stage(MailboxPolicy(running: 1, waiting: 3, bytes: 10_000))
+        #expect(mailbox.take(1) && mailbox.take(2))
+        mailbox.put("3", as: .short)
+        #expect(!mailbox.take(4), "it would overtake the third")
+        mailbox.pause()
+        #expect(mailbox.beginAccepted() == [] && mailbox.waitingMessages.count == 3)
+        mailbox.resume()
+        #expect(mailbox.beginAccepted() == ["1", "2"])
+        for item in mailbox.takeBatch() { mailbox.ended(item) }
+        mailbox.pause()
+        #expect(!mailbox.take(4), "a pause decides about it")
+        mailbox.resume()
+        mailbox.post("notice")
+        #expect(!mailbox.take(4), "it would overtake the notice")
+        #expect(mailbox.begin() == ["notice"])
+        #expect((4...6).allSatisfy(mailbox.take) && !mailbox.take(7), "there is room for three")
+        #expect(mailbox.removeMessages().map(\.word) == ["Number", "Number", "Number"])
+        mailbox.put("awaiting")
+        let item = mailbox.takeBatch()[0]
+        #expect(!mailbox.take(8), "no place is free")
+        mailbox.ended(item)
+        #expect(mailbox.take(9))
+        mailbox.close()
+        #expect(mailbox.beginAccepted() == [] && mailbox.removeAll().count == 1 && mailbox.bytes == 0)
+    }
 
     @Test("A pause delays messages, and no notice")
     func pause() {
@@ -518,6 +582,28 @@ private final class Stage {
     }
     #endif
     func takeBatch() -> [Mailbox.Item] { mailbox.takeBatch() }
+
+    private struct Number: ResponderMessage {
+        static let name = "Number"
+        var number: Int
+    }
+
+    private static let row = Kind.short.row(0)
+
+    func take(_ number: Int) -> Bool {
+        let size = Envelope.size(of: Number.self)
+        return mailbox.take(AcceptedMessage(body: Number(number: number), sender: "/sender", size: size, row: Self.row), of: size)
+    }
+
+    /// Begins and ends the messages without envelopes.
+    func beginAccepted() -> [String] {
+        var messages: Deque<AcceptedMessage> = []
+        mailbox.takeAccepted(into: &messages)
+        var tally = Mailbox.Tally()
+        for message in messages { tally.add(message) }
+        mailbox.forget(tally)
+        return messages.map { "\(($0.body as? Number)?.number ?? -1)" }
+    }
     func ended(_ item: Mailbox.Item) { mailbox.ended(item) }
     func beginRun() -> Bool { mailbox.beginRun() }
     #if !SLOW_PATH_ONLY

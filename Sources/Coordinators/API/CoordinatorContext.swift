@@ -110,10 +110,10 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
         if let isAccepted = try cell.sendUp(message) { return isAccepted }
         #endif
         let deadline = timeout.map { cell.runtime.time.now + $0 }
-        let envelope = Envelope(.value(message), sender: path, deadline: deadline, isOneWay: true)
         #if !SLOW_PATH_ONLY
-        if cell.sendsAtOnce(envelope, of: ObjectIdentifier(Swift.type(of: message))) { return true }
+        if cell.sendsAtOnce(message, deadline: deadline) { return true }
         #endif
+        let envelope = Envelope(sending: message, from: path, deadline: deadline)
         return try await Envelope.isAccepted { try await envelope.delivered(in: cell.openAsks) { cell.climb($0) } }
     }
 

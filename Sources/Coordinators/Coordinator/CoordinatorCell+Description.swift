@@ -53,7 +53,7 @@ extension CoordinatorCell.State {
     /// Returns the time of arrival of the oldest among the messages at the end of the batch that begins at the moment.
     private func oldestArrival(inBatch count: Int) -> MonotonicTime? {
         var rest = count
-        var oldest: MonotonicTime?
+        var oldest = count > 0 ? mailbox.acceptedSince : nil
         for envelope in handlers.batch.reversed().lazy.compactMap(\.envelope) where rest > 0 {
             oldest = min(oldest ?? envelope.arrived, envelope.arrived)
             rest -= envelope.count

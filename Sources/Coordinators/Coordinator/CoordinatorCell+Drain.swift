@@ -133,13 +133,14 @@ extension CoordinatorCell.State {
         return extras.drainWaits.filter { $0.messages == .all ? !isAnyLeft : !isAnyFromOutside }
     }
 
-    /// Whether there are messages that no coordinator below has sent; of those that begin at the moment some may have ended.
+    /// Whether there are messages that no coordinator below has sent; of those that begin at the moment some may have ended, or come from below.
     private func hasMessagesFromOutside(of path: CoordinatorPath) -> Bool {
         let beginning = handlers.batch.lazy.compactMap(\.envelope)
         let running = handlers.running.values.lazy.compactMap(\.envelope)
         let isFromOutside = { (envelope: Envelope) in envelope.sender == path || !envelope.sender.isWithin(path) }
         // Those that wait for a child to be opened are few, and are handed on soon.
-        return !extras.waitingForChildren.isEmpty || beginning.contains(where: isFromOutside) || running.contains(where: isFromOutside)
+        return mailbox.acceptedSince != nil || !extras.waitingForChildren.isEmpty
+            || beginning.contains(where: isFromOutside) || running.contains(where: isFromOutside)
             || mailbox.waitingMessages.contains(where: isFromOutside)
     }
 }

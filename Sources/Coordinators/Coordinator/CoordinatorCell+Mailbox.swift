@@ -13,7 +13,7 @@ extension CoordinatorCell {
             return
         }
         if let inline = row.inline, answer(envelope, row, inline) { return }
-        let isFromSubtree = isFromSubtree(envelope)
+        let isFromSubtree = isFromSubtree(envelope.sender)
         envelope.noteTaker(self)
         let (admission, run, mustLearn, isHeldUp) = state.withLock { state -> (Mailbox.Admission?, MailboxRun?, Bool, Bool) in
             switch state.life.phase {
@@ -44,11 +44,11 @@ extension CoordinatorCell {
         if isHeldUp, !envelope.isOneWay { watchForCycles() }
     }
 
-    /// Returns whether a message comes from below this coordinator, or from one of its own handlers.
+    /// Returns whether the sender of a message is below this coordinator, or one of its own handlers.
     ///
     /// Messages from outside the tree name the coordinator itself as their sender, as its own do.
-    func isFromSubtree(_ envelope: Envelope) -> Bool {
-        envelope.sender == path ? HandlerScope.current?.belongs(to: self) == true : envelope.sender.isWithin(path)
+    func isFromSubtree(_ sender: CoordinatorPath) -> Bool {
+        sender == path ? HandlerScope.current?.belongs(to: self) == true : sender.isWithin(path)
     }
 
     /// Notes that the mailbox has room for a message, which no longer counts as under way on its link.

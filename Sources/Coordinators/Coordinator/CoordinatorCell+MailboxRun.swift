@@ -1,4 +1,5 @@
 import ConcurrencySupport
+import DequeModule
 import Logging
 import Synchronization
 
@@ -33,6 +34,8 @@ extension CoordinatorCell {
     ///   - begun: The items that a former run has taken from the queue.
     private func handleItems(_ number: UInt64, on instance: isolated any Coordinator, _ begun: ArraySlice<Mailbox.Item> = []) async {
         var batch = begun
+        var accepted: Deque<AcceptedMessage> = []
+        var tally = Mailbox.Tally()
         while true {
             while let item = batch.popFirst() {
                 if handlesAtOnce(item, on: instance) { continue }
@@ -42,16 +45,52 @@ extension CoordinatorCell {
                 await perform(item, in: scope, TraceContext(item.envelope?.trace ?? []), on: instance)
                 return ended(item, number, scope)
             }
-            let taken = state.withLock { state in
-                let batch = state.mailbox.takeBatch()
+            let (taken, waits, idle) = state.withLock { state in
+                state.mailbox.forget(tally)
+                state.mailbox.takeAccepted(into: &accepted)
+                let batch = accepted.isEmpty ? state.mailbox.takeBatch() : []
                 state.handlers.batch = batch
-                if batch.isEmpty { state.handlers.endRun() }
-                return batch
+                if batch.isEmpty, accepted.isEmpty { state.handlers.endRun() }
+                return (batch, state.takeEndedDrainWaits(at: path), state.takeIdleWaiters())
             }
-            if taken.isEmpty { return wakeIfIdle() }
+            for wait in waits { wait.end.settle(()) }
+            for waiter in idle { waiter.resume() }
+            if taken.isEmpty, accepted.isEmpty { return }
+            #if !SLOW_PATH_ONLY
+            let isStream = tally.count > 0
+            #endif
+            tally = handle(&accepted, on: instance)
             batch = taken[...]
+            #if !SLOW_PATH_ONLY
+            if isStream { waitForMore(than: tally) }
+            #endif
         }
     }
+
+    /// Handles messages without envelopes; what observes messages has to see them in theirs.
+    ///
+    /// - Returns: Those that have ended, and are still counted.
+    private func handle(_ messages: inout Deque<AcceptedMessage>, on instance: isolated any Coordinator) -> Mailbox.Tally {
+        var tally = Mailbox.Tally()
+        guard !messages.isEmpty else { return tally }
+        if runtime.observation.instruments.areActive {
+            while let message = messages.popFirst() { _ = handlesAtOnce(.message(message.envelope, message.row), on: instance) }
+            return tally
+        }
+        while let message = messages.popFirst() {
+            do { try message.row.accepted?(instance, message.body) } catch { conclude(message.envelope, message.row, .failure(error)) }
+            tally.add(message)
+            // Senders mustn't wait for room that there is.
+            if tally.bytes > Self.bytesEndedTogether {
+                state.withLock { $0.mailbox.forget(tally) }
+                tally = Mailbox.Tally()
+            }
+        }
+        return tally
+    }
+
+    /// The size of messages that have ended without leaving room for others yet, in bytes, at most.
+    private static let bytesEndedTogether = 64 << 10
 
     /// Handles an item for which no handler has to run, or only one that doesn't await.
     ///

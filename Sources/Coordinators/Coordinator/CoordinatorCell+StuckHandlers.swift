@@ -45,7 +45,9 @@ extension CoordinatorCell: WatchedReceiver {
     /// This coordinator and those of this process above it.
     var lineage: [CoordinatorCell] { Array(sequence(first: self) { $0.parent }) }
 
-    var handlesAnyAtOnce: Bool { state.withLock { !$0.handlers.batch.isEmpty && $0.messagesAtOnce > 0 } }
+    var handlesAnyAtOnce: Bool {
+        state.withLock { (!$0.handlers.batch.isEmpty || $0.mailbox.acceptedSince != nil) && $0.messagesAtOnce > 0 }
+    }
 
     func passExecutor(_ job: @Sendable () -> Void) async {
         guard let instance = state.withLock({ $0.life.instance }) else { return job() }

@@ -10,7 +10,8 @@ import WireProtocol
 /// counted. Closed, it takes no message, and has given back all that waited.
 ///
 /// A handler that awaits takes a place, of which the policy has `running`. A row that doesn't await ends before the next message begins: it
-/// needs a free place, and takes none.
+/// needs a free place, and takes none. A one-way message for such a row, which finds nothing that waits in a lane, begins before all that
+/// comes later: it needs neither an envelope nor a lane.
 struct Mailbox {
     /// A message, or a notice to the coordinator; each begins in the order of its arrival.
     enum Item {
@@ -83,6 +84,8 @@ struct Mailbox {
     /// The policy of the coordinator's type, which never changes, and which all of its mailboxes share.
     private let limits: Box<MailboxPolicy>
     private var messages = WaitingMessages()
+    /// The messages without envelopes, which are older than all that wait in lanes; `nil`: none wait or run.
+    private var accepted: AcceptedMessages?
     /// The notices, which neither a pause nor a full mailbox delays.
     private var notices: Deque<Notice> = []
     private var needing: Deque<Needing> = []
@@ -175,6 +178,19 @@ struct Mailbox {
         }
     }
 
+    /// Takes a one-way message without an envelope, unless something else is to be decided about it, or other messages or notices wait.
+    mutating func take(_ message: @autoclosure () -> AcceptedMessage, of size: Int) -> Bool {
+        guard expected < policy.waiting, bytes + reserved.bytes + size <= policy.bytes, places < policy.running, !isPaused,
+            Int(count) == Int(running) + acceptedCount, notices.isEmpty
+        else { return false }
+        count += 1
+        bytes += size
+        let accepted = accepted ?? AcceptedMessages()
+        accepted.append(message())
+        self.accepted = accepted
+        return true
+    }
+
     /// Takes an item that isn't a message.
     ///
     /// - Returns: The events that were dropped to make room.
@@ -207,16 +223,18 @@ struct Mailbox {
     var takenCount: Int { Int(running) }
 
     /// The time at which the oldest message that waits for a handler was sent or arrived.
-    var oldestArrival: MonotonicTime? { messages.oldestArrival }
+    var oldestArrival: MonotonicTime? { accepted?.waiting.first?.arrived ?? messages.oldestArrival }
 
     /// The messages that wait for the dependencies of their rows.
     var messagesForDependencies: some Sequence<Envelope> { needing.lazy.map(\.envelope) }
 
     /// The number of queued messages whose askers don't wait any more, as after a time-out: no handler will begin for them.
-    var withdrawnCount: Int { waitingMessages.reduce(0) { $0 + ($1.isWithdrawn ? $1.count : 0) } }
+    var withdrawnCount: Int { messagesInEnvelopes.reduce(0) { $0 + ($1.isWithdrawn ? $1.count : 0) } }
 
     /// The messages that haven't begun.
-    var waitingMessages: [Envelope] { messages.all + needing.map(\.envelope) }
+    var waitingMessages: [Envelope] { (accepted?.waiting.map(\.envelope) ?? []) + messagesInEnvelopes }
+
+    private var messagesInEnvelopes: [Envelope] { messages.all + needing.map(\.envelope) }
 
     /// Whether nothing waits and nothing runs.
     var isIdle: Bool { count == 0 && notices.isEmpty && !isPaused && !isRunning }
@@ -236,7 +254,7 @@ struct Mailbox {
     ///
     /// - Returns: Whether draining goes on.
     mutating func continuesRun() -> Bool {
-        isRunning = !isClosed && (!notices.isEmpty || count > 0 && nextMessage != nil)
+        isRunning = !isClosed && (!notices.isEmpty || count > 0 && (!isPaused && acceptedCount > 0 || nextMessage != nil))
         return isRunning
     }
 
@@ -248,8 +266,49 @@ struct Mailbox {
             batch.append(item)
             size += item.envelope?.count ?? 1
         }
-        if batch.isEmpty { isRunning = false }
+        if batch.isEmpty {
+            isRunning = false
+            // A mailbox that has nothing to do has no memory for messages.
+            if acceptedCount == 0 { accepted = nil }
+        }
         return batch
+    }
+
+    /// Removes messages without envelopes, about as many as the limit, which begin before all other items.
+    ///
+    /// - Parameter taken: The place for them, which is empty; its memory is used again.
+    mutating func takeAccepted(of limit: Int = 64, into taken: inout Deque<AcceptedMessage>) {
+        guard let accepted else { return }
+        accepted.since = nil
+        guard !isPaused, !isClosed else { return }
+        runningBytes += accepted.take(limit, into: &taken)
+        running += Int32(taken.count)
+    }
+
+    /// The number of messages without envelopes that wait.
+    private var acceptedCount: Int { accepted?.waiting.count ?? 0 }
+
+    /// The arrival of the oldest of the messages without envelopes that are handled one after the other at the moment.
+    var acceptedSince: MonotonicTime? { accepted?.since }
+
+    /// Messages without envelopes that have ended, and are still counted.
+    struct Tally {
+        private(set) var count: Int32 = 0
+        private(set) var bytes = 0
+
+        mutating func add(_ message: AcceptedMessage) {
+            count += 1
+            bytes += message.size
+        }
+    }
+
+    /// Forgets messages that have ended.
+    mutating func forget(_ tally: Tally) {
+        count -= tally.count
+        running -= tally.count
+        bytes -= tally.bytes
+        runningBytes -= tally.bytes
+        handled &+= UInt64(tally.count)
     }
 
     /// - Parameter isHandled: Whether a handler has had the item, rather than that it has been withdrawn.
@@ -328,7 +387,9 @@ struct Mailbox {
     /// Removes and returns the messages that wait.
     mutating func removeMessages() -> [Item] {
         defer { (needing, sharing) = ([], 0) }
-        let waiting = messages.removeAll().map { ($0.envelope, $0.row) } + needing.map { ($0.envelope, $0.row) }
+        var waiting = accepted?.removeAll().map { ($0.envelope, $0.row) } ?? []
+        waiting += messages.removeAll().map { ($0.envelope, $0.row) }
+        waiting += needing.map { ($0.envelope, $0.row) }
         for (envelope, row) in waiting { forget(envelope, row) }
         return waiting.map { .message($0, $1) }
     }
@@ -378,7 +439,9 @@ struct Mailbox {
 
     private mutating func removeOldestMessage() -> (Envelope, MessageRow)? {
         let oldest: (envelope: Envelope, row: MessageRow)
-        if let (lane, _) = messages.oldest(where: { _, _ in true }) {
+        if let message = accepted?.removeFirst() {
+            oldest = (message.envelope, message.row)
+        } else if let (lane, _) = messages.oldest(where: { _, _ in true }) {
             let message = messages.removeFirst(in: lane)
             sharing -= Int32(message.envelope.count - 1)
             oldest = (message.envelope, message.row)
@@ -419,7 +482,9 @@ struct Mailbox {
     }
 
     /// The number of messages that have not begun and need a place.
-    private var claimants: Int { messages.count(in: .ordinary) + messages.count(in: .subtree) + Int(sharing) + reserved.count }
+    private var claimants: Int {
+        acceptedCount + messages.count(in: .ordinary) + messages.count(in: .subtree) + Int(sharing) + reserved.count
+    }
 
     private var freePlaces: Int { isPaused ? 0 : max(policy.running - Int(places), 0) }
 

@@ -104,3 +104,67 @@ struct WaitingMessages {
         return withdrawn
     }
 }
+
+/// A one-way message of this process that was accepted, for a row that doesn't await: nobody waits for its end, nor can withdraw it.
+///
+/// It needs no envelope, in which the end of a message is, unless something else than its row wants it.
+struct AcceptedMessage: Sendable {
+    let body: any ResponderMessage
+    let sender: CoordinatorPath
+    let arrived = MonotonicTime.now
+    /// The size that counts against limits, as an envelope's.
+    let size: Int
+    /// Not retained, because its count of references would be shared by all senders: rows live as long as their coordinator's type.
+    unowned(unsafe) let row: MessageRow
+
+    /// The message in an envelope.
+    var envelope: Envelope {
+        let envelope = Envelope(sending: body, from: sender, trace: [], at: arrived)
+        envelope.accept()
+        return envelope
+    }
+}
+
+/// The messages of a mailbox without envelopes.
+///
+/// `@unchecked`: they belong to the mailbox, which is under its coordinator's lock. An object, because most mailboxes have none.
+final class AcceptedMessages: @unchecked Sendable {
+    private(set) var waiting: Deque<AcceptedMessage> = []
+    private var bytes = 0
+    /// The arrival of the oldest of those that are handled at the moment.
+    var since: MonotonicTime?
+
+    func append(_ message: AcceptedMessage) {
+        bytes += message.size
+        waiting.append(message)
+    }
+
+    /// Removes and returns the oldest message.
+    func removeFirst() -> AcceptedMessage? {
+        guard let message = waiting.popFirst() else { return nil }
+        bytes -= message.size
+        return message
+    }
+
+    /// Removes and returns all messages, in order.
+    func removeAll() -> Deque<AcceptedMessage> {
+        defer { (waiting, bytes) = ([], 0) }
+        return waiting
+    }
+
+    /// Removes the oldest messages, which are handled at once.
+    ///
+    /// - Parameter taken: The place for them, which is empty; its memory is used again.
+    /// - Returns: Their bytes.
+    func take(_ limit: Int, into taken: inout Deque<AcceptedMessage>) -> Int {
+        let former = bytes
+        if waiting.count <= limit {
+            swap(&waiting, &taken)
+            bytes = 0
+        } else {
+            for _ in 0..<limit { if let message = removeFirst() { taken.append(message) } }
+        }
+        since = taken.first?.arrived
+        return former - bytes
+    }
+}

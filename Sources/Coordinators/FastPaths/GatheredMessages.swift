@@ -136,7 +136,7 @@ extension CoordinatorCell {
             guard state.life.phase == .starting || state.life.phase == .active else { return (nil, nil) }
             let admissions = envelopes.map { envelope in
                 envelope.noteTaker(self)
-                return state.mailbox.enqueue(envelope, row, isFromSubtree: isFromSubtree(envelope), isNeeding: false)
+                return state.mailbox.enqueue(envelope, row, isFromSubtree: isFromSubtree(envelope.sender), isNeeding: false)
             }
             return (admissions, state.mailboxRunToBegin())
         }
@@ -153,7 +153,7 @@ extension CoordinatorCell {
         guard row.immediate != nil, !row.interleaves, row.needs.isEmpty, type.mailbox.value.whenFull == .wait else { return false }
         let (isTaken, run) = state.withLock { state -> (Bool, MailboxRun?) in
             guard state.life.phase == .starting || state.life.phase == .active else { return (false, nil) }
-            guard state.mailbox.takeAll(envelope, row, isFromSubtree: isFromSubtree(envelope)) else { return (false, nil) }
+            guard state.mailbox.takeAll(envelope, row, isFromSubtree: isFromSubtree(envelope.sender)) else { return (false, nil) }
             return (true, state.mailboxRunToBegin())
         }
         if isTaken { releaseCredit(envelope, row) }

@@ -13,33 +13,73 @@ import WireProtocol
 extension CoordinatorCell {
     /// Sends a one-way message up the chain to a row of this process, if the row's coordinator takes it at once.
     ///
-    /// - Parameters:
-    ///   - envelope: The message, which is on no way yet.
-    ///   - type: The message's type.
     /// - Returns: Whether it was taken; otherwise nothing has happened to it, and it has to take the whole way.
-    func sendsAtOnce(_ envelope: Envelope, of type: ObjectIdentifier) -> Bool {
-        guard existingOpenAsks?.isClosed != true else { return false }
-        var cell = self
-        while true {
-            if let row = cell.type.table.firstRow(for: type) { return cell.takesAtOnce(envelope, row) }
-            guard !cell.type.table.hasPrefixes, cell.border == nil, let parent = cell.parent else { return false }
-            cell = parent
+    func sendsAtOnce<M: ResponderMessage>(_ message: M, deadline: MonotonicTime?) -> Bool {
+        let type = ObjectIdentifier(Swift.type(of: message))
+        guard existingOpenAsks?.isClosed != true, let (responder, row) = responderAtOnce(to: type) else { return false }
+        return responder._withUnsafeGuaranteedRef { responder in
+            row._withUnsafeGuaranteedRef { responder.takesAtOnce(message, $0, from: path, deadline: deadline) }
         }
     }
 
+    /// Returns the coordinator of this process whose row a message comes to first; `nil` if that isn't known, or has to be looked at.
+    ///
+    /// A recursion, as in the search for the shortcut of an ask.
+    private func responderAtOnce(to message: ObjectIdentifier) -> (Unmanaged<CoordinatorCell>, Unmanaged<MessageRow>)? {
+        if let row = type.table.firstRow(for: message) { return (.passUnretained(self), row) }
+        guard !type.table.hasPrefixes, border == nil else { return nil }
+        return parent?.responderAtOnce(to: message)
+    }
+
     /// Takes a message that has no other end than to be accepted, if there is room and nothing else is to be decided about it.
-    private func takesAtOnce(_ envelope: Envelope, _ row: MessageRow) -> Bool {
+    private func takesAtOnce<M: ResponderMessage>(
+        _ message: M,
+        _ row: MessageRow,
+        from sender: CoordinatorPath,
+        deadline: MonotonicTime?
+    ) -> Bool {
         guard row.inline == nil, !row.isInterceptor, row.needs.isEmpty else { return false }
-        let isFromSubtree = isFromSubtree(envelope)
-        let (isTaken, run) = state.withLock { state -> (Bool, MailboxRun?) in
-            guard state.life.phase == .starting || state.life.phase == .active else { return (false, nil) }
-            guard state.mailbox.takeAll(envelope, row, isFromSubtree: isFromSubtree) else { return (false, nil) }
+        let size = Envelope.size(of: M.self)
+        // A trace is in the envelope, and so is what a handler that awaits can be found by.
+        if row.accepted != nil, !row.interleaves, TraceContext.current == nil,
+            takesAtOnce({ $0.take(AcceptedMessage(body: message, sender: sender, size: size, row: row), of: size) })
+        {
+            return true
+        }
+        let envelope = Envelope(sending: message, from: sender, deadline: deadline)
+        let isFromSubtree = isFromSubtree(sender)
+        return takesAtOnce { mailbox in
+            guard mailbox.takeAll(envelope, row, isFromSubtree: isFromSubtree) else { return false }
             // Before it can begin, or be given up with the coordinator.
-            envelope.complete(.success(.none))
+            envelope.accept()
+            return true
+        }
+    }
+
+    @inline(__always)
+    private func takesAtOnce(_ take: (inout Mailbox) -> Bool) -> Bool {
+        let (isTaken, run) = state.withLock { state -> (Bool, MailboxRun?) in
+            guard state.life.phase == .starting || state.life.phase == .active, take(&state.mailbox) else { return (false, nil) }
             return (true, state.mailboxRunToBegin())
         }
         if let run { runMailbox(run) }
         return isTaken
+    }
+}
+
+// MARK: - Messages that come one after the other
+
+extension CoordinatorCell {
+    /// The number of messages that are worth a turn of their own.
+    private static let enough = 32
+    /// About the time in which a sender of this process sends as many: a lock that sender and receiver take for each message takes longer.
+    private static let pause = Duration.microseconds(2)
+
+    /// Lets senders send more messages, if few have come since the last turn.
+    func waitForMore(than tally: Mailbox.Tally) {
+        guard tally.count > 0, tally.count < Self.enough else { return }
+        let end = MonotonicTime.now + Self.pause
+        while MonotonicTime.now < end {}
     }
 }
 

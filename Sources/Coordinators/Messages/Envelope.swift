@@ -144,7 +144,7 @@ final class Envelope: Sendable {
     /// Unsafe: it's set before the message is on its way.
     nonisolated(unsafe) private(set) var cause: ObjectIdentifier?
     /// The time at which the message was sent in this process, or arrived here.
-    let arrived = MonotonicTime.now
+    let arrived: MonotonicTime
 
     private enum Phase { case open, answered, failed }
     private typealias Waiter = UnsafeContinuation<Result<Answer, any Error>, Never>
@@ -210,8 +210,27 @@ final class Envelope: Sendable {
         self.delivery = delivery
         self.isBuiltin = isBuiltin ?? body.isBuiltin
         self.isOfPool = isOfPool
+        arrived = .now
         count = body.count
         size = body.size
+    }
+
+    /// Creates a one-way message of a coordinator of this process.
+    ///
+    /// - Parameter arrived: The time at which it was sent.
+    init(
+        sending message: any ResponderMessage,
+        from sender: CoordinatorPath,
+        deadline: MonotonicTime? = nil,
+        trace: Bytes = TraceContext.current?.bytes ?? [],
+        at arrived: MonotonicTime = .now
+    ) {
+        body = .value(message)
+        asker = .task
+        (lingers, isOneWay, isBuiltin, isOfPool) = (false, true, false, false)
+        (self.sender, self.deadline, self.trace, self.arrived) = (sender, deadline, trace, arrived)
+        (flow, delivery) = (nil, nil)
+        (count, size) = (1, body.size)
     }
 
     /// Whether the asker learns of the end: false for a one-way message that another process has sent without a number.
@@ -286,6 +305,12 @@ final class Envelope: Sendable {
         // A one-way message that was accepted still waits for its handler.
         if case .success = result, isOneWay {} else { release() }
         finish(result, cancels: false)
+    }
+
+    /// Ends a one-way message that nobody waits for: it was accepted.
+    func accept() {
+        state.withLock { $0.phase = .answered }
+        isEnded.store(true, ordering: .releasing)
     }
 
     /// Ends the message and cancels its handler.

@@ -9,6 +9,8 @@ import WireProtocol
 final class ResponderTable: Sendable {
     /// The rows for the messages of each type.
     private let byType: TypeMap<[MessageRow]>
+    /// The first row for the messages of each type.
+    private let firstByType: TypeMap<Unmanaged<MessageRow>>
     #if !SLOW_PATH_ONLY
     let directRows: DirectRows
     #endif
@@ -64,6 +66,7 @@ final class ResponderTable: Sendable {
             }
         }
         self.byType = TypeMap(byType)
+        firstByType = TypeMap(byType.compactMapValues { $0.first.map(Unmanaged.passUnretained) })
         #if !SLOW_PATH_ONLY
         directRows = DirectRows(byType, arePrefixed: !prefixed.isEmpty)
         #endif
@@ -101,8 +104,10 @@ final class ResponderTable: Sendable {
     var hasPrefixes: Bool { !prefixed.isEmpty }
 
     /// Returns the first row for messages of a type, without a look at a message; `nil` if there is none, or if there are prefixes.
-    func firstRow(for message: ObjectIdentifier) -> MessageRow? {
-        hasPrefixes ? nil : byType.index(of: message).flatMap { byType.values[$0].first }
+    ///
+    /// Not retained, because its count of references would be shared by all senders: it lives as long as the table.
+    func firstRow(for message: ObjectIdentifier) -> Unmanaged<MessageRow>? {
+        hasPrefixes ? nil : firstByType.index(of: message).map { firstByType.values[$0] }
     }
 
     /// Returns the first row for a message, or the first after another row.
@@ -183,6 +188,7 @@ enum Row: Sendable {
 final class MessageRow: Sendable {
     typealias Body = @Sendable (any Coordinator, Envelope, any MessageReceiver, _ index: Int) async throws -> Answer
     typealias ImmediateBody = @Sendable (isolated any Coordinator, Envelope) throws -> Answer
+    typealias AcceptedBody = @Sendable (isolated any Coordinator, any ResponderMessage) throws -> Void
 
     /// The messages that a row matches.
     enum Match: Sendable {
@@ -201,6 +207,8 @@ final class MessageRow: Sendable {
     let body: Body
     /// The body in the form that doesn't suspend, if it has one: for a message from the mailbox, which needs no task of its own then.
     let immediate: ImmediateBody?
+    /// That form for a message whose answer nobody wants.
+    let accepted: AcceptedBody?
     /// The body in the form that isn't isolated to the coordinator, if the row is inline.
     let inline: InlineRow?
     let shortcuts: Shortcuts
@@ -285,6 +293,7 @@ final class MessageRow: Sendable {
         interleaves: Bool = false,
         index: Int = 0,
         immediate: ImmediateBody? = nil,
+        accepted: AcceptedBody? = nil,
         inline: InlineRow? = nil,
         shortcuts: Shortcuts = Shortcuts(),
         body: @escaping Body
@@ -296,6 +305,7 @@ final class MessageRow: Sendable {
         self.interleaves = interleaves
         self.index = index
         self.immediate = immediate
+        self.accepted = accepted
         self.inline = inline
         self.shortcuts = shortcuts
         self.body = body
@@ -311,6 +321,7 @@ final class MessageRow: Sendable {
             interleaves: interleaves,
             index: index,
             immediate: immediate,
+            accepted: accepted,
             inline: inline,
             shortcuts: shortcuts,
             body: body
@@ -327,14 +338,17 @@ final class MessageRow: Sendable {
         interleaves: Bool,
         _ body: @escaping @Sendable (isolated C, M) throws -> M.Reply
     ) {
+        // Unsafe: the types differ in what the compiler checks, and in nothing else. The body is called on the executor of its coordinator.
+        let isolated = unsafeBitCast(body, to: (@Sendable (C, M) throws -> M.Reply).self)
         self.init(
             .type(M.self),
             interleaves: interleaves,
             immediate: { coordinator, envelope in
                 // Rows are called only for coordinators of their table.
-                let me = unsafeDowncast(coordinator, to: C.self)
-                let message = try envelope.message(as: M.self, isLast: true)
-                return .value(try me.assumeIsolated { try body($0, message) })
+                .value(try isolated(unsafeDowncast(coordinator, to: C.self), envelope.message(as: M.self, isLast: true)))
+            },
+            accepted: { coordinator, message in
+                _ = try isolated(unsafeDowncast(coordinator, to: C.self), Envelope.message(message, as: M.self))
             },
             shortcuts: Shortcuts(body),
             body: { coordinator, envelope, _, _ in
@@ -374,14 +388,27 @@ extension Envelope {
     /// - Parameter isLast: Whether the message isn't read again, so that its bytes are released.
     func message<M: ResponderMessage>(as type: M.Type, isLast: Bool = false) throws -> M {
         switch body {
-        case .value(let message):
-            guard let message = message as? M else {
-                throw CoordinatorError(.coding, "the message is \(Swift.type(of: message)), not \(type)")
-            }
-            return message
+        case .value(let message): return try Self.message(message, as: type)
         case .encoded(_, let codec, let payload):
             return try PayloadCoder.decode(type, from: isLast ? payload.takeBytes() : payload.bytes, codec: codec)
         }
+    }
+
+    /// Returns a message as its handler's type.
+    static func message<M: ResponderMessage>(_ message: any ResponderMessage, as type: M.Type) throws -> M { try value(message, as: type) }
+
+    /// Returns a message as the type that it usually has; a cast would look for more.
+    private static func value<Value: ResponderMessage, M: ResponderMessage>(_ message: Value, as type: M.Type) throws -> M {
+        // Unsafe: it's the same type.
+        Value.self == type ? unsafeBitCast(message, to: type) : try cast(message, to: type)
+    }
+
+    @inline(never)
+    private static func cast<M: ResponderMessage>(_ message: any ResponderMessage, to type: M.Type) throws -> M {
+        guard let message = message as? M else {
+            throw CoordinatorError(.coding, "the message is \(Swift.type(of: message)), not \(type)")
+        }
+        return message
     }
 }
 

@@ -289,9 +289,10 @@ struct ClusterRouterTests {
                 #expect(isTaken == attempt.isAllowed, "\(attempt)")
             }
             let refused = Attempt.all.filter { !$0.isAllowed }.map { $0.builtin.type.name }
-            try await eventually("each is logged") { first.warnings.count == refused.count }
+            try await eventually("each is logged, and is an event") {
+                [first.warnings.count, first.rules.count] == [refused.count, refused.count]
+            }
             let (warnings, rules) = (first.warnings, first.rules)
-            #expect(rules.count == refused.count)
             // Several links close at the same time.
             for name in refused {
                 #expect(warnings.contains { $0.contains(name) })
@@ -310,6 +311,8 @@ struct ClusterRouterTests {
         try await node.start()
         let attempt = try #require(Attempt.all.first { !$0.isAllowed })
         for _ in 0..<20 { #expect(try await !attempt.isTaken(by: node)) }
+        // The node closes a link before it tells why.
+        try await eventually("all are known") { node.runtime.core.observation.violations.untold == 17 }
         await node.stop()
         for (told, counted) in [(node.warnings, /unlogged=(\d+)/), (node.rules, /and (\d+) more/)] {
             let others = told.compactMap { $0.firstMatch(of: counted).flatMap { Int($0.output.1) } }
@@ -522,11 +525,11 @@ struct ClusterRouterTests {
             defer { kill(process, SIGCONT) }
             let room = CreditWindow.link.share.messages
             let asks = [caller, first].flatMap { node in (0..<room).map { _ in Task.immediate { try await place(node) } } }
-            // The room of the ask before them may not have been given back yet: one of the caller's waits on its own node then.
+            // The room of asks before them may not have been given back yet: as many of the caller's wait on its own node then.
             var most = 0
             try await eventually("they wait for room: \(most) of \(2 * room)") {
                 most = max(most, open())
-                return most >= 2 * room - 1
+                return most >= 2 * room - 8
             }
             first.places.epoch.withLock { $0 = nil }
             for node in [caller, first] { node.places.place.withLock { $0 = .elsewhere(node: "second", epoch: 2) } }

@@ -46,6 +46,9 @@ package final class Violations: Sendable {
         if isTold { tell(0) }
     }
 
+    /// The number of violations that were counted, and not told of yet.
+    var untold: Int { senders.withLock { $0.values.reduce(0) { $0 + $1.untold } } }
+
     /// Tells of those that were counted and not told of.
     func tellRest() {
         let rest = senders.withLock { senders in

@@ -113,7 +113,7 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
         #if !SLOW_PATH_ONLY
         if cell.sendsAtOnce(message, deadline: deadline) { return true }
         #endif
-        let envelope = Envelope(sending: message, from: path, deadline: deadline)
+        let envelope = Envelope(.value(message), sender: path, deadline: deadline, isOneWay: true)
         return try await Envelope.isAccepted { try await envelope.delivered(in: cell.openAsks) { cell.climb($0) } }
     }
 

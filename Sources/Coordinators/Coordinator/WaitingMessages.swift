@@ -119,7 +119,7 @@ struct AcceptedMessage: Sendable {
 
     /// The message in an envelope.
     var envelope: Envelope {
-        let envelope = Envelope(sending: body, from: sender, trace: [], at: arrived)
+        let envelope = Envelope(.value(body), sender: sender, deadline: nil, trace: [], isOneWay: true, arrived: arrived)
         envelope.accept()
         return envelope
     }

@@ -46,7 +46,7 @@ extension CoordinatorCell {
         {
             return true
         }
-        let envelope = Envelope(sending: message, from: sender, deadline: deadline)
+        let envelope = Envelope(.value(message), sender: sender, deadline: deadline, isOneWay: true)
         let isFromSubtree = isFromSubtree(sender)
         return takesAtOnce { mailbox in
             guard mailbox.takeAll(envelope, row, isFromSubtree: isFromSubtree) else { return false }

@@ -197,7 +197,8 @@ final class Envelope: Sendable {
         isOfPool: Bool = false,
         flow: ReplyFlow? = nil,
         delivery: AcknowledgedDelivery? = nil,
-        lingers: Bool = false
+        lingers: Bool = false,
+        arrived: MonotonicTime = .now
     ) {
         self.body = body
         self.asker = asker
@@ -210,27 +211,9 @@ final class Envelope: Sendable {
         self.delivery = delivery
         self.isBuiltin = isBuiltin ?? body.isBuiltin
         self.isOfPool = isOfPool
-        arrived = .now
+        self.arrived = arrived
         count = body.count
         size = body.size
-    }
-
-    /// Creates a one-way message of a coordinator of this process.
-    ///
-    /// - Parameter arrived: The time at which it was sent.
-    init(
-        sending message: any ResponderMessage,
-        from sender: CoordinatorPath,
-        deadline: MonotonicTime? = nil,
-        trace: Bytes = TraceContext.current?.bytes ?? [],
-        at arrived: MonotonicTime = .now
-    ) {
-        body = .value(message)
-        asker = .task
-        (lingers, isOneWay, isBuiltin, isOfPool) = (false, true, false, false)
-        (self.sender, self.deadline, self.trace, self.arrived) = (sender, deadline, trace, arrived)
-        (flow, delivery) = (nil, nil)
-        (count, size) = (1, body.size)
     }
 
     /// Whether the asker learns of the end: false for a one-way message that another process has sent without a number.

@@ -65,6 +65,7 @@ let package = Package(
 
         .target(name: "WorkerLifecycle", dependencies: ["Supervision"]),
         .target(name: "Acknowledgement"),
+        .target(name: "Flows", dependencies: ["WireProtocol"]),
         .target(name: "Ownership"),
         .target(name: "Placement", dependencies: ["Ownership"]),
 
@@ -84,6 +85,11 @@ let package = Package(
             name: "AcknowledgementSimulation",
             dependencies: ["Acknowledgement", "SimulationSupport", "Supervision"],
             path: "Tests/Simulations/AcknowledgementSimulation"
+        ),
+        .target(
+            name: "FlowSimulation",
+            dependencies: ["Flows", "SimulationSupport", "Supervision", "WireProtocol"],
+            path: "Tests/Simulations/FlowSimulation"
         ),
         .target(
             name: "OwnershipSimulation",
@@ -114,7 +120,7 @@ let package = Package(
         .target(
             name: "Coordinators",
             dependencies: [
-                "Acknowledgement", "ConcurrencySupport", "Supervision", "WorkerLifecycle", "WireProtocol", "Links", "Processes",
+                "Acknowledgement", "ConcurrencySupport", "Flows", "Supervision", "WorkerLifecycle", "WireProtocol", "Links", "Processes",
                 deque, logging, serviceLifecycle, unixSignals,
             ]
         ),
@@ -189,8 +195,8 @@ let package = Package(
         .executableTarget(
             name: "supervision-simulator",
             dependencies: [
-                "AcknowledgementSimulation", "OTPOracle", "OwnershipSimulation", "SimulationSupport", "SupervisionSimulation",
-                "WorkerLifecycleSimulation", argumentParser,
+                "AcknowledgementSimulation", "FlowSimulation", "OTPOracle", "OwnershipSimulation", "SimulationSupport",
+                "SupervisionSimulation", "WorkerLifecycleSimulation", argumentParser,
             ],
             path: "Tests/Simulations/supervision-simulator"
         ),
@@ -318,6 +324,10 @@ let package = Package(
             name: "AcknowledgementTests",
             dependencies: ["Acknowledgement", "AcknowledgementSimulation", "SimulationSupport", "TestSupport"]
         ),
+        .testTarget(
+            name: "FlowsTests",
+            dependencies: ["FlowSimulation", "Flows", "SimulationSupport", "TestSupport", "WireProtocol"]
+        ),
         .testTarget(name: "OwnershipTests", dependencies: ["Ownership"]),
         .testTarget(name: "OwnershipSimulationTests", dependencies: ["OwnershipSimulation", "SimulationSupport"]),
         .testTarget(name: "PlacementTests", dependencies: ["Ownership", "Placement", "Supervision"], exclude: ["rendezvous.py"]),
@@ -413,7 +423,7 @@ if Context.environment["COORDINATORS_SHIPPED"] != nil {
 // Set by `Deploy/test --all`, whose simulators take millions of steps: what they step through is optimized, in what is built for debugging otherwise.
 if Context.environment["COORDINATORS_FAST_SIMULATIONS"] != nil {
     let simulated: Set = [
-        "Acknowledgement", "AcknowledgementSimulation", "OTPOracle", "Ownership", "OwnershipSimulation", "SimulationSupport", "Supervision",
+        "Acknowledgement", "AcknowledgementSimulation", "FlowSimulation", "Flows", "OTPOracle", "Ownership", "OwnershipSimulation", "SimulationSupport", "Supervision",
         "SupervisionSimulation", "WorkerLifecycle", "WorkerLifecycleSimulation",
     ]
     for target in package.targets where simulated.contains(target.name) {

@@ -1,5 +1,6 @@
 import AcknowledgementSimulation
 import ArgumentParser
+import FlowSimulation
 import OwnershipSimulation
 import SimulationSupport
 import SupervisionSimulation
@@ -18,14 +19,14 @@ struct SupervisionSimulator: AsyncParsableCommand {
 
             With --workers the worlds are those of worker processes and pools of spares, with --adoptions those of roots that adopt their
             predecessors' workers, with --acknowledgements those of acknowledged messages over links that are lost and processes that die,
-            with --ownership those of nodes that own subtrees by leases of a store, with clocks that drift, machines that stop and networks
-            that are cut. With --oracle the trees are carried out by OTP's own supervisor too, step by step, and both must do the same. This
-            needs Erlang, Debian's erlang-base.
+            with --flows those of durable flows whose processes die at their commits, with --ownership those of nodes that own subtrees by
+            leases of a store, with clocks that drift, machines that stop and networks that are cut. With --oracle the trees are carried out
+            by OTP's own supervisor too, step by step, and both must do the same. This needs Erlang, Debian's erlang-base.
             """
     )
 
     enum Kind: String, EnumerableFlag {
-        case trees, workers, adoptions, acknowledgements, ownership, oracle
+        case trees, workers, adoptions, acknowledgements, flows, ownership, oracle
 
         static func help(for value: Kind) -> ArgumentHelp? {
             switch value {
@@ -33,6 +34,7 @@ struct SupervisionSimulator: AsyncParsableCommand {
             case .workers: "Worker processes and pools of spares."
             case .adoptions: "Roots that adopt workers."
             case .acknowledgements: "Acknowledged messages."
+            case .flows: "Durable flows."
             case .ownership: "Ownership across nodes."
             case .oracle: "Trees of supervisors, compared with OTP's own supervisor."
             }
@@ -100,6 +102,7 @@ struct SupervisionSimulator: AsyncParsableCommand {
             try Runs<WorkerWorld>.explore(PoolState.all(), events: events, isQuiet: quiet)
         case .adoptions: try run(Runs<AdoptionWorld>(isQuiet: quiet))
         case .acknowledgements: try run(Runs<AcknowledgementWorld>(isQuiet: quiet))
+        case .flows: try run(Runs<FlowWorld>(isQuiet: quiet))
         case .ownership: try run(Runs<OwnershipWorld>(isQuiet: quiet))
         case .oracle:
             let runs = OracleRuns(isQuiet: quiet)

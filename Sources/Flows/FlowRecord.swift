@@ -1,0 +1,333 @@
+package import WireProtocol
+
+/// A durable flow, as it is stored: its state, its pages, what it is to send, and what it has taken.
+///
+/// This is a machine whose state is data. Each of its changes is one commit of a store: a shell makes a copy of the record, lets an event happen
+/// to it, and goes on with the copy once that is on disk. What follows is told by ``work`` and ``outgoing``, and is the same after a crash.
+///
+/// A page that is shown is performed, and one that is popped is undone. Work is carried out at least once, under a key that is the same at each
+/// attempt, one page at a time:
+/// - The pages begin from the bottom up, each when the one before is known to be done.
+/// - A popped page whose outcome isn't known is performed until it is, and then undone: an attempt that was given up may still arrive.
+/// - Popped pages are undone from the top down, before any page begins.
+///
+/// The record is over when nothing is left of that; it's kept for a while then, with its outcome.
+package struct FlowRecord: Sendable, Hashable, Codable {
+    /// The progress of the whole flow.
+    package enum Standing: Sendable, Hashable, Codable {
+        /// Can transition to: unwinding, finishing, finished, unwound.
+        case open
+        /// All pages are undone. Can transition to: unwound.
+        case unwinding(because: String)
+        /// The output is known, and what was begun or popped before comes to its end. Can transition to: finished.
+        case finishing(JSONValue)
+        case finished(JSONValue)
+        case unwound(because: String)
+    }
+
+    /// A page, from the time when it's shown until it's known to be undone.
+    package struct Showing: Sendable, Hashable, Codable {
+        package enum Phase: String, Sendable, Codable {
+            /// Nothing has been done for the page. Can transition to: begun.
+            case waiting
+            /// The page may have been performed. Can transition to: performed.
+            case begun
+            /// The page is known to have been performed.
+            case performed
+        }
+
+        /// The number of the showing among all of its flow.
+        package let number: UInt64
+        package let page: JSONValue
+        package fileprivate(set) var phase = Phase.waiting
+        package fileprivate(set) var isPopped = false
+        /// The failures of attempts, since the last success or an operator's word.
+        package fileprivate(set) var failures = 0
+        /// The ends of whole processes while the page was worked on.
+        package fileprivate(set) var interruptions = 0
+        /// The latest failure, in words.
+        package fileprivate(set) var error: String?
+        /// The time before which no other attempt begins.
+        package fileprivate(set) var resumption: WallTime?
+
+        fileprivate mutating func forgetFailures() { (failures, interruptions, error, resumption) = (0, 0, nil, nil) }
+    }
+
+    /// A page that is to be worked on.
+    package enum Work: Sendable, Hashable {
+        case perform(Showing)
+        case undo(Showing)
+
+        package var showing: Showing {
+            switch self {
+            case .perform(let showing), .undo(let showing): showing
+            }
+        }
+    }
+
+    /// One step of a change.
+    package enum Edit: Sendable, Hashable {
+        case show(JSONValue)
+        case pop
+        case unwind(because: String)
+        case finish(JSONValue)
+        case send(Outgoing)
+        /// The messages of these names that haven't left yet are dropped.
+        case cancel([String])
+    }
+
+    /// What one commit changes.
+    package struct Change: Sendable, Hashable {
+        /// The state after it; `nil`: as before.
+        package var state: JSONValue?
+        package var edits: [Edit]
+
+        package init(state: JSONValue? = nil, _ edits: [Edit] = []) { (self.state, self.edits) = (state, edits) }
+
+        /// Whether the page whose attempt returns this has done nothing.
+        fileprivate var unwinds: Bool {
+            edits.contains { if case .unwind = $0 { true } else { false } }
+        }
+    }
+
+    /// A stop of all work until an operator says how to go on.
+    package struct Parking: Sendable, Hashable, Codable {
+        package let error: String
+        package let since: WallTime
+    }
+
+    /// A message that leaves the flow, at its time or later.
+    package struct Outgoing: Sendable, Hashable, Codable {
+        /// The opening of the store in which it was numbered, and its number there: what its receiver knows it by.
+        package var origin: UInt64
+        package var number: UInt64
+        package let name: String
+        package let message: JSONValue
+        package let due: WallTime
+        package fileprivate(set) var failures = 0
+        package fileprivate(set) var error: String?
+        package fileprivate(set) var resumption: WallTime?
+
+        package init(origin: UInt64 = 0, number: UInt64 = 0, name: String, message: JSONValue, due: WallTime) {
+            (self.origin, self.number, self.name, self.message, self.due) = (origin, number, name, message, due)
+        }
+
+        /// The time before which it doesn't leave.
+        package var departure: WallTime { resumption ?? due }
+    }
+
+    /// The name of the coordinator's type.
+    package let type: String
+    /// The number of the form of the state and the pages.
+    package private(set) var version: Int
+    /// A number that no other flow has, also not a later one under the same key.
+    package let id: UInt64
+    package let configuration: JSONValue
+    package private(set) var state: JSONValue
+    /// The pages that aren't known to be undone, bottom first.
+    package private(set) var showings: [Showing] = []
+    package private(set) var standing = Standing.open
+    package private(set) var parking: Parking?
+    /// The messages that haven't been taken by their receivers, in order.
+    package private(set) var outgoing: [Outgoing] = []
+    package private(set) var inbox = Inbox()
+    /// The time of the latest change.
+    package private(set) var changed: WallTime
+    private var nextNumber: UInt64 = 1
+
+    /// Begins a flow.
+    package init(
+        type: String,
+        version: Int,
+        id: UInt64,
+        configuration: JSONValue,
+        state: JSONValue,
+        page: JSONValue?,
+        at now: WallTime
+    ) {
+        (self.type, self.version, self.id, self.configuration, self.state) = (type, version, id, configuration, state)
+        changed = now
+        if let page { show(page) }
+        goOn()
+    }
+
+    // MARK: What is to be done
+
+    /// The pages that are shown, bottom first.
+    package var pages: [JSONValue] { showings.lazy.filter { !$0.isPopped }.map(\.page) }
+
+    /// Whether nothing of the flow goes on, but for messages that haven't left.
+    package var isOver: Bool {
+        switch standing {
+        case .open, .unwinding, .finishing: false
+        case .finished, .unwound: true
+        }
+    }
+
+    /// The page that is to be worked on; `nil`: none, before something else happens.
+    package var work: Work? {
+        guard parking == nil, !isOver else { return nil }
+        if let last = showings.last(where: \.isPopped) { return last.phase == .performed ? .undo(last) : .perform(last) }
+        return showings.first { $0.phase == .begun }.map { .perform($0) }
+    }
+
+    /// The time from which on the flow has something to do; `nil`: it waits for messages only.
+    package var due: WallTime? {
+        let departure = outgoing.lazy.map(\.departure).min()
+        guard let work else { return departure }
+        let resumption = work.showing.resumption ?? .distantPast
+        return departure.map { min($0, resumption) } ?? resumption
+    }
+
+    // MARK: Events
+
+    /// A change that a message, or the flow's own code, has made.
+    package mutating func change(_ change: Change, at now: WallTime) {
+        begin(now)
+        apply(change, counts: standing == .open)
+        goOn()
+    }
+
+    /// The page was performed, as is known now, and this is what follows.
+    package mutating func performed(_ number: UInt64, _ change: Change, at now: WallTime) {
+        guard let index = index(of: number, .begun) else { return }
+        begin(now)
+        let counts = standing == .open && !showings[index].isPopped
+        showings[index].forgetFailures()
+        showings[index].phase = .performed
+        // An attempt that unwinds says that its page has done nothing, at whatever time that is.
+        if change.unwinds { showings.remove(at: index) }
+        apply(change, counts: counts)
+        goOn()
+    }
+
+    /// The page was undone, as is known now.
+    package mutating func undone(_ number: UInt64, at now: WallTime) {
+        guard let index = index(of: number, .performed), showings[index].isPopped else { return }
+        begin(now)
+        showings.remove(at: index)
+        goOn()
+    }
+
+    /// An attempt has failed, and nothing is known of its outcome.
+    ///
+    /// - Parameter resumption: The time of the next attempt; `nil`: there is none, and the flow is parked.
+    package mutating func failed(_ number: UInt64, _ error: String, resumption: WallTime?, at now: WallTime) {
+        guard let index = showings.firstIndex(where: { $0.number == number }) else { return }
+        begin(now)
+        showings[index].failures += 1
+        showings[index].error = error
+        showings[index].resumption = resumption
+        if resumption == nil { parking = Parking(error: error, since: now) }
+    }
+
+    /// The process has ended while there was work, for the so many-th time.
+    package mutating func interrupted(limit: Int, at now: WallTime) {
+        guard let number = work?.showing.number, let index = showings.firstIndex(where: { $0.number == number }) else { return }
+        begin(now)
+        showings[index].interruptions += 1
+        guard showings[index].interruptions >= limit else { return }
+        parking = Parking(error: "the process has ended \(limit) times while the page was worked on", since: now)
+    }
+
+    /// The flow can't go on before somebody has looked at it.
+    package mutating func park(_ error: String, at now: WallTime) {
+        begin(now)
+        parking = Parking(error: error, since: now)
+    }
+
+    /// An operator wants the work that has failed to be tried again.
+    package mutating func retry(at now: WallTime) {
+        begin(now)
+        parking = nil
+        for index in showings.indices { showings[index].forgetFailures() }
+        for index in outgoing.indices { (outgoing[index].failures, outgoing[index].resumption) = (0, nil) }
+    }
+
+    /// An operator says that the page that is worked on has come to its end, outside of the flow, and that this follows.
+    package mutating func skip(_ change: Change, at now: WallTime) {
+        parking = nil
+        switch work {
+        case .perform(let showing)?: performed(showing.number, change, at: now)
+        case .undo(let showing)?: undone(showing.number, at: now)
+        case nil: self.change(change, at: now)
+        }
+    }
+
+    /// A message has come to its end at its receiver, or is handled by this very change.
+    package mutating func left(_ origin: UInt64, _ number: UInt64, at now: WallTime) {
+        begin(now)
+        outgoing.removeAll { $0.origin == origin && $0.number == number }
+    }
+
+    /// A message couldn't be brought to its end.
+    package mutating func stayed(_ origin: UInt64, _ number: UInt64, _ error: String, resumption: WallTime, at now: WallTime) {
+        guard let index = outgoing.firstIndex(where: { $0.origin == origin && $0.number == number }) else { return }
+        begin(now)
+        outgoing[index].failures += 1
+        (outgoing[index].error, outgoing[index].resumption) = (error, resumption)
+    }
+
+    /// A message from elsewhere was handled by a change, with this reply.
+    package mutating func took(_ origin: UInt64, _ number: UInt64, _ reply: JSONValue) { inbox.take(origin, number, reply) }
+
+    /// An origin says below which number it has the ends of all messages.
+    package mutating func forget(below floor: UInt64, of origin: UInt64) { inbox.forget(below: floor, of: origin) }
+
+    /// Takes over the state and the pages in another form.
+    ///
+    /// - Parameter pages: The pages, as many as there are showings, those that were popped included.
+    package mutating func migrate(to version: Int, state: JSONValue, pages: [JSONValue]) {
+        (self.version, self.state) = (version, state)
+        for (index, page) in pages.enumerated() where index < showings.count {
+            let former = showings[index]
+            var new = Showing(number: former.number, page: page)
+            (new.phase, new.isPopped, new.failures, new.interruptions) = (former.phase, former.isPopped, former.failures, former.interruptions)
+            (new.error, new.resumption) = (former.error, former.resumption)
+            showings[index] = new
+        }
+    }
+
+    // MARK: -
+
+    private mutating func begin(_ now: WallTime) { changed = now }
+
+    private func index(of number: UInt64, _ phase: Showing.Phase) -> Int? {
+        showings.firstIndex { $0.number == number && $0.phase == phase }
+    }
+
+    private mutating func show(_ page: JSONValue) {
+        showings.append(Showing(number: nextNumber, page: page))
+        nextNumber += 1
+    }
+
+    /// - Parameter counts: Whether the change may move the pages; its state and its messages count always.
+    private mutating func apply(_ change: Change, counts: Bool) {
+        if let state = change.state { self.state = state }
+        for edit in change.edits {
+            switch edit {
+            case .send(let message): outgoing.append(message)
+            case .cancel(let names): outgoing.removeAll { names.contains($0.name) }
+            case .show(let page): if counts, standing == .open { show(page) }
+            case .pop: if counts, standing == .open, let top = showings.lastIndex(where: { !$0.isPopped }) { showings[top].isPopped = true }
+            case .unwind(let reason):
+                guard counts, standing == .open else { continue }
+                standing = .unwinding(because: reason)
+                for index in showings.indices { showings[index].isPopped = true }
+            case .finish(let output): if counts, standing == .open { standing = .finishing(output) }
+            }
+        }
+    }
+
+    /// Drops the pages that nothing has been done for and nothing will be, begins the next one, and ends the flow when nothing is left.
+    private mutating func goOn() {
+        showings.removeAll { $0.phase == .waiting && ($0.isPopped || standing != .open) }
+        let isSettled = !showings.contains { $0.isPopped || $0.phase == .begun }
+        switch standing {
+        case .open: if isSettled, let next = showings.firstIndex(where: { $0.phase == .waiting }) { showings[next].phase = .begun }
+        case .unwinding(let reason): if isSettled { standing = .unwound(because: reason) }
+        case .finishing(let output): if isSettled { standing = .finished(output) }
+        case .finished, .unwound: break
+        }
+    }
+}

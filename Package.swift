@@ -423,8 +423,8 @@ if Context.environment["COORDINATORS_SHIPPED"] != nil {
 // Set by `Deploy/test --all`, whose simulators take millions of steps: what they step through is optimized, in what is built for debugging otherwise.
 if Context.environment["COORDINATORS_FAST_SIMULATIONS"] != nil {
     let simulated: Set = [
-        "Acknowledgement", "AcknowledgementSimulation", "FlowSimulation", "Flows", "OTPOracle", "Ownership", "OwnershipSimulation", "SimulationSupport", "Supervision",
-        "SupervisionSimulation", "WorkerLifecycle", "WorkerLifecycleSimulation",
+        "Acknowledgement", "AcknowledgementSimulation", "FlowSimulation", "Flows", "OTPOracle", "Ownership", "OwnershipSimulation",
+        "SimulationSupport", "Supervision", "SupervisionSimulation", "WorkerLifecycle", "WorkerLifecycleSimulation",
     ]
     for target in package.targets where simulated.contains(target.name) {
         target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(["-O"])]

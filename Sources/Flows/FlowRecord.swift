@@ -282,7 +282,9 @@ package struct FlowRecord: Sendable, Hashable, Codable {
         for (index, page) in pages.enumerated() where index < showings.count {
             let former = showings[index]
             var new = Showing(number: former.number, page: page)
-            (new.phase, new.isPopped, new.failures, new.interruptions) = (former.phase, former.isPopped, former.failures, former.interruptions)
+            (new.phase, new.isPopped, new.failures, new.interruptions) = (
+                former.phase, former.isPopped, former.failures, former.interruptions
+            )
             (new.error, new.resumption) = (former.error, former.resumption)
             showings[index] = new
         }
@@ -309,7 +311,9 @@ package struct FlowRecord: Sendable, Hashable, Codable {
             case .send(let message): outgoing.append(message)
             case .cancel(let names): outgoing.removeAll { names.contains($0.name) }
             case .show(let page): if counts, standing == .open { show(page) }
-            case .pop: if counts, standing == .open, let top = showings.lastIndex(where: { !$0.isPopped }) { showings[top].isPopped = true }
+            case .pop:
+                guard counts, standing == .open, let top = showings.lastIndex(where: { !$0.isPopped }) else { continue }
+                showings[top].isPopped = true
             case .unwind(let reason):
                 guard counts, standing == .open else { continue }
                 standing = .unwinding(because: reason)

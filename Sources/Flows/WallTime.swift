@@ -11,10 +11,12 @@ public struct WallTime: Sendable, Hashable, Comparable, Codable {
     /// A moment that is always over.
     package static let distantPast = WallTime(nanoseconds: .min)
 
+    /// Reads the nanoseconds.
     public init(from decoder: any Decoder) throws {
         self.init(nanoseconds: try decoder.singleValueContainer().decode(Int64.self))
     }
 
+    /// Writes the nanoseconds.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(nanoseconds)

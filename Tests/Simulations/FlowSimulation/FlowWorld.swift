@@ -98,7 +98,13 @@ package final class FlowWorld: SimulatedWorld {
         for flow in 0..<FlowScenario.flows {
             let state: JSONValue = .object([:])
             let record = FlowRecord(
-                type: "Flow", version: 1, id: UInt64(flow), configuration: .null, state: state, page: .integer(0), at: wall
+                type: "Flow",
+                version: 1,
+                id: UInt64(flow),
+                configuration: .null,
+                state: state,
+                page: .integer(0),
+                at: wall
             )
             disks.append(Disk(record: record, opening: 0))
             noteWork(of: record)
@@ -404,7 +410,11 @@ package final class FlowWorld: SimulatedWorld {
         let target = number % 2 == 0 ? lives[life].flow : 1 - lives[life].flow
         let body: JSONValue = .array([.integer(Int64(target)), .string("\(request)")])
         return FlowRecord.Outgoing(
-            origin: lives[life].opening, number: number, name: "\(request)", message: body, due: wall + .seconds(seconds)
+            origin: lives[life].opening,
+            number: number,
+            name: "\(request)",
+            message: body,
+            due: wall + .seconds(seconds)
         )
     }
 

@@ -16,7 +16,7 @@ package final class BlockingCalls: Sendable {
     /// The reason why a call has no result.
     package enum Failure: Error, Sendable, CustomStringConvertible {
         /// The call, or an earlier one with the same subject, hasn't returned in time.
-        case hangs(since: WallTime)
+        case hangs(since: DateTime)
         /// The task that waits was cancelled.
         case cancelled
         /// No thread can be made for the call.
@@ -36,7 +36,7 @@ package final class BlockingCalls: Sendable {
 
     /// A call that runs.
     private struct Call {
-        let since = WallTime.now
+        let since = DateTime.now
         let began = MonotonicTime.now
         let end = OneShot<Void>()
     }
@@ -144,14 +144,14 @@ package final class BlockingCalls: Sendable {
 }
 
 /// A time of day, for people: `2026-03-01T12:00:00Z`.
-package struct WallTime: Sendable, Hashable, CustomStringConvertible {
+package struct DateTime: Sendable, Hashable, CustomStringConvertible {
     private let seconds: time_t
 
     /// - Parameter seconds: The seconds since 1970.
     package init(seconds: Int) { self.seconds = time_t(seconds) }
 
     /// The present time.
-    package static var now: WallTime { WallTime(seconds: time(nil)) }
+    package static var now: DateTime { DateTime(seconds: time(nil)) }
 
     package var description: String {
         var (seconds, parts) = (seconds, tm())

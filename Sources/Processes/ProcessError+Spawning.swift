@@ -71,7 +71,7 @@ extension ProcessError {
     }
 
     /// Creates the error of a start that hangs.
-    init(hangingSince since: WallTime, _ processID: Int32, _ specification: ProcessSpecification) {
+    init(hangingSince since: DateTime, _ processID: Int32, _ specification: ProcessSpecification) {
         let directory = specification.workingDirectory.map { ", or its directory \"\($0)\"" } ?? ""
         self.init(
             code: .startHangs,

@@ -14,7 +14,7 @@ extension ProcessLoop {
         /// The reading end of the pipe that the child closes as it becomes its program or ends.
         let status: Int32
         let captures: [UInt64: Capture]
-        let since = WallTime.now
+        let since = DateTime.now
         var deadline: PatientDeadline
         /// The reason why the child can't become its program, as it has written it.
         var failure: Int32?

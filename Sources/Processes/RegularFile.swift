@@ -15,7 +15,7 @@ package enum RegularFile {
         case notRegular
         case tooLarge
         /// Its file system hasn't answered in time, now or earlier; as long as it doesn't, there is no other attempt.
-        case hangs(since: WallTime)
+        case hangs(since: DateTime)
 
         /// The continuation of "can't be read: ".
         package var explanation: String {
@@ -36,7 +36,7 @@ package enum RegularFile {
         let status: Int32
         // Unsafe, because the process fills it. It's freed once the process has ended.
         let memory: UnsafeMutableRawPointer
-        let since = WallTime.now
+        let since = DateTime.now
 
         /// Waits until the process has something to say, or has ended.
         func hasEnded(within limit: Duration) -> Bool {

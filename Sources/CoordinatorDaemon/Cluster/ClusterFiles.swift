@@ -28,7 +28,7 @@ final class ClusterFiles: Sendable {
         /// What has expired, in words; nil: nothing has.
         fileprivate func expired(_ cluster: ClusterConfiguration) -> String? {
             for (file, end) in expiries.sorted(by: { $0.value < $1.value }) where end <= time(nil) {
-                return "\(file.path(in: cluster) ?? "") has expired on \(WallTime(seconds: end))"
+                return "\(file.path(in: cluster) ?? "") has expired on \(DateTime(seconds: end))"
             }
             return nil
         }

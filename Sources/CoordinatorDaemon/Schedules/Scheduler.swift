@@ -211,7 +211,7 @@ final class Scheduler: Sendable {
             }
         case .missed(let count, let first, let cause):
             let number = count < ScheduleMachine.longestCount ? "\(count)" : "at least \(count)"
-            let since = WallTime(seconds: Int(first))
+            let since = DateTime(seconds: Int(first))
             let times = count == 1 ? "the run of \(since)" : "\(number) runs since \(since)"
             let late = isPast ? "no daemon ran" : "the machine slept, or its clock was set"
             let reason =

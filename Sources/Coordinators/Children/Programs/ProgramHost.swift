@@ -149,7 +149,7 @@ final class ProgramHost: ChildHost {
 
     /// Shows and logs that a start takes its time, as long as it does.
     private func tellWhileLaunching(_ launch: PendingValue<SpawnedProcess>) async {
-        let since = WallTime.now
+        let since = DateTime.now
         if await launch.isSettled(within: Self.usualLaunch) { return }
         let status = "the start hangs since \(since): a file system doesn't answer"
         state.withLock { $0.condition.status = status }

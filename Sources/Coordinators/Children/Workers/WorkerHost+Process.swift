@@ -55,7 +55,7 @@ extension WorkerHost {
 
     /// Shows and logs that the spawn takes its time, as long as it does.
     private func tellWhileSpawning<Made>(_ pending: PendingValue<Made>) async {
-        let since = WallTime.now
+        let since = DateTime.now
         if await pending.isSettled(within: Self.usualSpawn) { return }
         state.withLock { $0.hangsSince = since }
         runtime.observation.logger.warning(

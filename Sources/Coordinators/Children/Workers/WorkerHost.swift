@@ -33,7 +33,7 @@ final class WorkerHost: ChildHost {
         /// Whether a drain waits for the coordinator's `run` hook.
         var awaitsRun = false
         /// The time since which the spawn hangs.
-        var hangsSince: WallTime?
+        var hangsSince: DateTime?
         /// The processes below the worker, as it has reported them.
         var descendants = ReportedProcesses()
         var description = Description()

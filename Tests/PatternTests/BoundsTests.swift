@@ -63,7 +63,7 @@ struct BoundsTests {
                 return pids.count == (senders.isWorker ? 12 : 2)
             }
             let before = pids.map { Measure.residentBytes(of: $0) }
-            let flood = Flow.Flood(milliseconds: isShort ? 1_500 : 5_000, bytes: 16 << 10)
+            let flood = FixtureFlow.Flood(milliseconds: isShort ? 1_500 : 5_000, bytes: 16 << 10)
             let flooding = Task { try await tree.flood(slow, from: senders, flood) }
             var most = 0
             func look() throws {
@@ -111,13 +111,13 @@ struct BoundsTests {
     func waiting(_ place: Where) async throws {
         try await PageTree.run { tree in
             let box = try await tree.paused(WaitingBox.self, place)
-            for number in 1...4 { _ = try await box.send(Flow.Load(number)) }
-            let asking = Task.immediate { try await box.ask(Flow.Load(5), timeout: .seconds(60)) }
-            let cancelled = Task.immediate { try await box.ask(Flow.Load(6), timeout: .seconds(60)) }
+            for number in 1...4 { _ = try await box.send(FixtureFlow.Load(number)) }
+            let asking = Task.immediate { try await box.ask(FixtureFlow.Load(5), timeout: .seconds(60)) }
+            let cancelled = Task.immediate { try await box.ask(FixtureFlow.Load(6), timeout: .seconds(60)) }
             // Who waits for room can be cancelled, and times out.
             cancelled.cancel()
             await #expect(throws: CancellationError.self) { try await cancelled.value }
-            await Support.expect(.timedOut) { try await box.ask(Flow.Load(7), timeout: .milliseconds(100)) }
+            await Support.expect(.timedOut) { try await box.ask(FixtureFlow.Load(7), timeout: .milliseconds(100)) }
             #expect(tree.notebook.words(at: "/box") == [])
             await box.resume()
             try await asking.value
@@ -134,10 +134,10 @@ struct BoundsTests {
     func waitingSend(_ place: Where) async throws {
         try await PageTree.run { tree in
             let box = try await tree.paused(WaitingBox.self, place)
-            for number in 1...4 { _ = try await box.send(Flow.Load(number)) }
+            for number in 1...4 { _ = try await box.send(FixtureFlow.Load(number)) }
             let fifth = Ended()
             let sending = Task.immediate {
-                let isTaken = try await box.send(Flow.Load(5))
+                let isTaken = try await box.send(FixtureFlow.Load(5))
                 fifth.end()
                 return isTaken
             }
@@ -156,16 +156,16 @@ struct BoundsTests {
         try await PageTree.run { tree in
             let box = try await tree.paused(FailingBox.self, place)
             for number in 1...4 {
-                let isTaken = try await box.send(Flow.Load(number))
+                let isTaken = try await box.send(FixtureFlow.Load(number))
                 #expect(isTaken)
             }
-            await Support.expect(.mailboxFull) { try await box.send(Flow.Load(5)) }
+            await Support.expect(.mailboxFull) { try await box.send(FixtureFlow.Load(5)) }
             // Not by its deadline.
-            await Support.expect(.mailboxFull) { try await box.ask(Flow.Load(6), timeout: .seconds(600)) }
+            await Support.expect(.mailboxFull) { try await box.ask(FixtureFlow.Load(6), timeout: .seconds(600)) }
             await box.resume()
             try await eventually("four are handled") { tree.notebook.words(at: "/box").count == 4 }
             // There is room again.
-            try await box.ask(Flow.Load(7), timeout: .seconds(15))
+            try await box.ask(FixtureFlow.Load(7), timeout: .seconds(15))
             #expect(tree.notebook.words(at: "/box") == ["load 1", "load 2", "load 3", "load 4", "load 7"])
         }
     }
@@ -176,10 +176,12 @@ struct BoundsTests {
         try await PageTree.run { tree in
             let box = try await tree.paused(FailingBox.self, .worker)
             let padding = String(repeating: "x", count: 400 << 10)
-            await Support.expect(.mailboxFull) { for number in 1...4 { _ = try await box.send(Flow.Load(number, padding: padding)) } }
+            await Support.expect(.mailboxFull) {
+                for number in 1...4 { _ = try await box.send(FixtureFlow.Load(number, padding: padding)) }
+            }
             await box.resume()
             try await eventually("at least two had room") { tree.notebook.words(at: "/box").count >= 2 }
-            try await box.ask(Flow.Load(5), timeout: .seconds(15))
+            try await box.ask(FixtureFlow.Load(5), timeout: .seconds(15))
             #expect(tree.notebook.words(at: "/box").count < 5)
         }
     }
@@ -197,7 +199,7 @@ struct BoundsTests {
     private func drops<B: RoomForFour>(_ type: B.Type, _ place: Where, handling handled: ClosedRange<Int>) async throws {
         try await PageTree.run { tree in
             let box = try await tree.paused(type, place)
-            for number in 1...10 { _ = try await box.send(Flow.Load(number)) }
+            for number in 1...10 { _ = try await box.send(FixtureFlow.Load(number)) }
             try await tree.expectLetters(6)
             await box.resume()
             try await eventually("four are handled") { tree.notebook.words(at: "/box").count == 4 }
@@ -209,12 +211,12 @@ struct BoundsTests {
     func droppedAsk(_ place: Where) async throws {
         try await PageTree.run { tree in
             let box = try await tree.paused(OldestDroppingBox.self, place)
-            let first = Task.immediate { try await box.ask(Flow.Load(1), timeout: .seconds(600)) }
-            for number in 2...5 { _ = try await box.send(Flow.Load(number)) }
+            let first = Task.immediate { try await box.ask(FixtureFlow.Load(1), timeout: .seconds(600)) }
+            for number in 2...5 { _ = try await box.send(FixtureFlow.Load(number)) }
             await Support.expect(.mailboxFull) { try await first.value }
             let newest = try await tree.paused(NewestDroppingBox.self, place, as: "newest")
-            for number in 1...4 { _ = try await newest.send(Flow.Load(number)) }
-            await Support.expect(.mailboxFull) { try await newest.ask(Flow.Load(5), timeout: .seconds(600)) }
+            for number in 1...4 { _ = try await newest.send(FixtureFlow.Load(number)) }
+            await Support.expect(.mailboxFull) { try await newest.ask(FixtureFlow.Load(5), timeout: .seconds(600)) }
         }
     }
 }
@@ -264,7 +266,7 @@ extension PageTree {
         let end = ContinuousClock.now + time
         while ContinuousClock.now < end || times.isEmpty {
             let start = ContinuousClock.now
-            let echo = try await runtime.ask(Flow.EchoAbove("there"), at: path, timeout: .seconds(20))
+            let echo = try await runtime.ask(FixtureFlow.EchoAbove("there"), at: path, timeout: .seconds(20))
             times.append(ContinuousClock.now - start)
             #expect(echo == "there")
             if times.count % 20 == 1 { try between() }
@@ -283,15 +285,17 @@ extension PageTree {
     }
 
     /// Ten senders at once, as tasks of this process or as workers.
-    fileprivate func flood(_ slow: Child<SlowCoordinator>, from senders: Where, _ flood: Flow.Flood) async throws -> Flow.Flooded {
-        try await withThrowingTaskGroup(of: Flow.Flooded.self) { group in
+    fileprivate func flood(_ slow: Child<SlowCoordinator>, from senders: Where, _ flood: FixtureFlow.Flood) async throws
+        -> FixtureFlow.Flooded
+    {
+        try await withThrowingTaskGroup(of: FixtureFlow.Flooded.self) { group in
             for number in 0..<10 {
                 group.addTask {
-                    guard senders.isWorker else { return await Flow.flood(flood) { try await slow.send($0) } }
+                    guard senders.isWorker else { return await FixtureFlow.flood(flood) { try await slow.send($0) } }
                     return try await runtime.ask(flood, at: slow.path.appending("sender\(number)"), timeout: .seconds(30))
                 }
             }
-            var whole = Flow.Flooded()
+            var whole = FixtureFlow.Flooded()
             for try await part in group {
                 whole.begun += part.begun
                 whole.taken += part.taken
@@ -317,7 +321,7 @@ extension PageTree {
         #expect(report.count == count)
         #expect(report.letters.count == count)
         for letter in report.letters {
-            #expect(letter.name == "Flow.Load")
+            #expect(letter.name == "FixtureFlow.Load")
             #expect(letter.sender == "/")
             #expect(letter.target == "/box")
             // The reason names the mailbox, whatever else it says.

@@ -20,8 +20,8 @@ struct DelegateDismissalTests {
         }
     }
 
-    @Test("A parent may dismiss or refuse", arguments: Where.allCases, [Flow.Decision.dismiss, .refuse])
-    func decided(_ place: Where, _ decision: Flow.Decision) async throws {
+    @Test("A parent may dismiss or refuse", arguments: Where.allCases, [FixtureFlow.Decision.dismiss, .refuse])
+    func decided(_ place: Where, _ decision: FixtureFlow.Decision) async throws {
         try await PageTree.run(configure: { $0.decision = decision }) { tree in
             let child = try await tree.step("child", place)
             await tree.asksToGo("/child", milliseconds: 15_000)

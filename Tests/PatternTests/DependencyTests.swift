@@ -16,9 +16,9 @@ struct DependencyTests {
             try await tree.clerk("innermost", below: "/clerk/inner", place)
             #expect(tree.root.dependencies.greeting == "hello")
             for path: CoordinatorPath in ["/clerk", "/clerk/inner", "/clerk/inner/innermost"] {
-                let greeting = try await tree.runtime.ask(Flow.Greet("ann"), at: path, timeout: .seconds(15))
+                let greeting = try await tree.runtime.ask(FixtureFlow.Greet("ann"), at: path, timeout: .seconds(15))
                 #expect(greeting == "hello, ann")
-                let first = try await tree.runtime.ask(Flow.FirstGreeting(), at: path, timeout: .seconds(15))
+                let first = try await tree.runtime.ask(FixtureFlow.FirstGreeting(), at: path, timeout: .seconds(15))
                 #expect(first == "hello")
             }
         }
@@ -31,7 +31,7 @@ struct DependencyTests {
         try await PageTree.run(options: options) { tree in
             #expect(tree.root.dependencies.greeting == "good evening")
             let clerk = try await tree.clerk("clerk", place)
-            let greeting = try await clerk.ask(Flow.FirstGreeting(), timeout: .seconds(15))
+            let greeting = try await clerk.ask(FixtureFlow.FirstGreeting(), timeout: .seconds(15))
             #expect(greeting == "good evening")
         }
     }
@@ -54,9 +54,9 @@ struct DependencyTests {
             let root = try #require(HandedContexts.take(for: notebook))
             await root.provide(\.greeting, "the tree's")
             let clerk = try await root.start(ClerkCoordinator.self, as: "clerk", in: .worker)
-            let greeting = try await clerk.ask(Flow.ReadGreeting(), timeout: .seconds(15))
+            let greeting = try await clerk.ask(FixtureFlow.ReadGreeting(), timeout: .seconds(15))
             #expect(greeting == "the test's")
-            let ledger = try await clerk.ask(Flow.ReadCashBook(), timeout: .seconds(15))
+            let ledger = try await clerk.ask(FixtureFlow.ReadCashBook(), timeout: .seconds(15))
             #expect(ledger == (inOneProcess ? "a fake" : "none"))
             let there = try await clerk.ask(Fixture.WhereAmI(), timeout: .seconds(15))
             #expect((there.pid == getpid()) == inOneProcess)
@@ -73,13 +73,13 @@ struct DependencyTests {
             await tree.root.provide(\.greeting, "two")
             // It has reached everybody when `provide` has returned.
             for path: CoordinatorPath in ["/clerk", "/clerk/inner", "/sibling"] {
-                let greeting = try await tree.runtime.ask(Flow.ReadGreeting(), at: path, timeout: .seconds(15))
+                let greeting = try await tree.runtime.ask(FixtureFlow.ReadGreeting(), at: path, timeout: .seconds(15))
                 #expect(greeting == "two")
             }
-            try await tree.runtime.ask(Flow.ProvideGreeting("the clerk's own"), at: "/clerk", timeout: .seconds(15))
+            try await tree.runtime.ask(FixtureFlow.ProvideGreeting("the clerk's own"), at: "/clerk", timeout: .seconds(15))
             var greetings: [String] = []
             for path: CoordinatorPath in ["/clerk", "/clerk/inner", "/sibling"] {
-                greetings.append(try await tree.runtime.ask(Flow.ReadGreeting(), at: path, timeout: .seconds(15)))
+                greetings.append(try await tree.runtime.ask(FixtureFlow.ReadGreeting(), at: path, timeout: .seconds(15)))
             }
             #expect(greetings == ["the clerk's own", "the clerk's own", "two"])
             #expect(tree.root.dependencies.greeting == "two")
@@ -92,8 +92,10 @@ struct DependencyTests {
             try await tree.clerk("clerk", place)
             try await tree.clerk("inner", below: "/clerk", place)
             // Parked at the parent; when it runs it asks the child what it has.
-            let below = Task.immediate { try await tree.runtime.ask(Flow.GreetingBelow("inner"), at: "/clerk", timeout: .seconds(20)) }
-            _ = try await tree.runtime.ask(Flow.ReadGreeting(), at: "/clerk", timeout: .seconds(15))
+            let below = Task.immediate {
+                try await tree.runtime.ask(FixtureFlow.GreetingBelow("inner"), at: "/clerk", timeout: .seconds(20))
+            }
+            _ = try await tree.runtime.ask(FixtureFlow.ReadGreeting(), at: "/clerk", timeout: .seconds(15))
             await tree.root.provide(\.greeting, "hello")
             let greeting = try await below.value
             #expect(greeting == "hello")
@@ -109,7 +111,7 @@ struct DependencyTests {
                 await tree.root.provide(\.greeting, greeting)
                 try? await clerk.ask(Fixture.Fail(), timeout: .seconds(15))
                 try await tree.reaches(.active, at: "/clerk", incarnation: UInt32(round + 2))
-                let first = try await clerk.ask(Flow.FirstGreeting(), timeout: .seconds(15))
+                let first = try await clerk.ask(FixtureFlow.FirstGreeting(), timeout: .seconds(15))
                 #expect(first == greeting)
             }
         }
@@ -119,10 +121,10 @@ struct DependencyTests {
     func parking(_ place: Where) async throws {
         try await PageTree.run { tree in
             let clerk = try await tree.clerk("clerk", place)
-            for number in 0..<50 { try await clerk.send(Flow.Greet("\(number)")) }
-            let asked = Task.immediate { try await clerk.ask(Flow.Greet("last"), timeout: .seconds(20)) }
+            for number in 0..<50 { try await clerk.send(FixtureFlow.Greet("\(number)")) }
+            let asked = Task.immediate { try await clerk.ask(FixtureFlow.Greet("last"), timeout: .seconds(20)) }
             // What needs nothing isn't held up by what waits.
-            let none = try await clerk.ask(Flow.ReadGreeting(), timeout: .seconds(15))
+            let none = try await clerk.ask(FixtureFlow.ReadGreeting(), timeout: .seconds(15))
             #expect(none == "none")
             #expect(tree.notebook.words(at: "/clerk") == [])
             await tree.root.provide(\.greeting, "hello")
@@ -132,7 +134,7 @@ struct DependencyTests {
             let numbers = tree.notebook.words(at: "/clerk").filter { $0 != "greeted last" }
             #expect(numbers == (0..<50).map { "greeted \($0)" })
             // What comes later needs no waiting.
-            let later = try await clerk.ask(Flow.Greet("ann"), timeout: .seconds(15))
+            let later = try await clerk.ask(FixtureFlow.Greet("ann"), timeout: .seconds(15))
             #expect(later == "hello, ann")
         }
     }
@@ -141,7 +143,7 @@ struct DependencyTests {
     func ended(_ place: Where, _ crashes: Bool) async throws {
         try await PageTree.run { tree in
             let clerk = try await tree.clerk("clerk", place)
-            let waiting = Task.immediate { try await clerk.ask(Flow.Greet("ann"), timeout: .seconds(600)) }
+            let waiting = Task.immediate { try await clerk.ask(FixtureFlow.Greet("ann"), timeout: .seconds(600)) }
             try await tree.isBehind(clerk)
             if !crashes {
                 try await tree.root.remove("clerk")
@@ -155,7 +157,7 @@ struct DependencyTests {
             // The provision comes too late for it, and neither a successor nor the next life inherits what waited.
             await tree.root.provide(\.greeting, "hello")
             let successor = try await tree.clerk("clerk", place)
-            let greeting = try await successor.ask(Flow.Greet("bob"), timeout: .seconds(15))
+            let greeting = try await successor.ask(FixtureFlow.Greet("bob"), timeout: .seconds(15))
             #expect(greeting == "hello, bob")
             #expect(tree.notebook.words(at: "/clerk") == ["greeted bob"])
         }
@@ -169,7 +171,7 @@ struct DependencyTests {
                 for number in 0..<6 {
                     group.addTask {
                         do {
-                            return .success(try await clerk.ask(Flow.Greet("\(number)"), timeout: .seconds(60)))
+                            return .success(try await clerk.ask(FixtureFlow.Greet("\(number)"), timeout: .seconds(60)))
                         } catch let error as CoordinatorError {
                             return .failure(error)
                         }
@@ -199,13 +201,13 @@ struct DependencyTests {
     func deadline(_ place: Where) async throws {
         try await PageTree.run { tree in
             let clerk = try await tree.clerk("clerk", place)
-            await Support.expect(.timedOut) { try await clerk.ask(Flow.Greet("too late"), timeout: .milliseconds(100)) }
-            let cancelled = Task.immediate { try await clerk.ask(Flow.Greet("cancelled"), timeout: .seconds(600)) }
+            await Support.expect(.timedOut) { try await clerk.ask(FixtureFlow.Greet("too late"), timeout: .milliseconds(100)) }
+            let cancelled = Task.immediate { try await clerk.ask(FixtureFlow.Greet("cancelled"), timeout: .seconds(600)) }
             try await tree.isBehind(clerk)
             cancelled.cancel()
             await #expect(throws: CancellationError.self) { try await cancelled.value }
             await tree.root.provide(\.greeting, "hello")
-            let greeting = try await clerk.ask(Flow.Greet("in time"), timeout: .seconds(15))
+            let greeting = try await clerk.ask(FixtureFlow.Greet("in time"), timeout: .seconds(15))
             #expect(greeting == "hello, in time")
             #expect(tree.notebook.words(at: "/clerk") == ["greeted in time"])
         }
@@ -216,7 +218,7 @@ struct DependencyTests {
         try await PageTree.run { tree in
             await tree.root.provide(\.cashBook, CashBook("the root's"))
             let clerk = try await tree.clerk("clerk", place)
-            let name = try await clerk.ask(Flow.ReadCashBook(), timeout: .seconds(15))
+            let name = try await clerk.ask(FixtureFlow.ReadCashBook(), timeout: .seconds(15))
             #expect(name == (place.isWorker ? "none" : "the root's"))
         }
     }
@@ -226,7 +228,7 @@ struct DependencyTests {
         let descriptor = "vault of \(place) in \(getpid())"
         try await PageTree.run { tree in
             let clerk = try await tree.clerk("clerk", place)
-            let parked = Task.immediate { try await clerk.ask(Flow.Withdraw(), timeout: .seconds(20)) }
+            let parked = Task.immediate { try await clerk.ask(FixtureFlow.Withdraw(), timeout: .seconds(20)) }
             try await tree.isBehind(clerk)
             await tree.root.provide(\.vault, describedBy: descriptor)
             try await tree.clerk("inner", below: "/clerk", .inProcess)
@@ -235,9 +237,9 @@ struct DependencyTests {
             let first = try await parked.value
             #expect(first == [descriptor, "\(there.pid)", "1"])
             // The same one for the whole process, and another one in another process.
-            let inner = try await tree.runtime.ask(Flow.Withdraw(), at: "/clerk/inner", timeout: .seconds(15))
+            let inner = try await tree.runtime.ask(FixtureFlow.Withdraw(), at: "/clerk/inner", timeout: .seconds(15))
             #expect(inner == first)
-            let far = try await tree.runtime.ask(Flow.Withdraw(), at: "/clerk/far", timeout: .seconds(15))
+            let far = try await tree.runtime.ask(FixtureFlow.Withdraw(), at: "/clerk/far", timeout: .seconds(15))
             #expect(far.first == descriptor)
             #expect(far.last == "1")
             #expect(far != first)
@@ -252,11 +254,11 @@ extension PageTree {
     }
 
     func clerk(_ key: String, below path: CoordinatorPath, _ place: Where) async throws {
-        try await runtime.ask(Flow.StartAlike(key, inWorker: place.isWorker), at: path, timeout: .seconds(20))
+        try await runtime.ask(FixtureFlow.StartAlike(key, inWorker: place.isWorker), at: path, timeout: .seconds(20))
     }
 
     /// Returns when a clerk has what was sent to it before: what needs nothing overtakes what waits, and nothing else.
     func isBehind(_ clerk: Child<ClerkCoordinator>) async throws {
-        _ = try await clerk.ask(Flow.ReadGreeting(), timeout: .seconds(15))
+        _ = try await clerk.ask(FixtureFlow.ReadGreeting(), timeout: .seconds(15))
     }
 }

@@ -44,19 +44,23 @@ struct LargeMessageTests {
                             do {
                                 switch way {
                                 case .worker:
-                                    let echo = try await child.ask(Flow.Do(.echo(value)), timeout: .seconds(60))
+                                    let echo = try await child.ask(FixtureFlow.Do(.echo(value)), timeout: .seconds(60))
                                     #expect(echo == value)
                                 case .chain:
-                                    let echo = try await tree.runtime.ask(Flow.Do(.echo(value)), at: "/child/inner", timeout: .seconds(60))
+                                    let echo = try await tree.runtime.ask(
+                                        FixtureFlow.Do(.echo(value)),
+                                        at: "/child/inner",
+                                        timeout: .seconds(60)
+                                    )
                                     #expect(echo == value)
                                 case .pool:
                                     let path = try await pool.ask(Press.Draw(value), timeout: .seconds(60))
                                     #expect(path.hasPrefix("/presses/"))
                                 case .stream:
-                                    let count = Flow.Count(to: 2, padding: value)
-                                    let read = try await reader.ask(Flow.Read(count), timeout: .seconds(60))
+                                    let count = FixtureFlow.Count(to: 2, padding: value)
+                                    let read = try await reader.ask(FixtureFlow.Read(count), timeout: .seconds(60))
                                     #expect(read.numbers == [1, 2])
-                                case .tell: try await child.send(Flow.Do(.echo(value)))
+                                case .tell: try await child.send(FixtureFlow.Do(.echo(value)))
                                 }
                                 #expect(size < maximum, "\(way.rawValue) of \(size) bytes was too large")
                             } catch let error as CoordinatorError {

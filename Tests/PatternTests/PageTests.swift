@@ -15,7 +15,7 @@ struct PageTests {
             try await tree.runtime.open(Route("shop", review), timeout: .seconds(20))
             #expect(tree.count("/shop start") == 1)
             try await tree.shows(["/shop product(7)", "/shop review(of: 7, stars: 5)"])
-            let pages = try await tree.runtime.ask(Flow.Pages(), at: "/shop", timeout: .seconds(15))
+            let pages = try await tree.runtime.ask(FixtureFlow.Pages(), at: "/shop", timeout: .seconds(15))
             #expect(pages == [product, review])
         }
     }
@@ -36,9 +36,9 @@ struct PageTests {
             #expect(here == ["/", "/child", "/child/inner", "/child/inner"])
             // And to each its own.
             #expect(tree.root.pages == [.list])
-            let childs = try await tree.runtime.ask(Flow.Pages(), at: "/child", timeout: .seconds(15))
+            let childs = try await tree.runtime.ask(FixtureFlow.Pages(), at: "/child", timeout: .seconds(15))
             #expect(childs == [.product(1)])
-            let inners = try await tree.runtime.ask(Flow.Pages(), at: "/child/inner", timeout: .seconds(15))
+            let inners = try await tree.runtime.ask(FixtureFlow.Pages(), at: "/child/inner", timeout: .seconds(15))
             #expect(inners == [.product(2), .review(of: 2, stars: 3)])
         }
     }
@@ -138,12 +138,12 @@ struct PageTests {
 private struct PageCase: CustomTestStringConvertible, Sendable {
     enum Step: Sendable {
         /// The root shows a page, and so on.
-        case root(Flow.Action)
+        case root(FixtureFlow.Action)
         /// A step coordinator begins with a page.
         case start(String, below: CoordinatorPath = .root, [StepCoordinator.Page] = [])
-        case act(CoordinatorPath, Flow.Action)
+        case act(CoordinatorPath, FixtureFlow.Action)
         /// It may be gone before it answers.
-        case last(CoordinatorPath, Flow.Action)
+        case last(CoordinatorPath, FixtureFlow.Action)
         case remove(String)
         case shows([String])
         /// At once.

@@ -85,7 +85,7 @@ struct PageTree: Sendable {
         var configuration = StepCoordinator.Configuration(notebook)
         configure(&configuration)
         let started = try await runtime.ask(
-            Flow.StartStep(key, inWorker: place.isWorker, configuration),
+            FixtureFlow.StartStep(key, inWorker: place.isWorker, configuration),
             at: path,
             timeout: .seconds(20)
         )
@@ -94,8 +94,8 @@ struct PageTree: Sendable {
 
     /// Has the step coordinator at `path` do something.
     @discardableResult
-    func perform(_ action: Flow.Action, at path: CoordinatorPath, timeout: Duration = .seconds(20)) async throws -> String {
-        try await runtime.ask(Flow.Do(action), at: path, timeout: timeout)
+    func perform(_ action: FixtureFlow.Action, at path: CoordinatorPath, timeout: Duration = .seconds(20)) async throws -> String {
+        try await runtime.ask(FixtureFlow.Do(action), at: path, timeout: timeout)
     }
 
     /// Makes a step coordinator fail; its answer may be lost with it.

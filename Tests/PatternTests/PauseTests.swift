@@ -51,7 +51,7 @@ struct PauseTests {
     func begunHandlers(_ place: Where) async throws {
         try await PageTree.run { tree in
             let child = try await tree.step("child", place)
-            let holding = Task { try await child.ask(Flow.Do(.holdThenEcho(line: "let go")), timeout: .seconds(20)) }
+            let holding = Task { try await child.ask(FixtureFlow.Do(.holdThenEcho(line: "let go")), timeout: .seconds(20)) }
             try await tree.reads("/child held")
             try await tree.root.pause("child")
             tree.notebook.note("let go")
@@ -68,7 +68,7 @@ struct PauseTests {
             try await tree.start(AuditCoordinator.self, as: "audit", place)
             try await tree.step("step", below: "/audit", place)
             let passing = Task {
-                try await tree.runtime.ask(Flow.Do(.holdThenAdd(line: "let go")), at: "/audit/step", timeout: .seconds(20))
+                try await tree.runtime.ask(FixtureFlow.Do(.holdThenAdd(line: "let go")), at: "/audit/step", timeout: .seconds(20))
             }
             try await tree.reads("/audit/step held")
             try await tree.root.pause("audit")

@@ -34,9 +34,9 @@ struct RegressionMessageTests {
             let child = try await tree.step("child", .worker)
             let large = String(repeating: "x", count: 2 << 20)
             for round in 1...20 {
-                await Support.expect(.messageTooLarge) { _ = try await child.ask(Flow.Do(.echo(large)), timeout: .seconds(20)) }
-                await Support.expect(.messageTooLarge) { try await child.send(Flow.Do(.echo(large))) }
-                let echo = try await child.ask(Flow.Do(.echo("\(round)")), timeout: .seconds(20))
+                await Support.expect(.messageTooLarge) { _ = try await child.ask(FixtureFlow.Do(.echo(large)), timeout: .seconds(20)) }
+                await Support.expect(.messageTooLarge) { try await child.send(FixtureFlow.Do(.echo(large))) }
+                let echo = try await child.ask(FixtureFlow.Do(.echo("\(round)")), timeout: .seconds(20))
                 #expect(echo == "\(round)")
             }
             #expect(child.incarnation == 1)
@@ -82,16 +82,16 @@ struct RegressionMessageTests {
         try await PageTree.run { tree in
             let clerk = try await tree.clerk("clerk", place)
             await tree.root.provide(\.vault, describedBy: descriptor)
-            let first = try await clerk.ask(Flow.Withdraw(), timeout: .seconds(15))
+            let first = try await clerk.ask(FixtureFlow.Withdraw(), timeout: .seconds(15))
             #expect(first.last == "1")
             for round in 1...10 {
                 await tree.root.provide(\.greeting, "hello \(round)")
                 await tree.root.provide(\.cashBook, CashBook("\(round)"))
-                let again = try await clerk.ask(Flow.Withdraw(), timeout: .seconds(15))
+                let again = try await clerk.ask(FixtureFlow.Withdraw(), timeout: .seconds(15))
                 #expect(again == first)
             }
             try await tree.clerk("inner", below: "/clerk", .inProcess)
-            let inner = try await tree.runtime.ask(Flow.Withdraw(), at: "/clerk/inner", timeout: .seconds(15))
+            let inner = try await tree.runtime.ask(FixtureFlow.Withdraw(), at: "/clerk/inner", timeout: .seconds(15))
             #expect(inner == first)
         }
     }

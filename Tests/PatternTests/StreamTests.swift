@@ -7,19 +7,19 @@ import Testing
 struct StreamTests {
     @Test(
         "Replies arrive in order, and the stream ends with its handler, after the replies before its error; in one process or through two",
-        arguments: [(Flow.Count(to: 5_000), 5_000, "ended"), (Flow.Count(to: 10, failsAt: 4), 4, "no further")],
+        arguments: [(FixtureFlow.Count(to: 5_000), 5_000, "ended"), (FixtureFlow.Count(to: 10, failsAt: 4), 4, "no further")],
         Where.allCases
     )
-    func order(_ row: (count: Flow.Count, last: Int, end: String), _ place: Where) async throws {
+    func order(_ row: (count: FixtureFlow.Count, last: Int, end: String), _ place: Where) async throws {
         try await PageTree.run { tree in
             _ = try await tree.reader(place)
-            try await tree.runtime.ask(Flow.StartAlike("inner", inWorker: place.isWorker), at: "/reader", timeout: .seconds(20))
+            try await tree.runtime.ask(FixtureFlow.StartAlike("inner", inWorker: place.isWorker), at: "/reader", timeout: .seconds(20))
             for path: CoordinatorPath in ["/reader", "/reader/inner"] {
-                let read = try await tree.runtime.ask(Flow.Read(row.count), at: path, timeout: .seconds(30))
+                let read = try await tree.runtime.ask(FixtureFlow.Read(row.count), at: path, timeout: .seconds(30))
                 #expect(read.numbers == Array(1...row.last))
                 #expect(read.end == row.end)
             }
-            let ended = try await tree.runtime.ask(Flow.EndedStreams(), timeout: .seconds(15))
+            let ended = try await tree.runtime.ask(FixtureFlow.EndedStreams(), timeout: .seconds(15))
             #expect(ended == Array(repeating: row.end == "ended" ? "whole" : "failed", count: 2))
         }
     }
@@ -28,9 +28,9 @@ struct StreamTests {
     func early(_ place: Where) async throws {
         try await PageTree.run { tree in
             let reader = try await tree.reader(place)
-            let reading = Task { try await reader.ask(Flow.Read(Flow.Count(to: 2, holdsAt: 1)), timeout: .seconds(600)) }
+            let reading = Task { try await reader.ask(FixtureFlow.Read(FixtureFlow.Count(to: 2, holdsAt: 1)), timeout: .seconds(600)) }
             try await tree.reads("/reader first")
-            let ended = try await tree.runtime.ask(Flow.EndedStreams(), timeout: .seconds(15))
+            let ended = try await tree.runtime.ask(FixtureFlow.EndedStreams(), timeout: .seconds(15))
             #expect(ended == [])
             reading.cancel()
             _ = try? await reading.value
@@ -43,13 +43,13 @@ struct StreamTests {
         let total = rounds(short: 20_000, all: 50_000, long: 50_000)
         try await PageTree.run { tree in
             let reader = try await tree.reader(place)
-            let count = Flow.Count(to: total, padding: String(repeating: "x", count: 200))
-            let reading = Task { try await reader.ask(Flow.Read(count, holdsAfter: 3), timeout: .seconds(120)) }
+            let count = FixtureFlow.Count(to: total, padding: String(repeating: "x", count: 200))
+            let reading = Task { try await reader.ask(FixtureFlow.Read(count, holdsAfter: 3), timeout: .seconds(120)) }
             try await tree.reads("/reader holding")
             // Wait until the handler makes no progress.
             var (sent, since) = (-1, ContinuousClock.now)
             try await eventually("the handler stands still", within: .seconds(60)) {
-                let now = try await tree.runtime.ask(Flow.SentSoFar(), timeout: .seconds(15))
+                let now = try await tree.runtime.ask(FixtureFlow.SentSoFar(), timeout: .seconds(15))
                 if now != sent { (sent, since) = (now, .now) }
                 return since.duration(to: .now) > .milliseconds(300)
             }
@@ -68,14 +68,17 @@ struct StreamTests {
             let reader = try await tree.reader(place)
             let before = "\(tree.runtime.counters)"
             for round in 1...10 {
-                let read = try await reader.ask(Flow.Read(Flow.Count(to: 5, holdsAt: 3), stopsAfter: 3), timeout: .seconds(20))
+                let read = try await reader.ask(
+                    FixtureFlow.Read(FixtureFlow.Count(to: 5, holdsAt: 3), stopsAfter: 3),
+                    timeout: .seconds(20)
+                )
                 #expect(read.numbers == [1, 2, 3])
                 #expect(read.end == "stopped")
                 try await eventually("the handler is cancelled") {
-                    try await tree.runtime.ask(Flow.EndedStreams(), timeout: .seconds(15)).count == round
+                    try await tree.runtime.ask(FixtureFlow.EndedStreams(), timeout: .seconds(15)).count == round
                 }
             }
-            let ended = try await tree.runtime.ask(Flow.EndedStreams(), timeout: .seconds(15))
+            let ended = try await tree.runtime.ask(FixtureFlow.EndedStreams(), timeout: .seconds(15))
             #expect(ended == Array(repeating: "cancelled", count: 10))
             try await eventually("nothing is left of the streams") { "\(tree.runtime.counters)" == before }
         }
@@ -85,12 +88,12 @@ struct StreamTests {
     func cancel(_ place: Where) async throws {
         try await PageTree.run { tree in
             let reader = try await tree.reader(place)
-            let reading = Task { try await reader.ask(Flow.Read(Flow.Count(to: 5, holdsAt: 3)), timeout: .seconds(600)) }
+            let reading = Task { try await reader.ask(FixtureFlow.Read(FixtureFlow.Count(to: 5, holdsAt: 3)), timeout: .seconds(600)) }
             try await tree.reads("/reader first")
             reading.cancel()
             await #expect(throws: CancellationError.self) { try await reading.value }
             try await eventually("the handler is cancelled") {
-                try await tree.runtime.ask(Flow.EndedStreams(), timeout: .seconds(15)) == ["cancelled"]
+                try await tree.runtime.ask(FixtureFlow.EndedStreams(), timeout: .seconds(15)) == ["cancelled"]
             }
         }
     }
@@ -100,12 +103,15 @@ struct StreamTests {
         try await PageTree.run { tree in
             let reader = try await tree.reader(place)
             // It may pass before the handler begins, on a busy machine.
-            let read = try await reader.ask(Flow.Read(Flow.Count(to: 5, holdsAt: 3), milliseconds: 500), timeout: .seconds(20))
+            let read = try await reader.ask(
+                FixtureFlow.Read(FixtureFlow.Count(to: 5, holdsAt: 3), milliseconds: 500),
+                timeout: .seconds(20)
+            )
             #expect(read.end == "timedOut")
             #expect(read.numbers == Array([1, 2, 3].prefix(read.numbers.count)))
-            let whole = try await reader.ask(Flow.Read(Flow.Count(to: 3)), timeout: .seconds(20))
+            let whole = try await reader.ask(FixtureFlow.Read(FixtureFlow.Count(to: 3)), timeout: .seconds(20))
             #expect(whole.numbers == [1, 2, 3])
-            let ended = try await tree.runtime.ask(Flow.EndedStreams(), timeout: .seconds(15))
+            let ended = try await tree.runtime.ask(FixtureFlow.EndedStreams(), timeout: .seconds(15))
             #expect(ended.last == "whole")
         }
     }
@@ -114,11 +120,11 @@ struct StreamTests {
     func first(_ place: Where) async throws {
         try await PageTree.run { tree in
             let reader = try await tree.reader(place)
-            let first = try await reader.ask(Flow.ReadFirst(), timeout: .seconds(20))
+            let first = try await reader.ask(FixtureFlow.ReadFirst(), timeout: .seconds(20))
             #expect(first == 1)
             // The handler would go on for ever.
             try await eventually("the handler is cancelled") {
-                try await tree.runtime.ask(Flow.EndedStreams(), timeout: .seconds(15)) == ["cancelled"]
+                try await tree.runtime.ask(FixtureFlow.EndedStreams(), timeout: .seconds(15)) == ["cancelled"]
             }
         }
     }
@@ -127,7 +133,7 @@ struct StreamTests {
     func readerLost(_ place: Where) async throws {
         try await PageTree.run { tree in
             let reader = try await tree.reader(place)
-            let reading = Task { try await reader.ask(Flow.Read(Flow.Count(to: 5, holdsAt: 3)), timeout: .seconds(600)) }
+            let reading = Task { try await reader.ask(FixtureFlow.Read(FixtureFlow.Count(to: 5, holdsAt: 3)), timeout: .seconds(600)) }
             try await tree.reads("/reader first")
             if place.isWorker { _ = try await tree.runtime.kill("/reader") } else { _ = try await tree.runtime.restart("/reader") }
             if place.isWorker {
@@ -138,7 +144,7 @@ struct StreamTests {
                 #expect(read.end == "stopped")
             }
             try await eventually("the handler is cancelled") {
-                try await tree.runtime.ask(Flow.EndedStreams(), timeout: .seconds(15)) == ["cancelled"]
+                try await tree.runtime.ask(FixtureFlow.EndedStreams(), timeout: .seconds(15)) == ["cancelled"]
             }
         }
     }
@@ -166,7 +172,7 @@ struct StreamTests {
             try await withThrowingTaskGroup(of: Bool.self) { group in
                 for number in 1...20 {
                     group.addTask {
-                        let read = try await reader.ask(Flow.Read(Flow.Count(to: number * 10)), timeout: .seconds(60))
+                        let read = try await reader.ask(FixtureFlow.Read(FixtureFlow.Count(to: number * 10)), timeout: .seconds(60))
                         return read.numbers == Array(1...number * 10) && read.end == "ended"
                     }
                 }

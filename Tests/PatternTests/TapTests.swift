@@ -69,7 +69,7 @@ struct TapTests {
         try await PageTree.run { tree in
             let box = try await tree.root.start(OldestDroppingBox.self, as: "box", in: place.isWorker ? .worker : .inProcess)
             await box.pause()
-            for number in 0..<10 { _ = try await box.send(Flow.Load(number)) }
+            for number in 0..<10 { _ = try await box.send(FixtureFlow.Load(number)) }
             try await eventually("six are dropped") { tree.runtime.deadLetters.count == 6 }
             if place.isWorker { _ = try await tree.runtime.kill("/box") }
             try await tree.root.remove("box")

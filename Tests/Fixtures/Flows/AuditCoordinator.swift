@@ -18,7 +18,7 @@ public actor AuditCoordinator: Coordinator {
         },
         .respond(to: Basket.Toggle.self) { me, _ in me.note("toggled") },
         .respond(to: Basketball.Throw.self) { _, _ in "in the basket" },
-        .respond(to: Flow.StartStep.self) { me, start in try await me.context.startStep(start) },
+        .respond(to: FixtureFlow.StartStep.self) { me, start in try await me.context.startStep(start) },
     ]
 
     public func paused() async { note("pause") }

@@ -4,7 +4,7 @@ public import Coordinators
 public protocol RoomForFour: Coordinator where Configuration == NotebookConfiguration {}
 
 extension RoomForFour {
-    static var rows: Responders { [.respond(to: Flow.Load.self) { me, load in me.note("load \(load.number)") }] }
+    static var rows: Responders { [.respond(to: FixtureFlow.Load.self) { me, load in me.note("load \(load.number)") }] }
 }
 
 public actor WaitingBox: RoomForFour {

@@ -1,6 +1,6 @@
 public import Coordinators
 
-extension Flow {
+extension FixtureFlow {
     /// Needs a greeting.
     public struct Greet: ResponderMessage {
         public typealias Reply = String
@@ -60,21 +60,21 @@ public actor ClerkCoordinator: Coordinator {
     public static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
 
     public static let responders: Responders = [
-        .respond(to: Flow.Greet.self, needs: \.greeting) { me, greet, greeting in
+        .respond(to: FixtureFlow.Greet.self, needs: \.greeting) { me, greet, greeting in
             me.note("greeted \(greet.name)")
             return "\(greeting), \(greet.name)"
         },
-        .respond(to: Flow.GreetingBelow.self, needs: \.greeting) { me, below, _ in
+        .respond(to: FixtureFlow.GreetingBelow.self, needs: \.greeting) { me, below, _ in
             guard let child = me.context.child(below.key, as: ClerkCoordinator.self) else { return "no child" }
-            return try await child.ask(Flow.ReadGreeting(), timeout: .seconds(15))
+            return try await child.ask(FixtureFlow.ReadGreeting(), timeout: .seconds(15))
         },
-        .respond(to: Flow.Withdraw.self, needs: \.vault) { _, _, vault in [vault.description, "\(vault.pid)", "\(vault.number)"] },
-        .respond(to: Flow.ReadGreeting.self) { me, _ in me.context.dependencies.greeting ?? "none" },
-        .respond(to: Flow.FirstGreeting.self) { me, _ in me.firstGreeting ?? "none" },
-        .respond(to: Flow.ReadCashBook.self) { me, _ in me.context.dependencies.cashBook?.name ?? "none" },
+        .respond(to: FixtureFlow.Withdraw.self, needs: \.vault) { _, _, vault in [vault.description, "\(vault.pid)", "\(vault.number)"] },
+        .respond(to: FixtureFlow.ReadGreeting.self) { me, _ in me.context.dependencies.greeting ?? "none" },
+        .respond(to: FixtureFlow.FirstGreeting.self) { me, _ in me.firstGreeting ?? "none" },
+        .respond(to: FixtureFlow.ReadCashBook.self) { me, _ in me.context.dependencies.cashBook?.name ?? "none" },
         .respond(to: Fixture.WhereAmI.self) { me, _ in .here(me.context) },
-        .respond(to: Flow.ProvideGreeting.self) { me, provide in await me.context.provide(\.greeting, provide.greeting) },
-        .respond(to: Flow.StartAlike.self) { me, start in try await me.context.startAlike(start) },
+        .respond(to: FixtureFlow.ProvideGreeting.self) { me, provide in await me.context.provide(\.greeting, provide.greeting) },
+        .respond(to: FixtureFlow.StartAlike.self) { me, start in try await me.context.startAlike(start) },
         .respond(to: Fixture.Fail.self) { me, _ in me.context.fail(Fixture.Refusal("told to fail")) },
     ]
 }
@@ -88,6 +88,6 @@ public actor HoardingClerk: Coordinator {
     public static let mailbox = MailboxPolicy(waiting: 4, bytes: 1 << 20, whenFull: .fail)
 
     public static let responders: Responders = [
-        .respond(to: Flow.Greet.self, needs: \.greeting) { _, greet, greeting in "\(greeting), \(greet.name)" }
+        .respond(to: FixtureFlow.Greet.self, needs: \.greeting) { _, greet, greeting in "\(greeting), \(greet.name)" }
     ]
 }

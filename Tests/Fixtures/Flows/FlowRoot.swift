@@ -7,7 +7,7 @@ public actor FlowRoot: Coordinator {
 
     public struct Configuration: NotingConfiguration {
         public var notebook = Notebook()
-        public var decision = Flow.Decision.dismiss
+        public var decision = FixtureFlow.Decision.dismiss
         /// The sections that a deep link may have it start, and whether in a worker.
         public var sections: [String: Bool] = [:]
         public init() {}
@@ -38,12 +38,12 @@ public actor FlowRoot: Coordinator {
             guard login.password == "secret" else { throw Fixture.Refusal("wrong password") }
             return login.name
         },
-        .stream(Flow.Count.self) { me, count, replies in
+        .stream(FixtureFlow.Count.self) { me, count, replies in
             // Counted from nothing for every stream: a test has one at a time.
             me.sent = 0
             do {
                 for number in 1...count.to {
-                    try await replies.send(Flow.Counted(number: number, padding: count.padding))
+                    try await replies.send(FixtureFlow.Counted(number: number, padding: count.padding))
                     me.sent = number
                     if number == count.failsAt { throw Fixture.Refusal("no further") }
                     if number == count.holdsAt { try await Fixture.untilCancelled() }
@@ -57,8 +57,8 @@ public actor FlowRoot: Coordinator {
                 throw error
             }
         },
-        .respond(to: Flow.SentSoFar.self) { me, _ in me.sent },
-        .respond(to: Flow.EndedStreams.self) { me, _ in me.endedStreams },
+        .respond(to: FixtureFlow.SentSoFar.self) { me, _ in me.sent },
+        .respond(to: FixtureFlow.EndedStreams.self) { me, _ in me.endedStreams },
         .stream(Traces.Stream.self) { _, stream, replies in
             for number in 0..<stream.count { try await replies.send(number) }
         },
@@ -68,7 +68,7 @@ public actor FlowRoot: Coordinator {
         .lifecycle { me, child, change in me.note("\(child.path.key) \(Fixture.word(for: change))") },
         .dismissal { me, child in
             me.note("\(child.path.key) asked to go")
-            return await Flow.decide(me.configuration.decision)
+            return await FixtureFlow.decide(me.configuration.decision)
         },
     ]
 
@@ -83,7 +83,7 @@ public actor FlowRoot: Coordinator {
         }
         var inner = StepCoordinator.Configuration(configuration.notebook)
         inner.sections = configuration.sections
-        _ = try await context.startStep(Flow.StartStep(section, inWorker: inWorker, inner))
+        _ = try await context.startStep(FixtureFlow.StartStep(section, inWorker: inWorker, inner))
     }
 }
 

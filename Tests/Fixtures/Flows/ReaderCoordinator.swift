@@ -1,6 +1,6 @@
 public import Coordinators
 
-extension Flow {
+extension FixtureFlow {
     /// Answered by the root with the numbers from 1, one after the other.
     public struct Count: ResponderMessage {
         public typealias Reply = Counted
@@ -76,22 +76,22 @@ public actor ReaderCoordinator: Coordinator {
     public init(_ context: Context) { self.context = context }
 
     public static let responders: Responders = [
-        .respond(to: Flow.Read.self) { me, request in try await me.read(request) },
-        .respond(to: Flow.ReadFirst.self) { me, _ in
-            try await me.context.ask(Flow.Count(to: 5, holdsAt: 5), timeout: .seconds(15)).number
+        .respond(to: FixtureFlow.Read.self) { me, request in try await me.read(request) },
+        .respond(to: FixtureFlow.ReadFirst.self) { me, _ in
+            try await me.context.ask(FixtureFlow.Count(to: 5, holdsAt: 5), timeout: .seconds(15)).number
         },
-        .respond(to: Flow.StartAlike.self) { me, start in try await me.context.startAlike(start) },
+        .respond(to: FixtureFlow.StartAlike.self) { me, start in try await me.context.startAlike(start) },
         .respond(to: Fixture.WhereAmI.self) { me, _ in .here(me.context) },
     ]
 
-    private func read(_ request: Flow.Read) async throws -> Flow.WasRead {
+    private func read(_ request: FixtureFlow.Read) async throws -> FixtureFlow.WasRead {
         var numbers: [Int] = []
         do {
             let timeout = request.milliseconds.map { Duration.milliseconds($0) }
             for try await counted in context.stream(request.count, timeout: timeout) {
                 numbers.append(counted.number)
                 if counted.number == 1 { note("first") }
-                if numbers.count == request.stopsAfter { return Flow.WasRead(numbers: numbers, end: "stopped") }
+                if numbers.count == request.stopsAfter { return FixtureFlow.WasRead(numbers: numbers, end: "stopped") }
                 if numbers.count == request.holdsAfter {
                     note("holding")
                     try await notebook.wait(for: Self.readOn)
@@ -101,9 +101,9 @@ public actor ReaderCoordinator: Coordinator {
             throw CancellationError()
         } catch {
             let end = (error as? CoordinatorError).map { "\($0.code)" } ?? Fixture.Refusal.reason(of: error)
-            return Flow.WasRead(numbers: numbers, end: end)
+            return FixtureFlow.WasRead(numbers: numbers, end: end)
         }
         try Task.checkCancellation()
-        return Flow.WasRead(numbers: numbers, end: "ended")
+        return FixtureFlow.WasRead(numbers: numbers, end: "ended")
     }
 }

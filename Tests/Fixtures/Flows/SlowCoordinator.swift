@@ -1,6 +1,6 @@
 public import Coordinators
 
-extension Flow {
+extension FixtureFlow {
     /// Takes its time to handle.
     public struct Load: ResponderMessage {
         public var number: Int
@@ -54,7 +54,7 @@ public actor SlowCoordinator: Coordinator {
     public init(_ context: Context) { self.context = context }
 
     public static let responders: Responders = [
-        .respond(to: Flow.Load.self) { me, load in
+        .respond(to: FixtureFlow.Load.self) { me, load in
             me.note("load")
             try await me.takeTime()
         }
@@ -83,15 +83,15 @@ public actor SenderCoordinator: Coordinator {
     public init(_ context: Context) { self.context = context }
 
     public static let responders: Responders = [
-        .respond(to: Flow.Flood.self) { me, flood in
+        .respond(to: FixtureFlow.Flood.self) { me, flood in
             let context = me.context
-            return await Flow.flood(flood) { try await context.send($0) }
+            return await FixtureFlow.flood(flood) { try await context.send($0) }
         },
-        .respond(to: Flow.EchoAbove.self) { me, echo in try await me.context.ask(Fixture.Echo(echo.text), timeout: .seconds(20)) },
+        .respond(to: FixtureFlow.EchoAbove.self) { me, echo in try await me.context.ask(Fixture.Echo(echo.text), timeout: .seconds(20)) },
     ]
 }
 
-extension Flow {
+extension FixtureFlow {
     /// Sends until the time is over, then cancels the send that is still waiting, and counts.
     public static func flood(_ flood: Flood, _ send: @escaping @Sendable (Load) async throws -> Bool) async -> Flooded {
         let padding = String(repeating: "x", count: flood.bytes)

@@ -21,7 +21,7 @@ public actor StackCoordinator: NavigationCoordinator {
     public init(_ context: Context) { self.context = context }
 
     public static let responders: Responders = [
-        .respond(to: Flow.StartStep.self) { me, start in try await me.context.startStep(start) },
+        .respond(to: FixtureFlow.StartStep.self) { me, start in try await me.context.startStep(start) },
         .respond(to: Stack.self) { me, _ in try await me.context.navigation().map { "\($0.path)" } },
         .respond(to: Fixture.WhereAmI.self) { me, _ in .here(me.context) },
     ]

@@ -20,7 +20,7 @@ public actor StepCoordinator: Coordinator {
         public var notebook = Notebook()
         public var pagesAtStart: [Page] = []
         public var eventsAtStart: [Event] = []
-        public var decision = Flow.Decision.dismiss
+        public var decision = FixtureFlow.Decision.dismiss
         /// The sections that a deep link may have it start, and whether in a worker.
         public var sections: [String: Bool] = [:]
         /// `start` returns when the notebook reads it.
@@ -38,12 +38,12 @@ public actor StepCoordinator: Coordinator {
     public static let supervision = SupervisionPolicy(.oneForOne, intensity: 1_000, period: .seconds(1), backoff: .none)
 
     public static let responders: Responders = [
-        .respond(to: Flow.Do.self) { me, request in try await me.perform(request.action) },
+        .respond(to: FixtureFlow.Do.self) { me, request in try await me.perform(request.action) },
         .respond(to: Fixture.Note.self) { me, note in me.note("note \(note.number)") },
         .respond(to: Fixture.WhereAmI.self) { me, _ in .here(me.context) },
-        .respond(to: Flow.Pages.self) { me, _ in me.context.pages },
-        .respond(to: Flow.StartStep.self) { me, start in try await me.context.startStep(start) },
-        .dismissal { me, _ in await Flow.decide(me.configuration.decision) },
+        .respond(to: FixtureFlow.Pages.self) { me, _ in me.context.pages },
+        .respond(to: FixtureFlow.StartStep.self) { me, start in try await me.context.startStep(start) },
+        .dismissal { me, _ in await FixtureFlow.decide(me.configuration.decision) },
     ]
 
     public func start() async throws {
@@ -66,7 +66,7 @@ public actor StepCoordinator: Coordinator {
         }
         var inner = Configuration(configuration.notebook)
         inner.sections = configuration.sections
-        _ = try await context.startStep(Flow.StartStep(section, inWorker: inWorker, inner))
+        _ = try await context.startStep(FixtureFlow.StartStep(section, inWorker: inWorker, inner))
     }
 
     public func display(page: Page) async throws {
@@ -76,7 +76,7 @@ public actor StepCoordinator: Coordinator {
 }
 
 extension CoordinatorContext where C.ChildKey == String {
-    func startStep(_ start: Flow.StartStep) async throws -> String {
+    func startStep(_ start: FixtureFlow.StartStep) async throws -> String {
         let child = try await self.start(
             StepCoordinator.self,
             as: start.key,

@@ -34,6 +34,6 @@ public actor TabsCoordinator: TabCoordinator {
         note("startTab \(key)")
         guard key != "missing" else { throw Fixture.Refusal("there is no such tab") }
         let inner = StepCoordinator.Configuration(configuration.notebook)
-        _ = try await context.startStep(Flow.StartStep(key, inWorker: configuration.inWorker, inner))
+        _ = try await context.startStep(FixtureFlow.StartStep(key, inWorker: configuration.inWorker, inner))
     }
 }

@@ -1,7 +1,7 @@
 public import Coordinators
 
 /// The messages of the tests of flows, delegates, dependencies and pages to their coordinators.
-public enum Flow {
+public enum FixtureFlow {
     /// The slice of the navigation stack that a step coordinator calls its own.
     public struct Pages: ResponderMessage {
         public typealias Reply = [StepCoordinator.Page]
@@ -48,7 +48,7 @@ public enum Flow {
 }
 
 extension CoordinatorContext where C.Configuration: NotingConfiguration, C.ChildKey == String {
-    func startAlike(_ start: Flow.StartAlike) async throws {
+    func startAlike(_ start: FixtureFlow.StartAlike) async throws {
         let notebook = configuration.notebook
         try await self.start(C.self, as: start.key, in: start.inWorker ? .worker : .inProcess) { $0.notebook = notebook }
     }

@@ -1,6 +1,6 @@
 public import Coordinators
 
-extension Flow {
+extension FixtureFlow {
     /// Makes a step coordinator do something from where it is.
     public struct Do: ResponderMessage {
         public typealias Reply = String
@@ -44,7 +44,7 @@ extension Flow {
 }
 
 extension StepCoordinator {
-    func perform(_ action: Flow.Action) async throws -> String {
+    func perform(_ action: FixtureFlow.Action) async throws -> String {
         switch action {
         case .echo(let text): return try await context.ask(Fixture.Echo(text), timeout: .seconds(15))
         case .emit(let event): context.delegates => event

@@ -228,6 +228,19 @@ extension Responder {
         Responder(row: .message(MessageRow(.type(M.self), forwardingTo: .key(child.description))))
     }
 
+    /// Hands messages of a type on to the child whose key each of them tells, as they are: one of many of a kind.
+    ///
+    ///     .forward(Orders.Approve.self) { approval in "\(approval.order)" }
+    ///
+    /// - Parameters:
+    ///   - message: The type of the messages.
+    ///   - child: A function that returns the key of the child; the asker gets the error that it throws.
+    public static func forward<M: ResponderMessage>(_ message: M.Type, to child: @escaping @Sendable (M) throws -> C.ChildKey) -> Responder
+    {
+        let target = ForwardTarget.computed { try child($0.message(as: M.self)).description }
+        return Responder(row: .message(MessageRow(.type(M.self), forwardingTo: target)))
+    }
+
     /// Hands every message of a type on to the first child of a type.
     ///
     /// The message is handed on as by the row with a key. Without such a child the ask fails with `noSuchChild`.

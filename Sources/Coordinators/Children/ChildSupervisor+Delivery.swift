@@ -187,7 +187,7 @@ extension ChildSupervisor {
         switch early.target {
         case .key(let key) where !early.isForwarded:
             deliver(early.envelope, to: key, early.message.rest, isDirect: early.message.isDirect)
-        case .key, .type: cell.forward(early.envelope, to: early.target)
+        case .key, .type, .computed: cell.forward(early.envelope, to: early.target)
         }
     }
 }
@@ -197,6 +197,8 @@ extension ChildSupervisor.State {
         switch target {
         case .key(let key): slots.contains(key)
         case .type(let name): machine.ids.contains { slots[$0]?.definition.typeName == name }
+        // A message waits for the key that was found in it.
+        case .computed: false
         }
     }
 
@@ -206,6 +208,7 @@ extension ChildSupervisor.State {
         let definition = slot.value.definition
         let messages = early.remove { early in
             switch early.target {
+            case .computed: false
             case .key(let key): key == definition.key
             case .type(let name): name == definition.typeName
             }

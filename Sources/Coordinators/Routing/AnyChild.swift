@@ -51,6 +51,8 @@ enum ForwardTarget: Sendable {
     case key(String)
     /// The first child whose type has a name.
     case type(name: String)
+    /// The child with the key that a function finds in the message.
+    case computed(@Sendable (Envelope) throws -> String)
 }
 
 /// A message of an adopted worker for a child that isn't there, and whose start may be still to come.

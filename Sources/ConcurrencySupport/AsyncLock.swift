@@ -15,6 +15,13 @@ package final class AsyncLock: Sendable {
     package func pass<Result: Sendable, Failure: Error>(
         _ operation: @Sendable () async throws(Failure) -> Result
     ) async throws(Failure) -> Result {
+        await enter()
+        defer { leave() }
+        return try await operation()
+    }
+
+    /// Waits until those that came before have left; the caller has to leave, too.
+    package func enter() async {
         await withCheckedContinuation { continuation in
             let isFree = state.withLock { state -> Bool in
                 if state.isTaken {
@@ -26,11 +33,10 @@ package final class AsyncLock: Sendable {
             }
             if isFree { continuation.resume() }
         }
-        defer { leave() }
-        return try await operation()
     }
 
-    private func leave() {
+    /// Lets the next one enter.
+    package func leave() {
         state.withLock { state -> CheckedContinuation<Void, Never>? in
             let next = state.waiting.popFirst()
             if next == nil { state.isTaken = false }

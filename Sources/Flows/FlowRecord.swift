@@ -134,6 +134,8 @@ package struct FlowRecord: Sendable, Hashable, Codable {
     /// The time of the latest change.
     package private(set) var changed: WallTime
     private var nextNumber: UInt64 = 1
+    /// The opening that has noted the latest end of the process.
+    private var latestInterruption: UInt64?
 
     /// Begins a flow.
     package init(
@@ -215,17 +217,21 @@ package struct FlowRecord: Sendable, Hashable, Codable {
     package mutating func failed(_ number: UInt64, _ error: String, resumption: WallTime?, at now: WallTime) {
         guard let index = showings.firstIndex(where: { $0.number == number }) else { return }
         begin(now)
-        showings[index].failures += 1
+        showings[index].failures &+= 1
         showings[index].error = error
         showings[index].resumption = resumption
         if resumption == nil { parking = Parking(error: error, since: now) }
     }
 
-    /// The process has ended while there was work, for the so many-th time.
-    package mutating func interrupted(limit: Int, at now: WallTime) {
+    /// The process has ended while there was work, as a later opening of the store knows, which may say so several times.
+    ///
+    /// - Parameter limit: The number of such ends after which the flow is parked.
+    package mutating func interrupted(before opening: UInt64, limit: Int, at now: WallTime) {
+        guard latestInterruption != opening else { return }
+        latestInterruption = opening
         guard let number = work?.showing.number, let index = showings.firstIndex(where: { $0.number == number }) else { return }
         begin(now)
-        showings[index].interruptions += 1
+        showings[index].interruptions &+= 1
         guard showings[index].interruptions >= limit else { return }
         parking = Parking(error: "the process has ended \(limit) times while the page was worked on", since: now)
     }
@@ -261,11 +267,21 @@ package struct FlowRecord: Sendable, Hashable, Codable {
     }
 
     /// A message couldn't be brought to its end.
-    package mutating func stayed(_ origin: UInt64, _ number: UInt64, _ error: String, resumption: WallTime, at now: WallTime) {
+    ///
+    /// - Parameter identity: What it's known by from now on, because its receiver has had it by the former number; `nil`: as before.
+    package mutating func stayed(
+        _ origin: UInt64,
+        _ number: UInt64,
+        _ error: String,
+        resumption: WallTime,
+        as identity: (origin: UInt64, number: UInt64)? = nil,
+        at now: WallTime
+    ) {
         guard let index = outgoing.firstIndex(where: { $0.origin == origin && $0.number == number }) else { return }
         begin(now)
-        outgoing[index].failures += 1
+        outgoing[index].failures &+= 1
         (outgoing[index].error, outgoing[index].resumption) = (error, resumption)
+        if let identity { (outgoing[index].origin, outgoing[index].number) = identity }
     }
 
     /// A message from elsewhere was handled by a change, with this reply.
@@ -300,7 +316,7 @@ package struct FlowRecord: Sendable, Hashable, Codable {
 
     private mutating func show(_ page: JSONValue) {
         showings.append(Showing(number: nextNumber, page: page))
-        nextNumber += 1
+        nextNumber &+= 1
     }
 
     /// - Parameter counts: Whether the change may move the pages; its state and its messages count always.

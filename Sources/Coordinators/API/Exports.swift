@@ -1,5 +1,6 @@
 // A coordinator's author writes `SupervisionPolicy(.oneForOne, intensity: 5, period: .seconds(60))` and matches exit reasons: these types
 // belong to this library's API, though they are declared in lower targets.
+@_exported public import struct Flows.WallTime
 @_exported public import enum Processes.Capability
 @_exported public import struct Processes.GroupLimits
 @_exported public import struct Processes.HealthCheck

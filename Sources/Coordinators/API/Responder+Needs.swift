@@ -267,6 +267,7 @@ extension CoordinatorContext {
         var dependencies = Dependencies()
         dependencies[keyPath: key as WritableKeyPath<Dependencies, Value?>] = value
         cell.provide(dependencies)
+        cell.runtime.features.hasProvided(Value.self, at: cell)
     }
 
     /// Returns a dependency; makes the services that it reads first, if this process hasn't made them.

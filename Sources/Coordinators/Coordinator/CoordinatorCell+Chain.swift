@@ -152,12 +152,18 @@ extension MessageRow {
         _ message: M.Type,
         of coordinator: C.Type,
         isInterceptor: Bool = false,
+        isDurable: Bool = false,
         needs: Needs = Needs(),
         interleaves: Bool = false,
         body: @escaping @Sendable (isolated C, M, Envelope, CoordinatorCell, Int) async throws -> Answer
     ) {
-        let match = Match.type(M.self)
-        self.init(match, isInterceptor: isInterceptor, needs: needs, interleaves: interleaves) { coordinator, envelope, receiver, index in
+        self.init(
+            .type(M.self),
+            isInterceptor: isInterceptor,
+            isDurable: isDurable,
+            needs: needs,
+            interleaves: interleaves
+        ) { coordinator, envelope, receiver, index in
             let message = try envelope.message(as: M.self, isLast: !isInterceptor)
             return try await body(Self.cast(coordinator), message, envelope, .of(receiver), index)
         }
@@ -198,6 +204,8 @@ extension CoordinatorCell {
             if let child = children.first(where: { $0.typeName == name }) { return forward(envelope, toChild: child.key) }
             if keepForStart(envelope, of: target) { return }
             envelope.end(.failure(CoordinatorError(.noSuchChild, "\(path) has no child of the type \(name)")))
+        case .computed(let key):
+            do { forward(envelope, toChild: try key(envelope)) } catch { envelope.end(.failure(error)) }
         }
     }
 

@@ -41,6 +41,7 @@ extension CoordinatorCell {
 
     /// Runs the `start` hook, makes the coordinator active, and begins what it does while it's active.
     func proceed(_ instance: any Coordinator) async throws {
+        if type.isDurable { try await runtime.features.prepare(instance, of: self) }
         try await instance.start()
         let isActive = state.withLock { state -> Bool in
             guard state.life.phase == .starting else { return false }

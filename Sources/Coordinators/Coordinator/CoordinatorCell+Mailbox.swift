@@ -7,8 +7,8 @@ extension CoordinatorCell {
     ///
     /// Messages begin in the order in which they are taken.
     func accept(_ envelope: Envelope, _ row: MessageRow) {
-        // What is only handed on is taken elsewhere.
-        if let delivery = envelope.delivery, delivery.isRelayed, row.inline?.isForwarding != true {
+        // What is only handed on is taken elsewhere, and what a flow takes is noted with its change.
+        if let delivery = envelope.delivery, delivery.isRelayed, row.inline?.isForwarding != true, !row.isDurable {
             if let message = deduplicated(envelope, delivery) { accept(message, row) }
             return
         }

@@ -5,8 +5,9 @@
 import ConcurrencySupport
 
 extension CoordinatorType {
-    /// Whether the start of such a coordinator is known to have nothing to wait for: it has no `start` hook, and no scene.
-    var startsAtOnce: Bool { lacks(.start) && !ownsScene }
+    /// Whether the start of such a coordinator is known to have nothing to wait for: it has no `start` hook, no scene and no
+    /// flow in a store.
+    var startsAtOnce: Bool { lacks(.start) && !ownsScene && !isDurable }
 }
 
 extension LocalHost {

@@ -6,8 +6,13 @@ import WireProtocol
 struct AllFeatures: TreeFeatures {
     func isMade(_ receiver: any MessageReceiver) { CoordinatorCell.of(receiver).callHeldTimers() }
 
+    func prepare(_ instance: any Coordinator, of receiver: any MessageReceiver) async throws {
+        try await (instance as? any DurableCoordinator)?.openFlow(in: .of(receiver))
+    }
+
     func isReady(_ receiver: any MessageReceiver) {
         let cell = CoordinatorCell.of(receiver)
+        cell.beginFlows()
         if let timeout = cell.type.idleTimeout { cell.watchIdleness(timeout) }
     }
 
@@ -16,7 +21,14 @@ struct AllFeatures: TreeFeatures {
         if let scene = cell.scene(of: instance) { cell.attend(scene) }
     }
 
-    func isResumed(_ receiver: any MessageReceiver) { CoordinatorCell.of(receiver).callHeldTimers() }
+    func hasProvided(_ type: any Sendable.Type, at receiver: any MessageReceiver) {
+        if type == FlowStore.self { CoordinatorCell.of(receiver).ownFlows() }
+    }
+
+    func isResumed(_ receiver: any MessageReceiver) {
+        CoordinatorCell.of(receiver).callHeldTimers()
+        CoordinatorCell.of(receiver).goOnWithFlows()
+    }
 
     func beginsToEnd(_ receiver: any MessageReceiver) { CoordinatorCell.of(receiver).finishBroadcasts() }
 
@@ -28,6 +40,7 @@ struct AllFeatures: TreeFeatures {
         let cell = CoordinatorCell.of(receiver)
         cell.cancelTimers()
         cell.endIdleWatch()
+        cell.endFlows()
     }
 
     func childHasEnded(_ path: CoordinatorPath, of parent: any MessageReceiver) { CoordinatorCell.of(parent).rewind(path) }

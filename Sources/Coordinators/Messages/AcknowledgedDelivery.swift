@@ -70,6 +70,9 @@ extension Envelope {
         if case .taken = asker { true } else { delivery != nil }
     }
 
+    /// The identity of an acknowledged message that may come again; `nil` if it has none, or was taken already.
+    var label: DeliveryLabel? { delivery?.label.sequence == 0 ? nil : delivery?.label }
+
     /// Whether the message is acknowledged, and may have been handled by a life that can't be asked any more.
     var mayBeHandled: Bool { delivery?.mayBeHandled == true }
 

@@ -10,6 +10,7 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
             case invalidSpecification, dismissed, startFailed, startTimedOut, invalidKey, notAWorker, tooManyOpenAsks, mailboxFull,
                 messageTooLarge, coding, spawnFailed, hookFailed,
                 unsupported, poisoned, deadlock
+            case storeInUse, storeFull, storeCorrupt, unwound
             /// The answer of a node that doesn't own the coordinator, to the node that has sent the message; no user sees it.
             case notHere
         }
@@ -74,6 +75,15 @@ public struct CoordinatorError: Error, Sendable, CustomStringConvertible {
         ///
         /// The error names them. Nothing was executed.
         public static let deadlock = Code(kind: .deadlock)
+
+        /// Another process has the store of durable flows open.
+        public static let storeInUse = Code(kind: .storeInUse)
+        /// The store of durable flows has no room for the change: nothing has changed.
+        public static let storeFull = Code(kind: .storeFull)
+        /// The store of durable flows can't be read.
+        public static let storeCorrupt = Code(kind: .storeCorrupt)
+        /// The durable flow has come to its end by undoing all that it had done.
+        public static let unwound = Code(kind: .unwound)
 
         static let notHere = Code(kind: .notHere)
 

@@ -29,6 +29,8 @@ final class CoordinatorType: Sendable {
     let display: @Sendable (any Coordinator, JSONValue) async throws -> Void
     /// Whether it has a scene, which is watched while it's active and closed at its end.
     let ownsScene: Bool
+    /// Whether its flow is in a store, and is read before its `start`.
+    let isDurable: Bool
 
     private let absentHooks = Atomic<UInt8>(0)
     /// The number of the registry that has checked the names of the type's messages last; 0: none.
@@ -75,6 +77,7 @@ final class CoordinatorType: Sendable {
         idleTimeout = C.idleTimeout
         ownsNavigation = type is any NavigationCoordinator.Type
         ownsScene = type is any SceneCoordinator.Type
+        isDurable = type is any DurableCoordinator.Type
         make = { receiver, configuration in
             receiver.configure(with: try configuration.decoded(as: C.Configuration.self))
             return C(CoordinatorContext(of: receiver))

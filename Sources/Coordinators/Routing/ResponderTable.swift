@@ -26,6 +26,8 @@ final class ResponderTable: Sendable {
     private let pool: (row: MessageRow, members: ResponderTable)?
     /// The types of messages that rows name, each once.
     let messages: [any ResponderMessage.Type]
+    /// The names of the messages that rows name, former ones included.
+    var names: [String] { messages.flatMap { message in message.names } }
     /// The rows for messages as processes below are told them, in order, in runs of rows that are alike in where their messages are read.
     let directory: [DirectoryRun]
 
@@ -201,6 +203,8 @@ final class MessageRow: Sendable {
     let isInterceptor: Bool
     /// Whether the row only hands messages on: it's no handler of its own, and what refuses the message decides what that proves.
     let isRelay: Bool
+    /// Whether its messages are taken by commits of a durable flow, which knows those that it has taken.
+    let isDurable: Bool
     let needs: Needs
     /// Whether its handlers begin though others run, and others begin though they run, however few may run at the same time.
     let interleaves: Bool
@@ -289,6 +293,7 @@ final class MessageRow: Sendable {
         _ match: Match,
         isInterceptor: Bool = false,
         isRelay: Bool = false,
+        isDurable: Bool = false,
         needs: Needs = Needs(),
         interleaves: Bool = false,
         index: Int = 0,
@@ -301,6 +306,7 @@ final class MessageRow: Sendable {
         self.match = match
         self.isInterceptor = isInterceptor
         self.isRelay = isRelay
+        self.isDurable = isDurable
         self.needs = needs
         self.interleaves = interleaves
         self.index = index
@@ -317,6 +323,7 @@ final class MessageRow: Sendable {
             match,
             isInterceptor: isInterceptor,
             isRelay: isRelay,
+            isDurable: isDurable,
             needs: needs,
             interleaves: interleaves,
             index: index,

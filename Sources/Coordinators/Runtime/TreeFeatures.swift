@@ -6,11 +6,17 @@ protocol TreeFeatures: Sendable {
     /// The coordinator is there: its `start` hook runs next.
     func isMade(_ receiver: any MessageReceiver)
 
+    /// The coordinator is durable, and is there: its `start` hook runs when this returns.
+    func prepare(_ instance: any Coordinator, of receiver: any MessageReceiver) async throws
+
     /// The coordinator is ready: its `run` hook runs next.
     func isReady(_ receiver: any MessageReceiver)
 
     /// The coordinator's `run` hook has begun, after a start that wasn't made at once.
     func hasStarted(_ instance: any Coordinator, of receiver: any MessageReceiver)
+
+    /// The coordinator has provided those below it with a value of a type.
+    func hasProvided(_ type: any Sendable.Type, at receiver: any MessageReceiver)
 
     /// The coordinator isn't paused any more.
     func isResumed(_ receiver: any MessageReceiver)

@@ -199,7 +199,7 @@ package final class FlowWorld: SimulatedWorld {
         disks[flow].opening = openings
         note("life \(lives.count) of \(flow)")
         var record = disks[flow].record
-        record.interrupted(limit: 5, at: wall)
+        record.interrupted(before: openings, limit: 5, at: wall)
         lives.append(Life(flow: flow, opening: openings, record: disks[flow].record, born: time, bornWall: wall))
         // Only a kill is an interruption, and only the first life knows none; the commit is like any other.
         if lives.count > FlowScenario.flows { _ = try? commit(lives.count - 1, record) }

@@ -1,0 +1,483 @@
+import Acknowledgement
+import ConcurrencySupport
+import Flows
+import Glibc
+import Logging
+import Processes
+import WireProtocol
+
+/// What the runtime tells the durable flow of a coordinator.
+protocol CoordinatorFlow: AnyObject, Sendable {
+    /// The coordinator is ready.
+    func begin(_ cell: CoordinatorCell)
+    /// Begins what is to be done, if the coordinator is active and isn't paused.
+    func goOn(_ cell: CoordinatorCell)
+    /// Ends with the coordinator.
+    func end()
+}
+
+/// The durable flow of a coordinator, in one life of it: the record that is on disk, and the work that goes on.
+///
+/// Changes come one after the other. Each makes the next record from the present one, has the store commit it, and goes on from there, so that what
+/// is seen here is on disk.
+final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
+    private struct State {
+        var record: FlowRecord
+        /// The number of the latest commit.
+        var sequence: UInt64
+        /// The flow's state, as its coordinator reads it.
+        var value: C.State
+        /// Whether the coordinator's start has gone so far that there may be work.
+        var hasBegun = false
+        /// Whether a page is worked on.
+        var isWorking = false
+        /// The messages that have left and haven't come to an end.
+        var underWay: Set<Message> = []
+        var timer: WallTimer?
+        /// The time before which nothing begins, because the store took nothing.
+        var pause: WallTime?
+        /// Whether the flow's end was told, or the coordinator has ended.
+        var hasEnded = false
+        /// Whether somebody else has changed the flow: nothing is written any more.
+        var isLost = false
+
+        /// - Returns: Whether that ends the life of a coordinator that has begun.
+        mutating func lose() -> Bool {
+            defer { isLost = true }
+            return hasBegun && !isLost
+        }
+    }
+
+    /// The identity of a message that leaves.
+    private struct Message: Hashable {
+        let origin, number: UInt64
+
+        init(_ message: FlowRecord.Outgoing) { (origin, number) = (message.origin, message.number) }
+    }
+
+    /// The ends of the process during the work on a page after which the flow is parked.
+    private static var interruptionsLimit: Int { 3 }
+
+    let key: String
+    private let store: FlowStoreCore
+    private let changes = AsyncLock()
+    private let state: Lock<State>
+
+    private init(_ store: FlowStoreCore, _ key: String, _ record: FlowRecord, _ sequence: UInt64, _ value: C.State) {
+        (self.store, self.key) = (store, key)
+        state = Lock(State(record: record, sequence: sequence, value: value))
+    }
+
+    /// The flow's state.
+    var value: C.State { state.withLock { $0.value } }
+
+    /// The pages that are shown, bottom first.
+    var pages: [C.Page] { state.withLock { $0.record }.pages.compactMap { try? C.Page(decoding: $0) } }
+
+    // MARK: The beginning
+
+    /// Reads the flow of a coordinator that starts, or begins it.
+    static func open(in cell: CoordinatorCell) async throws -> FlowLife {
+        let (store, owner) = try cell.flowStore
+        let (opening, key) = (try await store.open(), cell.flowKey(below: owner))
+        store.wake(by: owner)
+        // What a lost answer has left is read once more.
+        for _ in 0..<3 {
+            do {
+                let life = try await read(key, opening, store, cell)
+                store.begins(key)
+                life.project(from: [], in: cell)
+                return life
+            } catch let error as CoordinatorError where error.code == .peerLost {
+                cell.logger.warning("a flow has been changed while it was opened", metadata: ["flow.key": "\(key)"])
+            }
+        }
+        throw CoordinatorError.flowIsElsewhere(key)
+    }
+
+    private static func read(_ key: String, _ opening: FlowOpening, _ store: FlowStoreCore, _ cell: CoordinatorCell) async throws
+        -> FlowLife
+    {
+        let now = cell.runtime.time.wall
+        let configuration = try cell.configuration(as: C.Configuration.self).encodedAsJSON()
+        if let row = try await store.storage.row(of: key) {
+            let former = try row.decoded()
+            var record = former
+            try refuse(record, key, cell, configuration)
+            try migrate(&record, key)
+            if opening.wasInterrupted { record.interrupted(before: opening.origin, limit: interruptionsLimit, at: now) }
+            let life = FlowLife(store, key, record, row.sequence, try C.State(decoding: record.state))
+            if record != former { try await life.write(record, in: cell) }
+            return life
+        }
+        let (state, page) = try C.begin(cell.configuration(as: C.Configuration.self))
+        let record = FlowRecord(
+            type: cell.type.name,
+            version: C.version,
+            id: .random(in: .min ... .max),
+            configuration: configuration,
+            state: try state.encodedAsJSON(),
+            page: try page?.encodedAsJSON(),
+            at: now
+        )
+        let life = FlowLife(store, key, record, 0, state)
+        try await life.write(record, in: cell)
+        return life
+    }
+
+    private static func refuse(_ record: FlowRecord, _ key: String, _ cell: CoordinatorCell, _ configuration: JSONValue) throws {
+        guard record.type == cell.type.name else {
+            throw CoordinatorError(.keyInUse, "the flow \(key) is a \(record.type), and \(cell.path) is started as a \(cell.type.name)")
+        }
+        guard record.configuration == configuration else {
+            throw CoordinatorError.flowDiffers(key)
+        }
+    }
+
+    private static func migrate(_ record: inout FlowRecord, _ key: String) throws {
+        guard record.version <= C.version else {
+            throw CoordinatorError(
+                .unsupported,
+                "the flow \(key) has version \(record.version), and this build knows \(C.version): it goes on in a build that knows it"
+            )
+        }
+        while record.version < C.version {
+            var flow = StoredFlow(version: record.version, state: record.state, pages: record.showings.map(\.page))
+            let count = flow.pages.count
+            try C.migrate(&flow)
+            guard flow.pages.count == count else {
+                throw CoordinatorError(
+                    .unsupported,
+                    "the migration of \(C.self) from version \(record.version) changes the number of pages"
+                )
+            }
+            record.migrate(to: record.version + 1, state: flow.state, pages: flow.pages)
+        }
+    }
+
+    func begin(_ cell: CoordinatorCell) {
+        state.withLock { $0.hasBegun = true }
+        goOn(cell)
+    }
+
+    func end() {
+        let timer = state.withLock { state in
+            defer { (state.hasEnded, state.timer) = (true, nil) }
+            return state.timer
+        }
+        timer?.cancel()
+        store.ended(key)
+    }
+
+    // MARK: Changes
+
+    /// Makes a change, in its turn.
+    func change<Result>(in cell: CoordinatorCell, _ body: (inout Flow<C>) throws -> Result) async throws -> Result {
+        await changes.enter()
+        defer { changes.leave() }
+        return try await make(cell, body) { record, change, _ in record.change(change, at: cell.runtime.time.wall) }
+    }
+
+    /// Makes the change of a message's row, in its turn; a message that was taken before gets its answer again.
+    func take<M: ResponderMessage>(
+        _ message: M,
+        _ envelope: Envelope,
+        in cell: CoordinatorCell,
+        _ body: (inout Flow<C>, M) throws -> M.Reply
+    ) async throws -> Answer {
+        await changes.enter()
+        defer { changes.leave() }
+        let record = state.withLock { $0.record }
+        guard let label = envelope.label else {
+            let reply = try await make(cell) { flow in
+                try body(&flow, message)
+            } apply: { record, change, _ in
+                record.change(change, at: cell.runtime.time.wall)
+            }
+            return .value(reply)
+        }
+        let isOwn = record.outgoing.contains { $0.origin == label.origin && $0.number == label.sequence }
+        // One of the flow's own that isn't there any more was handled.
+        if !isOwn, envelope.sender == cell.path { return .none }
+        switch record.inbox.admission(label.origin, label.sequence) {
+        case .new: break
+        case .known(let reply): return .encoded(.json, try PayloadCoder.encode(reply, as: .json))
+        case .forgotten: return .none
+        case .full: throw CoordinatorError(.mailboxFull, "\(cell.path) remembers as many messages of one sender as it may")
+        }
+        let reply = try await make(cell) { flow -> (M.Reply, JSONValue) in
+            let reply = try body(&flow, message)
+            return (reply, isOwn ? .null : try reply.encodedAsJSON())
+        } apply: { record, change, reply in
+            record.change(change, at: cell.runtime.time.wall)
+            guard !isOwn else { return record.left(label.origin, label.sequence, at: cell.runtime.time.wall) }
+            record.took(label.origin, label.sequence, reply.1)
+            record.forget(below: label.floor, of: label.origin)
+        }
+        return .value(reply.0)
+    }
+
+    /// Makes a change by a function that reads and writes the flow.
+    private func make<Result>(
+        _ cell: CoordinatorCell,
+        _ body: (inout Flow<C>) throws -> Result,
+        apply: (inout FlowRecord, FlowRecord.Change, Result) -> Void
+    ) async throws -> Result {
+        var (next, value) = state.withLock { ($0.record, $0.value) }
+        guard !next.isOver else { throw CoordinatorError(.stopped, "the flow \(key) is over") }
+        var flow = Flow<C>(state: value, pages: pages, now: cell.runtime.time.wall)
+        let result = try body(&flow)
+        if let error = flow.error { throw error }
+        value = flow.state
+        let change = FlowRecord.Change(state: try value.encodedAsJSON(), numbered(flow.edits))
+        apply(&next, change, result)
+        // What the flow has sent itself has no row any more.
+        if next.isOver { next.change(FlowRecord.Change([.cancel(cell.type.table.names)]), at: next.changed) }
+        try await write(next, value, flow.writes, in: cell)
+        goOn(cell)
+        return result
+    }
+
+    /// Makes the next record of something that changes no state.
+    private func alter(in cell: CoordinatorCell, _ body: (inout FlowRecord, WallTime) -> Void) async throws {
+        await changes.enter()
+        defer { changes.leave() }
+        var next = state.withLock { $0.record }
+        body(&next, cell.runtime.time.wall)
+        try await write(next, in: cell)
+    }
+
+    private func numbered(_ edits: [FlowRecord.Edit]) -> [FlowRecord.Edit] {
+        edits.map { edit in
+            guard case .send(var message) = edit else { return edit }
+            (message.origin, message.number) = store.number()
+            return .send(message)
+        }
+    }
+
+    private func write(
+        _ next: FlowRecord,
+        _ value: C.State? = nil,
+        _ writes: [any Sendable] = [],
+        in cell: CoordinatorCell
+    ) async throws {
+        let (former, sequence, isLost) = state.withLock { ($0.record, $0.sequence, $0.isLost) }
+        do {
+            if isLost { throw CoordinatorError.flowIsElsewhere(key) }
+            try await store.storage.commit(FlowRow(next, key: key, sequence: sequence + 1), writes)
+        } catch {
+            settle(from: next, to: former)
+            // Another owner goes on from its own commit: what is known here isn't true any more.
+            if (error as? CoordinatorError)?.code == .peerLost, state.withLock({ $0.lose() }) { cell.end(.failed(.failed("\(error)"))) }
+            throw error
+        }
+        state.withLock { state in
+            (state.record, state.sequence, state.pause) = (next, sequence + 1, nil)
+            if let value { state.value = value }
+        }
+        settle(from: former, to: next)
+        project(from: former.pages, in: cell)
+    }
+
+    /// Closes the numbers of messages that one record has and the other hasn't.
+    private func settle(from former: FlowRecord, to next: FlowRecord) {
+        guard !former.outgoing.isEmpty else { return }
+        let left = Set(next.outgoing.map(Message.init))
+        for message in former.outgoing where !left.contains(Message(message)) { store.settle(message) }
+    }
+
+    /// Shows the pages as part of the tree's, of which the flow's are a projection.
+    private func project(from former: [JSONValue], in cell: CoordinatorCell) {
+        let pages = state.withLock { $0.record }.pages
+        guard pages != former else { return }
+        guard let first = pages.first else { return cell.navigate(.rewind) }
+        if pages.count > former.count, Array(pages.prefix(former.count)) == former, !former.isEmpty {
+            for page in pages[former.count...] { cell.navigate(.show(page, isModal: false)) }
+        } else {
+            cell.navigate(.setRoot(first))
+            for page in pages.dropFirst() { cell.navigate(.show(page, isModal: false)) }
+        }
+    }
+
+    // MARK: What is to be done
+
+    func goOn(_ cell: CoordinatorCell) {
+        guard cell.isOpenForWork else { return }
+        let now = cell.runtime.time.wall
+        let next = state.withLock { state -> (work: FlowRecord.Work?, leaving: [FlowRecord.Outgoing], record: FlowRecord, ends: Bool)? in
+            guard state.hasBegun, !state.hasEnded, !state.isLost, state.pause ?? now <= now else { return nil }
+            var work: FlowRecord.Work?
+            if !state.isWorking, let next = state.record.work, next.showing.resumption ?? now <= now {
+                (work, state.isWorking) = (next, true)
+            }
+            let leaving = state.record.outgoing.filter { $0.departure <= now && state.underWay.insert(Message($0)).inserted }
+            let isDone = state.record.isOver && state.underWay.isEmpty && !state.isWorking
+            if isDone { state.hasEnded = true }
+            return (work, leaving, state.record, isDone)
+        }
+        guard let next else { return wait(cell, now) }
+        if let work = next.work { HandlerScope.perform(in: nil) { _ = cell.handle { await self.work(on: work, cell) } } }
+        for message in next.leaving { send(message, cell) }
+        if next.ends { return conclude(next.record, cell) }
+        wait(cell, now)
+    }
+
+    /// Has the flow go on when the next thing is due.
+    private func wait(_ cell: CoordinatorCell, _ now: WallTime) {
+        let former = state.withLock { state -> WallTimer? in
+            guard !state.hasEnded else { return nil }
+            let underWay = state.underWay
+            var times = state.record.outgoing.compactMap { underWay.contains(Message($0)) ? nil : $0.departure }
+            if !state.isWorking, let work = state.record.work { times.append(work.showing.resumption ?? now) }
+            let former = state.timer
+            let pause = state.pause ?? now
+            state.timer = times.min().map { time in
+                cell.runtime.time.schedule(atWall: max(time, pause)) { [weak self, weak cell] in
+                    if let cell { self?.goOn(cell) }
+                }
+            }
+            return former
+        }
+        former?.cancel()
+    }
+
+    /// Tells the parent of the flow's end.
+    private func conclude(_ record: FlowRecord, _ cell: CoordinatorCell) {
+        switch record.standing {
+        case .finished(let output):
+            // Whoever waits for the output reads it from the record; observers get it by this.
+            cell.end(.finished((try? C.Output(decoding: output)).map { .value($0) } ?? .none))
+        case .open, .finishing, .unwinding, .unwound: cell.end(.finished(.none))
+        }
+        store.isOver(key, record.standing)
+    }
+
+    // MARK: Pages
+
+    private func work(on work: FlowRecord.Work, _ cell: CoordinatorCell) async {
+        let record = state.withLock { $0.record }
+        let number = work.showing.number
+        do {
+            guard let instance = cell.state.withLock({ $0.life.instance }) else { throw CancellationError() }
+            let me: C = try MessageRow.cast(instance)
+            let page: C.Page
+            do throws(CoordinatorError) { page = try C.Page(decoding: work.showing.page) } catch {
+                try await alter(in: cell) { $0.park("the page can't be read: \(error.message)", at: $1) }
+                return workHasEnded(cell)
+            }
+            let step = Step(work, of: record)
+            switch work {
+            case .perform:
+                let change = try await me.perform(page, step)
+                await changes.enter()
+                defer { changes.leave() }
+                try await make(cell, change.body) { next, change, _ in next.performed(number, change, at: cell.runtime.time.wall) }
+            case .undo:
+                try await me.undo(page, step)
+                try await alter(in: cell) { $0.undone(number, at: $1) }
+            }
+        } catch {
+            // What was cancelled goes on in the next life.
+            if !Task.isCancelled, !state.withLock({ $0.isLost }) { await failed(work.showing, error, cell) }
+        }
+        workHasEnded(cell)
+    }
+
+    private func workHasEnded(_ cell: CoordinatorCell) {
+        state.withLock { $0.isWorking = false }
+        goOn(cell)
+    }
+
+    private func failed(_ showing: FlowRecord.Showing, _ error: any Error, _ cell: CoordinatorCell) async {
+        let policy = (try? C.Page(decoding: showing.page)).map { C.retry(of: $0) } ?? .never
+        let failures = showing.failures &+ 1
+        let pause = policy.pause(before: failures &+ 1, by: cell.runtime.time)
+        let resumption = failures < policy.attempts ? cell.runtime.time.wall + pause : nil
+        let metadata: Logger.Metadata = ["flow.page": "\(showing.page)", "error": "\(error)", "flow.attempts": "\(failures)"]
+        if resumption == nil {
+            cell.logger.error("a flow is parked, because work on a page has failed as often as it may", metadata: metadata)
+        } else {
+            cell.logger.warning("work on a page has failed, and is repeated", metadata: metadata)
+        }
+        do {
+            try await alter(in: cell) { $0.failed(showing.number, "\(error)", resumption: resumption, at: $1) }
+        } catch {
+            storeFailed(error, cell)
+        }
+    }
+
+    /// Waits a while before anything else is tried.
+    private func storeFailed(_ error: any Error, _ cell: CoordinatorCell) {
+        if state.withLock({ $0.isLost }) { return }
+        cell.logger.error("the store of a flow has failed", metadata: ["error": "\(error)"])
+        state.withLock { $0.pause = cell.runtime.time.wall + .seconds(5) }
+    }
+
+    // MARK: Messages
+
+    private func send(_ message: FlowRecord.Outgoing, _ cell: CoordinatorCell) {
+        let label = store.label(of: message)
+        do {
+            let payload = Payload(try PayloadCoder.encode(message.message, as: .json))
+            let asker = Envelope.Asker.function { [weak self, weak cell] result in
+                guard let self, let cell, cell.isOpenForWork else { return }
+                HandlerScope.perform(in: nil) { _ = cell.handle { await self.sent(message, result, cell) } }
+            }
+            let body = Envelope.Body.encoded(name: message.name, .json, payload)
+            cell.climb(Envelope(body, asker: asker, sender: cell.path, deadline: nil, delivery: AcknowledgedDelivery(label)))
+        } catch {
+            cell.logger.error("a message of a flow can't be sent", metadata: ["message.name": "\(message.name)", "error": "\(error)"])
+        }
+    }
+
+    private func sent(_ message: FlowRecord.Outgoing, _ result: Result<Answer, any Error>, _ cell: CoordinatorCell) async {
+        do {
+            switch result {
+            case .success: try await alter(in: cell) { $0.left(message.origin, message.number, at: $1) }
+            case .failure(let error):
+                let pause = Backoff(minimum: .milliseconds(100), maximum: .seconds(60)).delay(attempt: message.failures &+ 2, random: 0)
+                if message.failures == 0 {
+                    let metadata: Logger.Metadata = ["message.name": "\(message.name)", "error": "\(error)"]
+                    cell.logger.warning("a message of a flow has not been handled, and is sent again", metadata: metadata)
+                }
+                // Its receiver keeps the end of a message that a handler has had: to be handled again, it's another message.
+                let isOver = (error as? CoordinatorError).map { !$0.provesNothingExecuted && $0.code != .peerLost } ?? true
+                let number = isOver ? store.number() : nil
+                try await alter(in: cell) { record, now in
+                    record.stayed(message.origin, message.number, "\(error)", resumption: now + pause, as: number, at: now)
+                }
+            }
+        } catch {
+            storeFailed(error, cell)
+        }
+        state.withLock { _ = $0.underWay.remove(Message(message)) }
+        goOn(cell)
+    }
+}
+
+// MARK: - The wall clock
+
+/// A wait for a time of the wall clock.
+struct WallTimer: Sendable {
+    let cancel: @Sendable () -> Void
+}
+
+extension TimeSource {
+    /// The wall clock's time; one that a test moves begins in the year 2000.
+    var wall: WallTime {
+        guard virtual != nil else { return WallTime(nanoseconds: Timers.nanoseconds(of: CLOCK_REALTIME)) }
+        return WallTime(nanoseconds: 946_684_800_000_000_000 + now.nanoseconds)
+    }
+
+    /// Calls `fire` once, at a time or a little later, or earlier when the clock is set, on a thread that it must not block.
+    func schedule(atWall time: WallTime, _ fire: @escaping @Sendable () -> Void) -> WallTimer {
+        let wait = max(time - wall, .zero)
+        // By the monotonic clock, which has no seconds that are rounded, if that is soon.
+        guard virtual == nil, wait > .seconds(10) else {
+            let timer = schedule(at: now + wait, fire)
+            return WallTimer { cancel(timer) }
+        }
+        let timer = WallTimers.schedule(at: time.nanoseconds / 1_000_000_000, fire)
+        return WallTimer { WallTimers.cancel(timer) }
+    }
+}

@@ -1,0 +1,315 @@
+import Acknowledgement
+import ConcurrencySupport
+package import Flows
+import WireProtocol
+
+/// The place where durable flows are kept.
+///
+///     await context.provide(\.flows, .sqlite(at: "/var/lib/shop/orders.sqlite"))
+///
+/// The coordinator that provides a store owns it: the keys of the flows are their paths below it. It opens the store, which no other process may have
+/// open, and starts the flows that have something to do, each by the ``Coordinator/open(section:)`` of its parent.
+///
+/// A store is a value of one process. A durable coordinator in a worker needs one that is provided in that worker.
+public struct FlowStore: Sendable {
+    let core: FlowStoreCore
+
+    /// What keeps the rows.
+    package var storage: any FlowStorage { core.storage }
+
+    package init(_ storage: any FlowStorage) { core = FlowStoreCore(storage) }
+
+    private init(_ core: FlowStoreCore) { self.core = core }
+
+    /// A reference to a store that doesn't keep it.
+    package struct Reference: Sendable {
+        private weak let core: FlowStoreCore?
+
+        package init(_ store: FlowStore) { core = store.core }
+
+        /// The store, as long as somebody keeps it.
+        package var store: FlowStore? { core.map { FlowStore($0) } }
+    }
+
+    /// Creates a store in memory, for tests: it survives the coordinators, and not the process.
+    public static func inMemory() -> FlowStore { FlowStore(MemoryFlowStorage()) }
+}
+
+extension DependencyKeys {
+    /// The store of durable flows.
+    public var flows: DependencyKey<FlowStore> { .init() }
+}
+
+/// What keeps the rows of a store.
+///
+/// One suite of tests, `FlowStoreContract`, runs on each kind.
+package protocol FlowStorage: AnyObject, Sendable {
+    /// Opens the store for this process alone.
+    ///
+    /// - Throws: `storeInUse`, `storeCorrupt`.
+    func open() async throws -> FlowOpening
+    /// Returns the row of a flow; `nil` if there is none.
+    func row(of key: String) async throws -> FlowRow?
+    /// Writes a row, if the one before has the number before; when it returns, that is on disk.
+    ///
+    /// - Throws: `peerLost` when somebody else has written the row; `storeFull`, and nothing is written; what one of the writes throws.
+    func commit(_ row: FlowRow, _ writes: [any Sendable]) async throws
+    /// Deletes the rows of flows that are over, have nothing to send, and were changed last before a time.
+    func forget(before time: WallTime) async throws
+    /// Returns the keys of flows that have something to do by a time, the longest due first.
+    func due(by time: WallTime) async throws -> [String]
+    /// Returns the time of the row that is due next after a time.
+    func nextDue(after time: WallTime) async throws -> WallTime?
+    /// Returns the rows of flows in the order of their keys.
+    func rows(after key: String?, limit: Int) async throws -> [FlowRow]
+    func close() async
+}
+
+/// An opening of a store.
+package struct FlowOpening: Sendable, Hashable {
+    /// A random number that no other opening has.
+    package let origin: UInt64
+    /// Whether the process that had it open before has ended without closing it.
+    package let wasInterrupted: Bool
+
+    package init(origin: UInt64 = .random(in: 1 ... .max), wasInterrupted: Bool) {
+        (self.origin, self.wasInterrupted) = (origin, wasInterrupted)
+    }
+}
+
+/// A flow as a store keeps it.
+package struct FlowRow: Sendable, Hashable {
+    /// The flow's path below the owner of the store.
+    package let key: String
+    /// The number of commits.
+    package let sequence: UInt64
+    package let status: FlowStatus
+    /// The time from which on it has something to do; `nil`: it waits.
+    package let due: WallTime?
+    package let changed: WallTime
+    /// The record, as JSON.
+    package let record: [UInt8]
+
+    package init(key: String, sequence: UInt64, status: FlowStatus, due: WallTime?, changed: WallTime, record: [UInt8]) {
+        (self.key, self.sequence, self.status, self.due, self.changed, self.record) = (key, sequence, status, due, changed, record)
+    }
+
+    /// The largest record.
+    package static let limit = 256 << 10
+
+    init(_ record: FlowRecord, key: String, sequence: UInt64) throws(CoordinatorError) {
+        let bytes = Array(try PayloadCoder.encode(record, as: .json))
+        guard bytes.count <= Self.limit else {
+            throw CoordinatorError(
+                .storeFull,
+                "\(key) would have \(bytes.count) bytes, and a flow may have \(Self.limit): keep what is large elsewhere, and its key in the flow"
+            )
+        }
+        self.init(
+            key: key,
+            sequence: sequence,
+            status: FlowStatus(record),
+            due: record.due,
+            changed: record.changed,
+            record: bytes
+        )
+    }
+
+    func decoded() throws(CoordinatorError) -> FlowRecord {
+        do throws(CoordinatorError) {
+            return try PayloadCoder.decode(FlowRecord.self, from: Bytes(record), codec: .json)
+        } catch {
+            throw CoordinatorError(.storeCorrupt, "the record of \(key) can't be read: \(error.message)")
+        }
+    }
+}
+
+/// What an operator looks for among flows.
+package enum FlowStatus: String, Sendable, Codable, CaseIterable {
+    case open, unwinding, parked, finished, unwound
+
+    init(_ record: FlowRecord) {
+        switch record.standing {
+        case .open, .finishing: self = record.parking == nil ? .open : .parked
+        case .unwinding: self = record.parking == nil ? .unwinding : .parked
+        case .finished: self = .finished
+        case .unwound: self = .unwound
+        }
+    }
+}
+
+/// What all flows of a store share in a process.
+final class FlowStoreCore: Sendable {
+    private struct State {
+        var opening: FlowOpening?
+        var numbers = SequenceFloor()
+        /// The flows that live, and see to themselves.
+        var live: Set<String> = []
+        /// What starts the others.
+        var waker: FlowWaker?
+        /// Those who wait for the ends of flows.
+        var waits: [String: [End]] = [:]
+    }
+
+    /// The end of a flow.
+    typealias End = OneShot<FlowRecord.Standing>
+
+    /// The time for which the outcome of a flow is kept.
+    static let retention = Duration.seconds(7 * 86_400)
+
+    let storage: any FlowStorage
+    private let openings = AsyncLock()
+    private let state = Lock(State())
+
+    init(_ storage: any FlowStorage) { self.storage = storage }
+
+    /// Opens the store, once.
+    func open() async throws -> FlowOpening {
+        if let opening = state.withLock({ $0.opening }) { return opening }
+        return try await openings.pass { [self] in
+            if let opening = state.withLock({ $0.opening }) { return opening }
+            let opening = try await storage.open()
+            state.withLock { $0.opening = opening }
+            return opening
+        }
+    }
+
+    /// Returns the opened store, whose flows are started by a coordinator from now on.
+    func storage(openedBy owner: CoordinatorCell) async throws -> any FlowStorage {
+        _ = try await open()
+        wake(by: owner)
+        return storage
+    }
+
+    /// Returns what is settled when a flow has come to its end.
+    func awaitEnd(of key: String) -> End {
+        let end = End()
+        state.withLock { $0.waits[key, default: []].append(end) }
+        return end
+    }
+
+    func awaitNoMore(_ end: End, of key: String) {
+        state.withLock { state in
+            state.waits[key]?.removeAll { $0 === end }
+            if state.waits[key]?.isEmpty == true { state.waits[key] = nil }
+        }
+    }
+
+    /// Tells those who wait for a flow.
+    func isOver(_ key: String, _ standing: FlowRecord.Standing) {
+        for end in state.withLock({ $0.waits[key] ?? [] }) { end.settle(standing) }
+    }
+
+    /// The number by which the receiver of a message knows it, of this opening.
+    func number() -> (origin: UInt64, number: UInt64) { state.withLock { ($0.opening?.origin ?? 0, $0.numbers.open()) } }
+
+    /// Notes that a message of this opening has come to its end, or never leaves.
+    func settle(_ message: FlowRecord.Outgoing) {
+        state.withLock { state in
+            if message.origin == state.opening?.origin { state.numbers.settle(message.number) }
+        }
+    }
+
+    /// The label of a message's transmission.
+    ///
+    /// What former openings have left says nothing of their other messages.
+    func label(of message: FlowRecord.Outgoing) -> DeliveryLabel {
+        let floor = state.withLock { message.origin == $0.opening?.origin ? $0.numbers.floor : 0 }
+        return DeliveryLabel(origin: message.origin, sequence: message.number, floor: floor)
+    }
+
+    func begins(_ key: String) { state.withLock { _ = $0.live.insert(key) } }
+
+    func ended(_ key: String) {
+        let waker = state.withLock { state in
+            state.live.remove(key)
+            return state.waker
+        }
+        waker?.look()
+    }
+
+    func lives(_ key: String) -> Bool { state.withLock { $0.live.contains(key) } }
+
+    /// Closes the store when its owner has ended, and with it all flows.
+    func close(by owner: CoordinatorCell) {
+        let waker = state.withLock { state -> FlowWaker? in
+            guard let waker = state.waker, waker.isOwned(by: owner) else { return nil }
+            (state.waker, state.opening, state.numbers) = (nil, nil, SequenceFloor())
+            return waker
+        }
+        guard let waker else { return }
+        waker.end()
+        let storage = storage
+        owner.runtime.execution.tasks.add { await storage.close() }
+    }
+
+    /// Has a coordinator start the flows that have something to do, unless another one does.
+    func wake(by owner: CoordinatorCell) {
+        let waker = state.withLock { state -> FlowWaker? in
+            guard state.waker?.isOver != false else { return nil }
+            state.waker = FlowWaker(self, owner)
+            return state.waker
+        }
+        waker?.look()
+    }
+}
+
+// MARK: - In memory
+
+/// A store in memory, whose commits take no time.
+final class MemoryFlowStorage: FlowStorage {
+    private let rows = Lock<[String: FlowRow]>([:])
+
+    func open() async throws -> FlowOpening { FlowOpening(wasInterrupted: false) }
+
+    func row(of key: String) async throws -> FlowRow? { rows.withLock { $0[key] } }
+
+    func commit(_ row: FlowRow, _ writes: [any Sendable]) async throws {
+        guard writes.isEmpty else { throw CoordinatorError(.unsupported, "a store in memory has no database to write to") }
+        let isNext = rows.withLock { rows -> Bool in
+            guard rows[row.key]?.sequence ?? 0 == row.sequence - 1 else { return false }
+            rows[row.key] = row
+            return true
+        }
+        if !isNext { throw CoordinatorError.flowIsElsewhere(row.key) }
+    }
+
+    func forget(before time: WallTime) async throws {
+        rows.withLock { rows in
+            rows = rows.filter { !($0.value.isOver && $0.value.due == nil && $0.value.changed < time) }
+        }
+    }
+
+    func due(by time: WallTime) async throws -> [String] {
+        let due = rows.withLock { rows in rows.values.filter { $0.due.map { $0 <= time } ?? false } }
+        return due.sorted { ($0.due ?? time, $0.key) < ($1.due ?? time, $1.key) }.map(\.key)
+    }
+
+    func nextDue(after time: WallTime) async throws -> WallTime? {
+        rows.withLock { rows in rows.values.compactMap(\.due).filter { $0 > time }.min() }
+    }
+
+    func rows(after key: String?, limit: Int) async throws -> [FlowRow] {
+        let all = rows.withLock { Array($0.values) }
+        return Array(all.filter { row in key.map { row.key > $0 } ?? true }.sorted { $0.key < $1.key }.prefix(limit))
+    }
+
+    func close() async {}
+}
+
+extension FlowRow {
+    /// Whether the flow has come to its end.
+    var isOver: Bool { status == .finished || status == .unwound }
+}
+
+extension CoordinatorError {
+    /// The error of a flow that is asked for with another configuration than it was begun with.
+    static func flowDiffers(_ key: String) -> CoordinatorError {
+        CoordinatorError(.configurationDiffers, "the flow \(key) was begun with another configuration: give the new one another key")
+    }
+
+    /// The error of a commit of which another owner has made the number.
+    package static func flowIsElsewhere(_ key: String) -> CoordinatorError {
+        CoordinatorError(.peerLost, "the flow \(key) has been changed by another owner of its store", maybeExecuted: true)
+    }
+}

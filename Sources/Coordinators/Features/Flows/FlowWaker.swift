@@ -1,0 +1,190 @@
+import ConcurrencySupport
+import Flows
+import Logging
+import WireProtocol
+
+/// What starts the flows of a store that have something to do and don't live: after a restart, and when a timer of one that sleeps is due.
+///
+/// It works for the coordinator that owns the store, from which each flow is opened as a deep link is: what is missing on the way is started by its
+/// parent's `open(section:)`.
+final class FlowWaker: Sendable {
+    private struct State {
+        var isLooking = false
+        /// Whether something has changed since the look began.
+        var looksAgain = false
+        var timer: WallTimer?
+        /// The times before which flows aren't tried again that couldn't be opened.
+        var pauses: [String: WallTime] = [:]
+        var latestForgetting: WallTime?
+    }
+
+    /// The number of flows that are opened at the same time.
+    private static let width = 16
+
+    private let core: FlowStoreCore
+    private let owner: @Sendable () -> CoordinatorCell?
+    private let state = Lock(State())
+
+    init(_ core: FlowStoreCore, _ owner: CoordinatorCell) {
+        self.core = core
+        self.owner = { [weak owner] in owner }
+    }
+
+    /// Whether the owner isn't there any more.
+    var isOver: Bool { owner()?.isStopping ?? true }
+
+    func isOwned(by cell: CoordinatorCell) -> Bool { owner() === cell }
+
+    func end() { state.withLock { $0.timer }?.cancel() }
+
+    /// Has the owner look for what is due, if it's active; it looks when it becomes so.
+    func look() {
+        guard let cell = owner(), cell.isOpenForWork else { return }
+        let begins = state.withLock { state -> Bool in
+            state.looksAgain = true
+            defer { state.isLooking = true }
+            return !state.isLooking
+        }
+        if begins { HandlerScope.perform(in: nil) { _ = cell.handle { await self.wake(cell) } } }
+    }
+
+    private func wake(_ cell: CoordinatorCell) async {
+        while state.withLock({ state in
+            state.isLooking = state.looksAgain
+            defer { state.looksAgain = false }
+            return state.isLooking
+        }) {
+            do {
+                try await wakeOnce(cell)
+            } catch {
+                if Task.isCancelled { break }
+                cell.logger.error("the store of flows can't be read", metadata: ["error": "\(error)"])
+                // A store that this process can't have is the owner's failure: its supervisor decides.
+                return cell.end(.failed(.failed("\(error)")))
+            }
+        }
+    }
+
+    private func wakeOnce(_ cell: CoordinatorCell) async throws {
+        let now = cell.runtime.time.wall
+        _ = try await core.open()
+        if state.withLock({ state in
+            guard state.latestForgetting.map({ now - $0 > .seconds(3_600) }) ?? true else { return false }
+            state.latestForgetting = now
+            return true
+        }) {
+            try await core.storage.forget(before: now + (.zero - FlowStoreCore.retention))
+        }
+        let due = try await core.storage.due(by: now).filter { key in
+            !core.lives(key) && state.withLock { $0.pauses[key] ?? now <= now }
+        }
+        await withTaskGroup(of: Void.self) { group in
+            for (index, key) in due.enumerated() {
+                if index >= Self.width { await group.next() }
+                group.addTask { await self.open(key, cell) }
+            }
+        }
+        let next = try await core.storage.nextDue(after: now)
+        let timer = state.withLock { state -> WallTimer? in
+            let pause = state.pauses.values.filter { $0 > now }.min()
+            defer {
+                state.timer = [next, pause].compactMap { $0 }.min().map { time in
+                    cell.runtime.time.schedule(atWall: time) { [weak self] in self?.look() }
+                }
+            }
+            return state.timer
+        }
+        timer?.cancel()
+    }
+
+    private func open(_ key: String, _ cell: CoordinatorCell) async {
+        do {
+            try await cell.open(Route(steps: key.split(separator: "/").map { Route.Step(section: String($0)) }), timeout: .seconds(30))
+            state.withLock { $0.pauses[key] = nil }
+        } catch {
+            if Task.isCancelled { return }
+            let pause = cell.runtime.time.wall + .seconds(60)
+            state.withLock { $0.pauses[key] = pause }
+            cell.logger.error(
+                "a flow that has something to do can't be started, and is tried again in a minute",
+                metadata: ["flow.key": "\(key)", "error": "\(error)"]
+            )
+        }
+    }
+}
+
+// MARK: - What a coordinator keeps
+
+/// What durable flows keep for a coordinator.
+struct FlowsState: Emptiable, Sendable {
+    /// The coordinator's own flow.
+    var flow: (any CoordinatorFlow)?
+    /// The store that the coordinator owns.
+    var store: FlowStoreCore?
+
+    var isEmpty: Bool { flow == nil && store == nil }
+}
+
+extension CoordinatorCell.State {
+    var flows: FlowsState {
+        get { extras.features[FlowsState.self] }
+        _modify { yield &extras.features[FlowsState.self] }
+    }
+}
+
+extension CoordinatorCell {
+    /// Whether the coordinator is active and isn't paused.
+    var isOpenForWork: Bool { state.withLock { $0.life.phase == .active && !$0.mailbox.isPaused } }
+
+    /// The store of the flows here and below, and the topmost coordinator of this process that has it.
+    var flowStore: (core: FlowStoreCore, owner: CoordinatorCell) {
+        get throws {
+            let core = try dependencies.required(\.flows).core
+            var owner = self
+            while let parent = owner.parent, parent.dependencies.flows?.core === core { owner = parent }
+            return (core, owner)
+        }
+    }
+
+    /// The key of the coordinator's flow in the store of a coordinator above it.
+    ///
+    /// - Parameter child: The key of a child whose flow is meant instead.
+    func flowKey(below owner: CoordinatorCell, child: String? = nil) -> String {
+        let components = path.components.dropFirst(owner.path.components.count).map(String.init) + (child.map { [$0] } ?? [])
+        return components.joined(separator: "/")
+    }
+
+    /// The coordinator's own flow, and the store that it owns.
+    var existingFlows: FlowsState? {
+        state.withLock { state in state.hasExtras ? state.flows : nil }
+    }
+
+    /// Begins to start what is due of a store that this coordinator has provided.
+    func ownFlows() {
+        guard let (core, owner) = try? flowStore, owner === self else { return }
+        state.withLock { $0.flows.store = core }
+        core.wake(by: self)
+    }
+
+    /// Begins the flow's work of a coordinator that is ready; the topmost one of a test's process may own a store that it hasn't provided itself.
+    func beginFlows() {
+        if parent == nil, dependencies.flows != nil { ownFlows() }
+        guard let flows = existingFlows else { return }
+        flows.flow?.begin(self)
+        flows.store?.wake(by: self)
+    }
+
+    /// Ends the coordinator's flow, and closes the store that it owns.
+    func endFlows() {
+        guard let flows = existingFlows else { return }
+        flows.flow?.end()
+        flows.store?.close(by: self)
+    }
+
+    /// Begins what the coordinator's flow has to do, and what is due of the store that it owns.
+    func goOnWithFlows() {
+        guard let flows = existingFlows else { return }
+        flows.flow?.goOn(self)
+        flows.store?.wake(by: self)
+    }
+}

@@ -1,0 +1,98 @@
+import ConcurrencySupport
+public import Coordinators
+import Flows
+
+/// Repeats a test of durable flows, and ends the life of the flow that makes a commit: before and after the first one, the second, and so on until
+/// there are no more.
+///
+///     try await withEveryCrash { store in
+///         let services = FakeServices()
+///         try await withRuntime(Shop.self, dependencies: { ($0.flows, $0.services) = (store, services) }) { runtime in
+///             _ = try await runtime.ask(Shop.Buy(book), at: "/")
+///         }
+///         #expect(services.charges == 1)
+///     }
+///
+/// The coordinator fails then, as if its process had ended, and its parent restarts it; whoever waits for the change gets `peerLost`. The first run has no
+/// crash.
+///
+/// - Parameters:
+///   - makeStore: A function that makes the store of a run; by default one in memory.
+///   - body: The test, which gets the store.
+/// - Returns: The number of runs.
+/// - Throws: The error of a run, and at which commit its crash was.
+@discardableResult
+public func withEveryCrash(
+    of makeStore: () async throws -> FlowStore = { .inMemory() },
+    _ body: (FlowStore) async throws -> Void
+) async throws -> Int {
+    let count = try await run(nil, makeStore, body)
+    var runs = 1
+    guard count > 0 else { return runs }
+    // A crash may lead to further commits, of which each run has as many as it has.
+    for number in 1...count {
+        for point in [CrashPoint.before, .after] {
+            _ = try await run((number, point), makeStore, body)
+            runs += 1
+        }
+    }
+    return runs
+}
+
+/// A test with a crash that has failed.
+public struct CrashError: Error, CustomStringConvertible {
+    /// The number of the commit, counted from 1.
+    public let commit: Int
+    /// Whether the commit was on disk.
+    public let isOnDisk: Bool
+    /// The error of the test.
+    public let cause: any Error
+
+    /// The crash and the error.
+    public var description: String { "with a crash \(isOnDisk ? "after" : "before") commit \(commit): \(cause)" }
+}
+
+private enum CrashPoint { case before, after }
+
+/// - Returns: The number of commits.
+private func run(
+    _ crash: (number: Int, point: CrashPoint)?,
+    _ makeStore: () async throws -> FlowStore,
+    _ body: (FlowStore) async throws -> Void
+) async throws -> Int {
+    let storage = CrashingStorage(try await makeStore().storage, crash)
+    do {
+        try await body(FlowStore(storage))
+    } catch {
+        guard let crash else { throw error }
+        throw CrashError(commit: crash.number, isOnDisk: crash.point == .after, cause: error)
+    }
+    return storage.commits.withLock { $0 }
+}
+
+/// A store of which one commit ends the life that makes it.
+private final class CrashingStorage: FlowStorage {
+    private let storage: any FlowStorage
+    private let crash: (number: Int, point: CrashPoint)?
+    let commits = Lock(0)
+
+    init(_ storage: any FlowStorage, _ crash: (number: Int, point: CrashPoint)?) { (self.storage, self.crash) = (storage, crash) }
+
+    func commit(_ row: FlowRow, _ writes: [any Sendable]) async throws {
+        let number = commits.withLock { commits in
+            commits += 1
+            return commits
+        }
+        let point = number == crash?.number ? crash?.point : nil
+        if point != .before { try await storage.commit(row, writes) }
+        if let point { throw CoordinatorError(.peerLost, "a crash \(point) commit \(number), by a test", maybeExecuted: true) }
+    }
+
+    func open() async throws -> FlowOpening { try await storage.open() }
+    func row(of key: String) async throws -> FlowRow? { try await storage.row(of: key) }
+    func forget(before time: WallTime) async throws { try await storage.forget(before: time) }
+    func due(by time: WallTime) async throws -> [String] { try await storage.due(by: time) }
+    func nextDue(after time: WallTime) async throws -> WallTime? { try await storage.nextDue(after: time) }
+    func rows(after key: String?, limit: Int) async throws -> [FlowRow] { try await storage.rows(after: key, limit: limit) }
+    func close() async { await storage.close() }
+}

@@ -46,6 +46,7 @@ let package = Package(
         .library(name: "Coordinators", targets: ["Coordinators"]),
         .library(name: "CoordinatorsCluster", targets: ["CoordinatorsCluster"]),
         .library(name: "CoordinatorsObservability", targets: ["CoordinatorsObservability"]),
+        .library(name: "CoordinatorsSQLite", targets: ["CoordinatorsSQLite"]),
         .library(name: "CoordinatorsTesting", targets: ["CoordinatorsTesting"]),
         .executable(name: "coordinatord", targets: ["coordinatord"]),
         .executable(name: "coordinatorctl", targets: ["coordinatorctl"]),
@@ -133,6 +134,10 @@ let package = Package(
             ]
         ),
 
+        // The store of durable flows: the only target that talks to SQLite.
+        .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
+        .target(name: "CoordinatorsSQLite", dependencies: ["CSQLite", "ConcurrencySupport", "Coordinators", "Flows", deque]),
+
         // What the nodes of a cluster agree on, on one machine or in etcd, for which libcurl is loaded when a store is made.
         .target(name: "CCurl"),
         .target(
@@ -183,7 +188,6 @@ let package = Package(
             name: "coordinator-console",
             dependencies: ["Control", "CoordinatorConsole", "Processes", argumentParser, logging, serviceLifecycle, unixSignals]
         ),
-        .systemLibrary(name: "CSQLite", path: "Sources/Examples/CSQLite", providers: [.apt(["libsqlite3-dev"])]),
         .executableTarget(
             name: "Shop",
             dependencies: ["CSQLite", "Coordinators"],
@@ -278,9 +282,15 @@ let package = Package(
         .testTarget(
             name: "DocumentationTests",
             dependencies: [
-                "Coordinators", "CoordinatorsObservability", "CoordinatorsTesting", "Processes", "TestSupport", coreMetrics, logging,
-                serviceLifecycle, tracing,
+                "ConcurrencySupport", "Coordinators", "CoordinatorsObservability", "CoordinatorsSQLite", "CoordinatorsTesting", "Processes",
+                "TestSupport", coreMetrics, logging, serviceLifecycle, tracing,
             ]
+        ),
+        // A program of durable flows, which the tests end at any moment.
+        .executableTarget(
+            name: "FlowWorker",
+            dependencies: ["ConcurrencySupport", "Coordinators", "CoordinatorsSQLite"],
+            path: "Tests/FlowWorker"
         ),
         .executableTarget(name: "ReadmeProgram", dependencies: ["Coordinators"], path: "Tests/ReadmeProgram"),
         .testTarget(name: "ReadmeTests", dependencies: ["Processes", "ReadmeProgram", "TestSupport"]),
@@ -308,6 +318,13 @@ let package = Package(
             ]
         ),
         .testTarget(name: "ConcurrencySupportTests", dependencies: ["ConcurrencySupport", "TestSupport"]),
+        .testTarget(
+            name: "CoordinatorsSQLiteTests",
+            dependencies: [
+                "ConcurrencySupport", "Coordinators", "CoordinatorsSQLite", "CoordinatorsTesting", "FlowWorker", "Flows", "Processes",
+                "Supervision", "TestSupport", "WireProtocol", logging,
+            ]
+        ),
         .testTarget(name: "LinksTests", dependencies: ["ConcurrencySupport", "Links", "TestSupport", "WireProtocol"]),
         .testTarget(
             name: "ShopTests",
@@ -347,7 +364,7 @@ let package = Package(
         .testTarget(
             name: "DecoderTests",
             dependencies: [
-                "ConcurrencySupport", "Control", "CoordinatorDaemon", "Coordinators", "CoordinatorsCluster", "DaemonConfiguration",
+                "ConcurrencySupport", "Control", "CoordinatorDaemon", "Coordinators", "CoordinatorsCluster", "DaemonConfiguration", "Flows",
                 "Migration", "NNG", "Ownership", "Placement", "Processes", "Supervisord", "TestSupport", "WireProtocol",
             ]
         ),

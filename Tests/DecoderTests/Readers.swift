@@ -1,4 +1,5 @@
 import ConcurrencySupport
+import Flows
 import Foundation
 import NNG
 import Ownership
@@ -238,7 +239,34 @@ extension Reader {
         }
     }
 
+    /// The record of a durable flow, to which all that can happen happens.
+    private static let flow = decoded(
+        FlowRecord.self,
+        in: "Flows/WallTime.swift",
+        of:
+            #"{"type":"Order","version":1,"id":7,"configuration":null,"state":{},"showings":[{"number":1,"page":"a","phase":"begun","isPopped":true,"failures":1,"interruptions":0,"error":"e","resumption":5}],"standing":{"unwinding":{"because":"r"}},"parking":{"error":"p","since":4},"outgoing":[{"origin":1,"number":2,"name":"m","message":{},"due":9,"failures":0}],"inbox":{"origins":[{"number":3,"floor":1,"taken":[{"number":1,"reply":true}]}]},"changed":8,"nextNumber":2}"#
+    ) { record in
+        let now = WallTime(nanoseconds: 10)
+        let due = record.due.map { $0 + .seconds(5) } ?? now
+        var next = record
+        next.retry(at: due)
+        next.interrupted(before: 1, limit: 3, at: now)
+        next.change(FlowRecord.Change([.show("a"), .pop, .show("b"), .finish(1)]), at: now)
+        for _ in 0..<4 {
+            guard let work = next.work else { break }
+            next.failed(work.showing.number, "e", resumption: nil, at: now)
+            next.skip(FlowRecord.Change(), at: now)
+        }
+        for message in next.outgoing {
+            next.stayed(message.origin, message.number, "e", resumption: message.departure, at: now)
+            next.left(message.origin, message.number, at: now)
+        }
+        next.took(3, 2, .null)
+        next.forget(below: 2, of: 3)
+    }
+
     private static let workers = [
+        flow,
         decoded(
             AskDurations.self,
             in: "Coordinators/Observation/AskDurations.swift",

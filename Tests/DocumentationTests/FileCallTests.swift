@@ -22,6 +22,7 @@ struct FileCallTests {
         "CoordinatorDaemon/Daemon/StandingFile.swift": "runtime directory",
         "Processes/TemporaryPlace.swift": "in a directory of its own, whose owner it looks at through its descriptor",
         "Processes/SystemCalls+Live.swift": "runtime directory",
+        "CoordinatorsSQLite/SQLiteFlowStorage.swift": "a path that its program has chosen, as SQLite itself opens it",
         "CoordinatorsCluster/Local/EpochFile.swift": "the daemon looks at the directory with FilePlace",
     ]
 

@@ -28,7 +28,7 @@ struct LayerTests {
         ("Children/RuntimeCore+Hosts.swift", ["AllFeatures", "init()"], "puts a process together, in the tree's root and in workers"),
     ]
     /// The references from one feature to another.
-    private static let sideways = [["Testing", "Timers"], ["Pools", "Timers"]]
+    private static let sideways = [["Testing", "Timers"], ["Pools", "Timers"], ["Flows", "Pages"]]
 
     @Test("No folder refers to one above it, and no feature to another one, but for what is listed")
     func arrows() async throws {

@@ -37,6 +37,7 @@ struct WaitingTests {
         "Links/LinkListener.swift": (1, "accepting fails while descriptors are short"),
         "CoordinatorsCluster/Node/ClusterNode+Store.swift": (1, "the store can't be listed"),
         "CoordinatorsCluster/Transactions/RevisionedStore+Retrying.swift": (1, "the backoff of tries against the store"),
+        "CoordinatorsSQLite/SQLiteFlowStorage.swift": (1, "another process that has the file, and is about to end, doesn't tell when"),
         "CoordinatorsCluster/Transfers/TransferThread.swift": (1, "libcurl's wait fails while memory is short"),
         "Coordinators/Messages/ResponderMessage.swift": (1, "the pause of a message's RetryPolicy"),
         "NNG/ByteStream+Dial.swift": (1, "a listener whose queue is full doesn't tell when it has room"),
@@ -96,6 +97,8 @@ struct WaitingTests {
         "ConcurrencySupport/WakeTimer.swift": "what a machine waits for",
         "CoordinatorsCluster/Node/ClusterNode.swift": "what the machine of ownership waits for",
         "Processes/ContinuousTimers.swift": "the clock of leases", "Processes/WallTimers.swift": "the clock of the day",
+        "Coordinators/Features/Flows/FlowLife.swift": "what a flow does next: another attempt, or a message that leaves",
+        "Coordinators/Features/Flows/FlowWaker.swift": "the next flow that has something to do and sleeps",
         "CoordinatorDaemon/Schedules/Scheduler.swift": "the next time of a child that runs at times",
         // What was collected leaves together. Again only while there is more.
         "CoordinatorDaemon/Events/EventLog.swift": "dead letters", "Coordinators/Observation/UpwardReports.swift": "reports to the parent",

@@ -1,0 +1,407 @@
+import CSQLite
+import ConcurrencySupport
+public import Coordinators
+import DequeModule
+import Glibc
+
+extension FlowStore {
+    /// Keeps durable flows in a file of SQLite.
+    ///
+    /// The file is created if it doesn't exist, for this user alone, and opened when the first flow needs it, or the coordinator that provides the store
+    /// is ready. It's open in one process at a time. What a call has returned from is on disk: the log is written ahead and synced at each commit, and
+    /// changes that arrive during a sync leave together with the next.
+    ///
+    /// - Parameter path: The file's path. It lies on a disk of this machine: the locks of network file systems can't be trusted.
+    public static func sqlite(at path: String) -> FlowStore { SQLiteFlowStorage.stores.store(at: path) }
+}
+
+/// The stores of this process by their paths: a coordinator that is restarted gets the store that its former life has had.
+private final class SQLiteStores: Sendable {
+    private let stores = Lock<[String: FlowStore.Reference]>([:])
+
+    func store(at path: String) -> FlowStore {
+        stores.withLock { stores in
+            stores = stores.filter { $0.value.store != nil }
+            if let store = stores[path]?.store { return store }
+            let store = FlowStore(SQLiteFlowStorage(path))
+            stores[path] = FlowStore.Reference(store)
+            return store
+        }
+    }
+}
+
+/// A store in a file of SQLite, which a thread of its own writes and reads.
+final class SQLiteFlowStorage: FlowStorage {
+    fileprivate static let stores = SQLiteStores()
+
+    private enum Job: Sendable {
+        /// Something that changes a row, in a group with others.
+        case commit(FlowRow, [any Sendable], Answer<Void>)
+        /// Something else, alone.
+        case other(@Sendable (inout Connection?) -> Void)
+    }
+
+    private typealias Answer<Value> = CheckedContinuation<Value, any Error>
+
+    private struct State {
+        var jobs: Deque<Job> = []
+        var isRunning = false
+    }
+
+    /// The number of changes that are committed together at most.
+    private static let groupLimit = 64
+
+    private let path: String
+    private let patience: Duration
+    private let state = Lock(State())
+    private let signal = Semaphore()
+
+    /// - Parameter patience: The time for which an opening waits for a process that is about to end.
+    init(_ path: String, patience: Duration = .seconds(5)) { (self.path, self.patience) = (path, patience) }
+
+    // MARK: Calls
+
+    func open() async throws -> FlowOpening {
+        let (path, patience) = (path, patience)
+        return try await call { connection in
+            if connection == nil { connection = try Connection.opened(at: path, within: patience) }
+            return try connection!.begin()
+        }
+    }
+
+    func row(of key: String) async throws -> FlowRow? {
+        try await read { try $0.rows("SELECT \(columns: ()) FROM flow WHERE key = \(key)").first }
+    }
+
+    func commit(_ row: FlowRow, _ writes: [any Sendable]) async throws {
+        try await withCheckedThrowingContinuation { add(.commit(row, writes, $0)) }
+    }
+
+    func forget(before time: WallTime) async throws {
+        try await read { connection in
+            try connection.database.execute(
+                "DELETE FROM flow WHERE status IN ('finished', 'unwound') AND due IS NULL AND changed < \(time as WallTime?)"
+            )
+        }
+    }
+
+    func due(by time: WallTime) async throws -> [String] {
+        try await read { try $0.database.rows("SELECT key FROM flow WHERE due <= \(time as WallTime?) ORDER BY due, key") { $0.text(0) } }
+    }
+
+    func nextDue(after time: WallTime) async throws -> WallTime? {
+        try await read { connection in
+            try connection.database.rows("SELECT due FROM flow WHERE due > \(time as WallTime?) ORDER BY due LIMIT 1") { row in
+                WallTime(nanoseconds: row.integer(0))
+            }.first
+        }
+    }
+
+    func rows(after key: String?, limit: Int) async throws -> [FlowRow] {
+        try await read { try $0.rows("SELECT \(columns: ()) FROM flow WHERE key > \(key ?? "") ORDER BY key LIMIT \(limit)") }
+    }
+
+    func close() async {
+        await withCheckedContinuation { (end: CheckedContinuation<Void, Never>) in
+            add(
+                .other { connection in
+                    // The next opening finds that nothing was under way.
+                    try? connection?.noteOpen(false)
+                    connection = nil
+                    end.resume()
+                }
+            )
+        }
+    }
+
+    /// Copies the store to another file, as it is at one moment, while it's used.
+    ///
+    /// The copy is complete when the call returns, and isn't there when it throws. Its first opening has an origin of its own, as each has.
+    package func backUp(to copy: String) async throws {
+        try await read { connection in
+            do throws(SQLiteError) {
+                try connection.database.execute("VACUUM INTO \(copy)")
+            } catch {
+                throw Connection.error(error, "the copy \(copy) of the store can't be made")
+            }
+        }
+    }
+
+    private func read<Value: Sendable>(_ body: @escaping @Sendable (Connection) throws -> Value) async throws -> Value {
+        let path = path
+        return try await call { connection in
+            guard let connection else { throw CoordinatorError(.stopped, "the store \(path) is closed") }
+            do {
+                return try body(connection)
+            } catch let error as SQLiteError {
+                throw Connection.error(error, "the store \(path) can't be read")
+            }
+        }
+    }
+
+    private func call<Value: Sendable>(_ body: @escaping @Sendable (inout Connection?) throws -> Value) async throws -> Value {
+        try await withCheckedThrowingContinuation { answer in
+            add(.other { connection in answer.resume(with: Result { try body(&connection) }) })
+        }
+    }
+
+    // MARK: The thread
+
+    /// Adds a job, and sees to it that a thread carries it out.
+    private func add(_ job: Job) {
+        let mustStart = state.withLock { state -> Bool in
+            state.jobs.append(job)
+            defer { state.isRunning = true }
+            return !state.isRunning
+        }
+        guard mustStart else { return signal.post() }
+        let hasStarted = DetachedThread.run { self.run() }
+        precondition(hasStarted, "the store's thread could not be created")
+    }
+
+    /// Carries out jobs until the store is closed.
+    private func run() {
+        var connection: Connection?
+        while true {
+            let jobs = state.withLock { state -> [Job] in
+                var group: [Job] = []
+                while group.count < Self.groupLimit, let job = state.jobs.first {
+                    if case .other = job, !group.isEmpty { break }
+                    group.append(state.jobs.removeFirst())
+                    if case .other = job { break }
+                }
+                if group.isEmpty, connection == nil { state.isRunning = false }
+                return group
+            }
+            if jobs.isEmpty {
+                if connection == nil { return }
+                signal.wait()
+                continue
+            }
+            if case .other(let body) = jobs[0] {
+                body(&connection)
+            } else {
+                commit(jobs, connection)
+            }
+        }
+    }
+
+    private func commit(_ jobs: [Job], _ connection: Connection?) {
+        let commits = jobs.compactMap { job -> (row: FlowRow, writes: [any Sendable], answer: Answer<Void>)? in
+            if case .commit(let row, let writes, let answer) = job { (row, writes, answer) } else { nil }
+        }
+        guard let connection else {
+            let error = CoordinatorError(.stopped, "the store \(path) is closed")
+            for commit in commits { commit.answer.resume(throwing: error) }
+            return
+        }
+        let results = connection.commit(commits.map { ($0.row, $0.writes) })
+        for (commit, result) in zip(commits, results) { commit.answer.resume(with: result) }
+    }
+}
+
+// MARK: - The file
+
+/// The open file of a store.
+///
+/// Only the thread of the store uses it.
+private final class Connection {
+    private let path: String
+    let database: Database
+
+    /// The number that SQLite keeps for the program in a file's header; "flow".
+    private static let application: Int64 = 0x66_6C_6F_77
+    /// The number of the form of the tables.
+    private static let form: Int64 = 1
+    /// The pages of the log after which it's written back to the file between commits; 16 MiB.
+    private static let logPages: Int64 = 4_096
+
+    private init(_ path: String) throws {
+        self.path = path
+        let file = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard file >= 0 else {
+            throw CoordinatorError(.storeCorrupt, "the store \(path) can't be opened: \(String(cString: strerror(errno)))")
+        }
+        defer { Glibc.close(file) }
+        try Self.refuseNetwork(file, path)
+        do throws(SQLiteError) { database = try Database(path: path) } catch {
+            throw Self.error(error, "the store \(path) can't be opened")
+        }
+    }
+
+    /// The numbers of file systems whose locks other machines don't see, or see too late; see statfs(2).
+    private static let networks: [UInt32: String] = [0x6969: "NFS", 0xFF53_4D42: "CIFS", 0xFE53_4D42: "SMB", 0x517B: "SMB"]
+
+    private static func refuseNetwork(_ file: Int32, _ path: String) throws(CoordinatorError) {
+        guard let name = networks[coordinator_sqlite_file_system(file)] else { return }
+        throw CoordinatorError(.unsupported, "the store \(path) lies on \(name), whose locks can't be trusted: use a disk of this machine")
+    }
+
+    /// Opens a file, and waits for a process that has it and is about to end.
+    static func opened(at path: String, within patience: Duration) throws -> Connection {
+        let end = ContinuousClock.now + patience
+        while true {
+            do {
+                let connection = try Connection(path)
+                try connection.prepare()
+                return connection
+            } catch let error as SQLiteError {
+                guard error.kind == SQLITE_BUSY || error.kind == SQLITE_LOCKED, ContinuousClock.now < end else {
+                    throw Self.error(error, "the store \(path) can't be opened")
+                }
+                usleep(20_000)
+            }
+        }
+    }
+
+    private func prepare() throws {
+        try database.execute("PRAGMA locking_mode = EXCLUSIVE")
+        _ = try database.rows("PRAGMA journal_mode = WAL") { $0.text(0) }
+        try database.execute("PRAGMA synchronous = FULL")
+        try database.execute("PRAGMA wal_autocheckpoint = 4096")
+        try database.execute("BEGIN EXCLUSIVE")
+        do {
+            let application = try database.rows("PRAGMA application_id") { $0.integer(0) }.first ?? 0
+            let form = try database.rows("PRAGMA user_version") { $0.integer(0) }.first ?? 0
+            let tables = try database.rows("SELECT count(*) FROM sqlite_schema") { $0.integer(0) }.first ?? 0
+            // A file with tables of the user's own, and none of ours, gets ours too.
+            guard application == Self.application || application == 0, form <= Self.form else {
+                throw CoordinatorError(
+                    .storeCorrupt,
+                    application == Self.application
+                        ? "the store \(path) has form \(form), and this build knows \(Self.form): use a build that knows it"
+                        : "\(path) is another program's file, and no store of flows (of \(tables) tables)"
+                )
+            }
+            try database.execute("CREATE TABLE IF NOT EXISTS store(id INTEGER PRIMARY KEY CHECK (id = 1), epoch INTEGER, is_open INTEGER)")
+            try database.execute("INSERT OR IGNORE INTO store VALUES (1, 0, 0)")
+            try database.execute(
+                """
+                CREATE TABLE IF NOT EXISTS flow(
+                    key TEXT PRIMARY KEY, seq INTEGER NOT NULL, status TEXT NOT NULL, due INTEGER, changed INTEGER NOT NULL, record BLOB NOT NULL
+                ) WITHOUT ROWID
+                """
+            )
+            try database.execute("CREATE INDEX IF NOT EXISTS flow_due ON flow(due) WHERE due IS NOT NULL")
+            try database.execute("PRAGMA application_id = 1718382455")
+            try database.execute("PRAGMA user_version = 1")
+            try database.execute("COMMIT")
+        } catch {
+            try? database.execute("ROLLBACK")
+            throw error
+        }
+    }
+
+    /// Notes that the store is open, and returns what the last process has left.
+    func begin() throws -> FlowOpening {
+        do throws(SQLiteError) {
+            let wasOpen = try database.rows("SELECT is_open FROM store") { $0.integer(0) != 0 }.first ?? false
+            try noteOpen(true)
+            return FlowOpening(wasInterrupted: wasOpen)
+        } catch {
+            throw Self.error(error, "the store \(path) can't be opened")
+        }
+    }
+
+    func noteOpen(_ isOpen: Bool) throws(SQLiteError) {
+        try database.execute("UPDATE store SET is_open = \(isOpen ? 1 : 0), epoch = epoch + \(isOpen ? 1 : 0)")
+    }
+
+    func rows(_ sql: SQL) throws(SQLiteError) -> [FlowRow] {
+        try database.rows(sql) { row in
+            FlowRow(
+                key: row.text(0),
+                sequence: UInt64(bitPattern: row.integer(1)),
+                // What a later build has written is open: it's read, and refused, by its record.
+                status: FlowStatus(rawValue: row.text(2)) ?? .open,
+                due: row.isNull(3) ? nil : WallTime(nanoseconds: row.integer(3)),
+                changed: WallTime(nanoseconds: row.integer(4)),
+                record: row.bytes(5)
+            )
+        }
+    }
+
+    // MARK: Commits
+
+    /// Commits changes together, each of which is made as a whole or not at all.
+    func commit(_ commits: [(row: FlowRow, writes: [any Sendable])]) -> [Result<Void, any Error>] {
+        do {
+            try database.execute("BEGIN IMMEDIATE")
+            let results = commits.map { commit in Result { try self.change(commit.row, commit.writes) } }
+            try database.execute("COMMIT")
+            return results
+        } catch {
+            try? database.execute("ROLLBACK")
+            let failure = Result<Void, any Error>.failure(failed(error))
+            return commits.map { _ in failure }
+        }
+    }
+
+    private func change(_ row: FlowRow, _ writes: [any Sendable]) throws {
+        // A change alone needs no savepoint but for its writes, and a group has one for each.
+        try database.execute("SAVEPOINT change")
+        do {
+            for write in writes {
+                guard let write = write as? DatabaseWrite else {
+                    throw CoordinatorError(.unsupported, "the store \(path) doesn't know how to do what a change wants of it")
+                }
+                try write.body(database)
+            }
+            try put(row)
+            try database.execute("RELEASE change")
+        } catch {
+            try database.execute("ROLLBACK TO change")
+            try database.execute("RELEASE change")
+            if let error = error as? SQLiteError, error.kind == SQLITE_FULL || error.kind == SQLITE_IOERR { throw failed(error) }
+            throw error
+        }
+    }
+
+    private func put(_ row: FlowRow) throws {
+        let (key, sequence) = (row.key, Int64(bitPattern: row.sequence))
+        if row.sequence == 1 {
+            try database.execute(
+                """
+                INSERT INTO flow VALUES (\(key), 1, \(row.status.rawValue), \(row.due), \(row.changed as WallTime?), \(row.record))
+                ON CONFLICT DO NOTHING
+                """
+            )
+        } else {
+            try database.execute(
+                """
+                UPDATE flow SET seq = \(sequence), status = \(row.status.rawValue), due = \(row.due), changed = \(row.changed as WallTime?),
+                record = \(row.record) WHERE key = \(key) AND seq = \(sequence - 1)
+                """
+            )
+        }
+        guard sqlite3_changes(database.handle) == 1 else { throw CoordinatorError.flowIsElsewhere(key) }
+    }
+
+    /// Returns the error of a commit that wasn't made; doesn't return when what is on disk isn't known any more.
+    private func failed(_ error: any Error) -> any Error {
+        guard let error = error as? SQLiteError else { return error }
+        if error.kind == SQLITE_IOERR {
+            // After a sync that has failed, what the kernel had is lost, and a later one says that all is well: only a new process, which reads
+            // from disk, knows what is there. https://www.usenix.org/conference/atc20/presentation/rebello
+            let text = "the store \(path) can't be written to disk, and this process ends, because nobody knows what is there: \(error)\n"
+            _ = text.withCString { write(STDERR_FILENO, $0, strlen($0)) }
+            _exit(75)
+        }
+        return Self.error(error, "the store \(path) can't be changed")
+    }
+
+    static func error(_ error: SQLiteError, _ what: String) -> CoordinatorError {
+        switch error.kind {
+        case SQLITE_BUSY, SQLITE_LOCKED: CoordinatorError(.storeInUse, "\(what): another process has it open")
+        case SQLITE_FULL: CoordinatorError(.storeFull, "\(what): the disk is full; nothing has changed")
+        case SQLITE_CORRUPT, SQLITE_NOTADB:
+            CoordinatorError(.storeCorrupt, "\(what): \(error). Nothing is repaired or made anew; restore a copy, or look with `sqlite3`")
+        default: CoordinatorError(.storeCorrupt, "\(what): \(error)")
+        }
+    }
+}
+
+extension SQL.StringInterpolation {
+    /// Adds the columns of a flow's row.
+    fileprivate mutating func appendInterpolation(columns: Void) { appendLiteral("key, seq, status, due, changed, record") }
+}

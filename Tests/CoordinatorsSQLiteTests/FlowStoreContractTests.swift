@@ -1,0 +1,241 @@
+import ConcurrencySupport
+import Coordinators
+import CoordinatorsTesting
+import Flows
+import Glibc
+import TestSupport
+import Testing
+
+@testable import CoordinatorsSQLite
+
+/// The kinds of stores, on each of which the contract and the flows' tests run.
+enum StoreKind: String, CaseIterable, Sendable, CustomTestStringConvertible {
+    case memory, sqlite
+
+    var testDescription: String { rawValue }
+
+    /// Makes a store in a directory.
+    func store(in directory: String) -> FlowStore {
+        switch self {
+        case .memory: .inMemory()
+        case .sqlite: .sqlite(at: "\(directory)/flows.sqlite")
+        }
+    }
+}
+
+/// What every store does.
+@Suite("The contract of stores", .timeLimit(.minutes(1)))
+struct FlowStoreContract {
+    private func row(_ key: String, _ sequence: UInt64, due: Int64? = nil, _ status: FlowStatus = .open, changed: Int64 = 0) -> FlowRow {
+        FlowRow(
+            key: key,
+            sequence: sequence,
+            status: status,
+            due: due.map { WallTime(nanoseconds: $0) },
+            changed: WallTime(nanoseconds: changed),
+            record: Array("\(key) \(sequence)".utf8)
+        )
+    }
+
+    private func code(_ body: () async throws -> Void) async -> CoordinatorError.Code? {
+        do { try await body() } catch { return (error as? CoordinatorError)?.code }
+        return nil
+    }
+
+    @Test("A row is what was committed last; a commit that isn't the next one changes nothing", arguments: StoreKind.allCases)
+    func sequence(kind: StoreKind) async throws {
+        try await withTemporaryDirectory { directory in
+            let storage = kind.store(in: directory.path).storage
+            _ = try await storage.open()
+            #expect(try await storage.row(of: "a") == nil)
+            try await storage.commit(row("a", 1), [])
+            try await storage.commit(row("a", 2, due: 7), [])
+            #expect(try await storage.row(of: "a") == row("a", 2, due: 7))
+            for wrong: UInt64 in [1, 2, 4] {
+                #expect(await code { try await storage.commit(row("a", wrong), []) } == .peerLost, "\(wrong)")
+            }
+            #expect(await code { try await storage.commit(row("b", 2), []) } == .peerLost)
+            #expect(try await storage.row(of: "a") == row("a", 2, due: 7))
+            await storage.close()
+        }
+    }
+
+    @Test("Flows are found by the time at which they have something to do", arguments: StoreKind.allCases)
+    func due(kind: StoreKind) async throws {
+        try await withTemporaryDirectory { directory in
+            let storage = kind.store(in: directory.path).storage
+            _ = try await storage.open()
+            for (key, due) in [("c", 30), ("a", 10), ("d", Int64.min), ("b", 20)] as [(String, Int64)] {
+                try await storage.commit(row(key, 1, due: due), [])
+            }
+            try await storage.commit(row("e", 1), [])
+            #expect(try await storage.due(by: WallTime(nanoseconds: 20)) == ["d", "a", "b"])
+            #expect(try await storage.nextDue(after: WallTime(nanoseconds: 20)) == WallTime(nanoseconds: 30))
+            #expect(try await storage.nextDue(after: WallTime(nanoseconds: 30)) == nil)
+            await storage.close()
+        }
+    }
+
+    @Test("Flows that are over are forgotten after their time, if they have nothing to send", arguments: StoreKind.allCases)
+    func forgetting(kind: StoreKind) async throws {
+        try await withTemporaryDirectory { directory in
+            let storage = kind.store(in: directory.path).storage
+            _ = try await storage.open()
+            try await storage.commit(row("finished", 1, .finished, changed: 5), [])
+            try await storage.commit(row("late", 1, .finished, changed: 15), [])
+            try await storage.commit(row("open", 1, .open, changed: 5), [])
+            try await storage.commit(row("sends", 1, due: 50, .unwound, changed: 5), [])
+            try await storage.commit(row("unwound", 1, .unwound, changed: 5), [])
+            try await storage.forget(before: WallTime(nanoseconds: 10))
+            #expect(try await storage.rows(after: nil, limit: 10).map(\.key) == ["late", "open", "sends"])
+            #expect(try await storage.rows(after: "late", limit: 1).map(\.key) == ["open"])
+            await storage.close()
+        }
+    }
+
+    @Test("Hundreds of changes at once are all made", arguments: StoreKind.allCases)
+    func concurrent(kind: StoreKind) async throws {
+        try await withTemporaryDirectory { directory in
+            let storage = kind.store(in: directory.path).storage
+            _ = try await storage.open()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for flow in 0..<200 {
+                    group.addTask {
+                        for sequence in 1...5 { try await storage.commit(row("\(flow)", UInt64(sequence)), []) }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let rows = try await storage.rows(after: nil, limit: 1_000)
+            #expect(rows.count == 200 && rows.allSatisfy { $0.sequence == 5 })
+            await storage.close()
+        }
+    }
+
+    @Test("Each opening has an origin of its own, and rows survive it", arguments: StoreKind.allCases)
+    func openings(kind: StoreKind) async throws {
+        try await withTemporaryDirectory { directory in
+            let store = kind.store(in: directory.path)
+            let first = try await store.storage.open()
+            try await store.storage.commit(row("a", 1), [])
+            await store.storage.close()
+            let second = try await store.storage.open()
+            #expect(first.origin != second.origin && !second.wasInterrupted)
+            #expect(try await store.storage.row(of: "a") == row("a", 1))
+            await store.storage.close()
+        }
+    }
+}
+
+@Suite("A store in a file", .timeLimit(.minutes(1)))
+struct SQLiteStoreTests {
+    private func row(_ key: String, _ sequence: UInt64) -> FlowRow {
+        FlowRow(key: key, sequence: sequence, status: .open, due: nil, changed: WallTime(nanoseconds: 0), record: [])
+    }
+
+    private func error(_ body: () async throws -> Void) async -> CoordinatorError? {
+        do { try await body() } catch { return error as? CoordinatorError }
+        return nil
+    }
+
+    @Test("A file that another has open is refused, and opened when the other has closed it")
+    func inUse() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory.path)/flows.sqlite"
+            let (first, second) = (SQLiteFlowStorage(path), SQLiteFlowStorage(path, patience: .milliseconds(100)))
+            _ = try await first.open()
+            let error = await error { _ = try await second.open() }
+            #expect(error?.code == .storeInUse && error?.message.contains(path) == true, "\(error.map { "\($0)" } ?? "none")")
+            await first.close()
+            _ = try await second.open()
+            await second.close()
+        }
+    }
+
+    @Test(
+        "What isn't a store is refused, and left as it is",
+        arguments: ["text", "another program's", "cut", "a directory", "no directory"]
+    )
+    func damaged(kind: String) async throws {
+        try await withTemporaryDirectory { directory in
+            var path = "\(directory.path)/flows.sqlite"
+            switch kind {
+            case "text": try Files.write(String(repeating: "no database\n", count: 400), to: path)
+            case "another program's":
+                let database = try Database(path: path)
+                try database.execute("PRAGMA application_id = 7")
+                try database.execute("CREATE TABLE mine(number)")
+            case "cut":
+                let storage = SQLiteFlowStorage(path)
+                _ = try await storage.open()
+                for flow in 0..<200 { try await storage.commit(row("\(flow)", 1), []) }
+                await storage.close()
+                #expect(truncate(path, 5_000) == 0)
+            case "a directory": #expect(mkdir(path, 0o700) == 0)
+            default: path = "\(directory.path)/none/flows.sqlite"
+            }
+            let storage = SQLiteFlowStorage(path)
+            let error = await error {
+                _ = try await storage.open()
+                _ = try await storage.rows(after: nil, limit: 1_000)
+            }
+            #expect(error?.code == .storeCorrupt && error?.message.contains(path) == true, "\(error.map { "\($0)" } ?? "none")")
+            await storage.close()
+            if kind == "text" { #expect(Files.text(of: path)?.hasPrefix("no database") == true) }
+        }
+    }
+
+    @Test("A row that has changed is written with what the change has the database do, or neither is")
+    func writes() async throws {
+        try await withTemporaryDirectory { directory in
+            let storage = SQLiteFlowStorage("\(directory.path)/flows.sqlite")
+            _ = try await storage.open()
+            let write = { @Sendable (sql: SQL) in DatabaseWrite { try $0.execute(sql) } }
+            try await storage.commit(row("a", 1), [write("CREATE TABLE charge(number INTEGER UNIQUE)")])
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                // They leave together with others, of which some fail.
+                for flow in 0..<40 {
+                    group.addTask {
+                        let number = flow % 2 == 0 ? flow : -1
+                        _ = await self.error {
+                            try await storage.commit(self.row("f\(flow)", 1), [write("INSERT INTO charge VALUES (\(number))")])
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let charges = Lock<[Int64]>([])
+            try await storage.commit(
+                row("a", 2),
+                [
+                    DatabaseWrite { database in
+                        let numbers = try database.rows("SELECT number FROM charge") { $0.integer(0) }
+                        charges.withLock { $0 = numbers }
+                    }
+                ]
+            )
+            let flows = try await storage.rows(after: "f", limit: 100).map { Int64($0.key.dropFirst()) ?? 0 }
+            // Of those that wanted the same number one has got it, and the rows say which.
+            #expect(charges.withLock { $0.count } == 21 && flows.count == 21)
+            #expect(Set(charges.withLock { $0 }.filter { $0 >= 0 }) == Set(flows.filter { $0 % 2 == 0 }))
+            await storage.close()
+        }
+    }
+
+    @Test("A copy is a store of its own")
+    func copy() async throws {
+        try await withTemporaryDirectory { directory in
+            let storage = SQLiteFlowStorage("\(directory.path)/flows.sqlite")
+            let origin = try await storage.open().origin
+            try await storage.commit(row("a", 1), [])
+            try await storage.backUp(to: "\(directory.path)/copy.sqlite")
+            let copy = SQLiteFlowStorage("\(directory.path)/copy.sqlite")
+            #expect(try await copy.open().origin != origin)
+            #expect(try await copy.row(of: "a") == row("a", 1))
+            let error = await error { try await storage.backUp(to: "\(directory.path)/copy.sqlite") }
+            #expect(error?.message.contains("copy.sqlite") == true, "a copy that is there isn't written over")
+            await storage.close()
+            await copy.close()
+        }
+    }
+}

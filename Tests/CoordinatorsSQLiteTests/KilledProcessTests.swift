@@ -1,0 +1,95 @@
+import Coordinators
+import Glibc
+import Processes
+import TestSupport
+import Testing
+
+@testable import CoordinatorsSQLite
+
+/// Processes of durable flows that are killed, by `kill -9` at random moments, and at each single write to the disk.
+@Suite("Durable flows whose process is killed", .timeLimit(.minutes(5)))
+struct KilledProcessTests {
+    private let worker = BuiltProgram("FlowWorker")
+
+    private func environment(_ directory: TemporaryDirectory, orders: Int) -> [String: String] {
+        [
+            "FLOW_STORE": "\(directory.path)/flows.sqlite", "FLOW_LEDGER": "\(directory.path)/ledger", "FLOW_ORDERS": "\(orders)",
+            "HOME": directory.path, "TMPDIR": directory.path,
+        ]
+    }
+
+    /// Lets a process come to its end, and checks what all processes together have done.
+    private func finish(_ directory: TemporaryDirectory, orders: Int, _ when: String) async throws {
+        let end = try await worker.run(environment: environment(directory, orders: orders))
+        try #require(end.exitCode == 0, "\(when): \(end.errors)")
+        for number in 1...orders {
+            let outcome = number % 2 == 0 ? "\(number): unwound: the card was declined" : "\(number): 500"
+            #expect(end.output.split(separator: "\n").contains(Substring(outcome)), "\(when): \(end.output)")
+        }
+        // Each effect has one key, a declined order undoes what it has reserved, and nothing else is done.
+        let lines = (Files.text(of: "\(directory.path)/ledger") ?? "").split(separator: "\n").map { $0.split(separator: " ") }
+        let good = (orders + 1) / 2
+        let counts = Dictionary(grouping: lines) { "\($0[0]) \($0[1])" }.mapValues(\.count)
+        let expected = ["do reserve": orders, "do charge": good, "do ship": good, "undo reserve": orders - good].filter { $0.value > 0 }
+        #expect(counts == expected, "\(when)")
+        for undone in lines where undone[0] == "undo" { #expect(lines.contains { $0[0] == "do" && $0[2] == undone[2] }, "\(when)") }
+        let storage = SQLiteFlowStorage("\(directory.path)/flows.sqlite")
+        _ = try await storage.open()
+        let rows = try await storage.rows(after: nil, limit: 100)
+        #expect(rows.count == orders && rows.allSatisfy { $0.due == nil && ($0.status == .finished || $0.status == .unwound) }, "\(when)")
+        await storage.close()
+        // The user's own row, in the same commit as the flow's.
+        let database = try Database(path: "\(directory.path)/flows.sqlite")
+        let booked = try database.rows("SELECT number FROM booked ORDER BY number") { Int($0.integer(0)) }
+        #expect(booked == Array(stride(from: 1, through: orders, by: 2)), "\(when)")
+    }
+
+    @Test("Killed at random moments, again and again, each order comes to its end, and each effect is had once")
+    func random() async throws {
+        let seed = UInt64.random(in: .min ... .max)
+        var chance = SeededGenerator(seed: seed)
+        for round in 0..<rounds(short: 2, all: 8, long: 60) {
+            try await withTemporaryDirectory { directory in
+                let specification = ProcessSpecification(
+                    executable: worker.path,
+                    environment: environment(directory, orders: 8).merging(["PATH": "/usr/bin:/bin"]) { given, _ in given }
+                )
+                for _ in 0..<8 {
+                    let time = Duration.milliseconds(Int.random(in: 20...250, using: &chance))
+                    try await withChild(specification) { child in
+                        try await realTime(time, because: "the process is killed at a moment that is none of its own")
+                        try? child.send(.kill)
+                        _ = await child.waitForExit()
+                    }
+                }
+                try await finish(directory, orders: 8, "seed \(seed), round \(round)")
+            }
+        }
+    }
+
+    @Test("Killed at each write to the disk and each sync, an order comes to its end, and each effect is had once")
+    func everyWrite() async throws {
+        let strace = BuiltProgram(path: "/usr/bin/strace")
+        let step = rounds(short: 3, all: 1, long: 1)
+        var kills = 0
+        for call in ["pwrite64", "fdatasync", "ftruncate"] {
+            for number in stride(from: 1, to: 400, by: step) {
+                let isDone = try await withTemporaryDirectory { directory in
+                    let end = try await strace.run(
+                        [
+                            "-f", "-qq", "-o", "/dev/null", "-e", "trace=\(call)", "-e", "inject=\(call):signal=KILL:when=\(number)",
+                            worker.path,
+                        ],
+                        environment: environment(directory, orders: 2)
+                    )
+                    try #require([0, -9, 137].contains(end.exitCode), "\(end.errors)")
+                    if end.exitCode != 0 { kills += 1 }
+                    try await finish(directory, orders: 2, "killed at \(call) \(number)")
+                    return end.exitCode == 0
+                }
+                if isDone { break }
+            }
+        }
+        #expect(kills >= 3, "\(kills) kills")
+    }
+}

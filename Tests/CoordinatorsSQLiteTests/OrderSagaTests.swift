@@ -1,0 +1,165 @@
+import ConcurrencySupport
+import Coordinators
+import CoordinatorsSQLite
+import CoordinatorsTesting
+import Flows
+import TestSupport
+import Testing
+
+@testable import FlowWorker
+
+/// The order saga, on each kind of store.
+@Suite("The order saga", .timeLimit(.minutes(1)))
+struct OrderSagaTests {
+    private typealias Buy = OrdersCoordinator.Buy
+
+    /// Runs the tree of orders on a store.
+    private func withOrders<Result>(
+        _ store: FlowStore,
+        _ services: Services = Services(),
+        time: ManualTime? = nil,
+        _ body: (CoordinatorRuntime, Services) async throws -> Result
+    ) async throws -> Result {
+        try await withRuntime(OrdersCoordinator.self, dependencies: { ($0.flows, $0.services) = (store, services) }, time: time) {
+            runtime in
+            try await body(runtime, services)
+        }
+    }
+
+    /// What was done, without the keys.
+    private func done(_ services: Services) -> [String] {
+        services.books.withLock { $0.done.map { String($0.prefix { $0 != " " }) } }
+    }
+
+    @Test("An order is reserved, charged and shipped, and its receipt is known for seven days", arguments: StoreKind.allCases)
+    func finishes(kind: StoreKind) async throws {
+        try await withTemporaryDirectory { directory in
+            let store = kind.store(in: directory.path)
+            try await withOrders(store) { runtime, services in
+                let first = try await runtime.ask(Buy(order: Order()), at: "/")
+                #expect(first == Receipt(number: 500))
+                #expect(done(services) == ["reserve", "charge", "ship"])
+                #expect(services.books.withLock { $0.mails } == ["charged: 500"])
+                // Again: nothing is done twice.
+                let again = try await runtime.ask(Buy(order: Order()), at: "/")
+                #expect(again == Receipt(number: 500))
+                #expect(services.books.withLock { $0.asked.values.allSatisfy { $0 == 1 } && $0.mails.count == 1 })
+                let error = await #expect(throws: CoordinatorError.self) {
+                    try await runtime.ask(Buy(order: Order(cents: 7)), at: "/")
+                }
+                #expect(error?.code == .configurationDiffers)
+            }
+            // Also after a restart of all that.
+            try await withOrders(store) { runtime, services in
+                let later = try await runtime.ask(Buy(order: Order()), at: "/")
+                #expect(later == Receipt(number: 500))
+                #expect(done(services) == [])
+            }
+        }
+    }
+
+    @Test("A card that is declined has everything undone", arguments: StoreKind.allCases)
+    func declined(kind: StoreKind) async throws {
+        try await withTemporaryDirectory { directory in
+            try await withOrders(kind.store(in: directory.path)) { runtime, services in
+                for _ in 0..<2 {
+                    let error = await #expect(throws: CoordinatorError.self) {
+                        try await runtime.ask(Buy(order: Order(card: "stolen")), at: "/")
+                    }
+                    #expect(error?.code == .unwound && error?.message == "the card was declined", "\(error.map { "\($0)" } ?? "none")")
+                }
+                #expect(done(services) == [] && services.books.withLock { $0.undone } == ["reserve"])
+            }
+        }
+    }
+
+    @Test("What fails is tried again by the same key, also when its answer was lost", arguments: StoreKind.allCases)
+    func attempts(kind: StoreKind) async throws {
+        try await withTemporaryDirectory { directory in
+            let services = Services()
+            services.books.withLock { ($0.failures, $0.lostAnswers) = (["reserve": 2, "ship": 1], ["charge": 3]) }
+            try await withOrders(kind.store(in: directory.path), services) { runtime, services in
+                let receipt = try await runtime.ask(Buy(order: Order()), at: "/")
+                #expect(receipt == Receipt(number: 500))
+                #expect(done(services) == ["reserve", "charge", "ship"])
+                #expect(services.books.withLock { $0.asked.values.sorted() } == [1, 1, 4])
+            }
+        }
+    }
+
+    @Test("A large order waits for an approval, which finds it by its key", arguments: StoreKind.allCases)
+    func approved(kind: StoreKind) async throws {
+        try await withTemporaryDirectory { directory in
+            try await withOrders(kind.store(in: directory.path)) { runtime, services in
+                let order = Order(number: 7, cents: 200_000)
+                async let receipt = runtime.ask(Buy(order: order), at: "/")
+                try await eventually("it waits for the approval") { try await runtime.navigation().last?.page == "approve" }
+                let isApproved = try await runtime.ask(Orders.Approve(number: 7), at: "/")
+                #expect(isApproved)
+                let bought = try await receipt
+                #expect(bought == Receipt(number: 200_000))
+                #expect(done(services) == ["reserve", "charge", "ship"])
+            }
+        }
+    }
+
+    @Test("An approval that doesn't come in three days has the order undone, however often the process ends meanwhile")
+    func tooLate() async throws {
+        let (store, services, time) = (FlowStore.inMemory(), Services(), ManualTime())
+        for day in 0..<4 {
+            try await withOrders(store, services, time: time) { runtime, services in
+                if day == 0 { try await runtime.ask(OrdersCoordinator.Begin(order: Order(cents: 200_000)), at: "/") }
+                await time.advance(by: .seconds(80_000))
+                #expect(done(services) == (day == 3 ? [] : ["reserve"]), "on day \(day)")
+            }
+        }
+        #expect(services.books.withLock { $0.undone } == ["reserve"])
+    }
+
+    @Test("A crash at each commit, before it's on disk and after, changes nothing of what an order does", arguments: StoreKind.allCases)
+    func crashes(kind: StoreKind) async throws {
+        let ends: [(order: Order, done: [String], undone: [String])] = [
+            (Order(), ["reserve", "charge", "ship"], []), (Order(card: "stolen"), [], ["reserve"]),
+        ]
+        for end in ends {
+            let runs = try await withTemporaryDirectory { directory in
+                var number = 0
+                return try await withEveryCrash {
+                    number += 1
+                    return kind == .memory ? .inMemory() : .sqlite(at: "\(directory.path)/\(number).sqlite")
+                } _: { store in
+                    try await withOrders(store) { runtime, services in
+                        // Whoever has waited asks again.
+                        var outcome: Result<Receipt, any Error>
+                        repeat {
+                            do { outcome = .success(try await runtime.ask(Buy(order: end.order), at: "/")) } catch {
+                                outcome = .failure(error)
+                            }
+                        } while ((try? outcome.get()) == nil) && !"\(outcome)".contains("declined")
+                        try #require(done(services) == end.done)
+                        try #require(services.books.withLock { $0.undone } == end.undone)
+                        try #require(services.books.withLock { $0.mails.count } == (end.done.isEmpty ? 0 : 1))
+                        try #require(services.books.withLock { $0.asked.count } == max(end.done.count, 1), "no other keys")
+                    }
+                }
+            }
+            #expect(runs > 7, "\(runs) runs")
+        }
+    }
+
+    @Test(
+        "A page that has failed as often as it may parks its flow, and an open flow goes on in the next life",
+        arguments: StoreKind.allCases
+    )
+    func parks(kind: StoreKind) async throws {
+        try await withTemporaryDirectory { directory in
+            let (store, services) = (kind.store(in: directory.path), Services())
+            services.books.withLock { $0.failures = ["charge": 4] }
+            try await withOrders(store, services) { runtime, services in
+                try await runtime.ask(OrdersCoordinator.Begin(order: Order()), at: "/")
+                try await eventually("it's parked") { try await store.storage.row(of: "1")?.status == .parked }
+                #expect(done(services) == ["reserve"])
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import Coordinators
+import CoordinatorsSQLite
+import Glibc
+
+/// Buys orders, good and bad ones, and ends when all are over; to be killed at any moment, and started again.
+///
+/// - `FLOW_STORE`: The file of the store.
+/// - `FLOW_LEDGER`: The file in which the services write what they do.
+/// - `FLOW_ORDERS`: The number of orders.
+actor Buyer: Coordinator {
+    let context: Context
+    init(_ context: Context) { self.context = context }
+
+    private static func variable(_ name: String) -> String { getenv(name).map { String(cString: $0) } ?? "" }
+
+    func start() async throws {
+        await context.provide(\.flows, .sqlite(at: Self.variable("FLOW_STORE")))
+        await context.provide(\.services, Services(ledger: Self.variable("FLOW_LEDGER")))
+        try await context.start(OrdersCoordinator.self, as: "orders")
+    }
+
+    func run() async throws {
+        let context = context
+        let outcomes = await withTaskGroup(of: String.self) { group in
+            for number in 1...(Int(Self.variable("FLOW_ORDERS")) ?? 1) {
+                let order = Order(number: number, card: number % 2 == 0 ? "stolen" : "good", isBooked: true)
+                group.addTask {
+                    do {
+                        guard let orders = context.child(OrdersCoordinator.self) else { return "\(number): no orders" }
+                        return "\(number): \(try await orders.ask(OrdersCoordinator.Buy(order: order)).number)"
+                    } catch {
+                        return "\(number): \(error)"
+                    }
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }.sorted()
+        }
+        print(outcomes.joined(separator: "\n"))
+    }
+}
+
+@main
+struct FlowWorker {
+    static func main() async throws { try await CoordinatorRuntime.main(Buyer.self) }
+}

@@ -213,6 +213,12 @@ let package = Package(
         ),
         // For Benchmarks/nodes, and here for the same reason.
         .executableTarget(name: "NodesWorker", dependencies: ["Coordinators"], path: "Benchmarks/Nodes"),
+        // For Benchmarks/flows.
+        .executableTarget(
+            name: "FlowMeasure",
+            dependencies: ["ConcurrencySupport", "Coordinators", "CoordinatorsSQLite", logging],
+            path: "Benchmarks/Flows"
+        ),
         // For Tests/Chaos/run: a library that judges, a tree that is harmed, and the program that harms it.
         .target(name: "ChaosHistory", path: "Tests/Chaos/History"),
         .executableTarget(

@@ -16,7 +16,7 @@ public final class Database {
     private static let statementsLimit = 64
 
     /// Opens a file, which is created if it doesn't exist.
-    init(path: String) throws(SQLiteError) {
+    package init(path: String) throws(SQLiteError) {
         var handle: OpaquePointer?
         let code = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nil)
         guard code == SQLITE_OK, let handle else {

@@ -90,10 +90,14 @@ struct OrderSagaTests {
     @Test("A large order waits for an approval, which finds it by its key", arguments: StoreKind.allCases)
     func approved(kind: StoreKind) async throws {
         try await withTemporaryDirectory { directory in
-            try await withOrders(kind.store(in: directory.path)) { runtime, services in
+            let store = kind.store(in: directory.path)
+            try await withOrders(store) { runtime, services in
                 let order = Order(number: 7, cents: 200_000)
                 async let receipt = runtime.ask(Buy(order: order), at: "/")
-                try await eventually("it waits for the approval") { try await runtime.navigation().last?.page == "approve" }
+                try await eventually("it waits for the approval") {
+                    let record = (try? await store.storage.row(of: "7")?.record) ?? []
+                    return String(decoding: record, as: UTF8.self).contains("approve")
+                }
                 let isApproved = try await runtime.ask(Orders.Approve(number: 7), at: "/")
                 #expect(isApproved)
                 let bought = try await receipt
@@ -159,6 +163,40 @@ struct OrderSagaTests {
                 try await runtime.ask(OrdersCoordinator.Begin(order: Order()), at: "/")
                 try await eventually("it's parked") { try await store.storage.row(of: "1")?.status == .parked }
                 #expect(done(services) == ["reserve"])
+            }
+        }
+    }
+
+    /// A shop that provides its store itself, and asks for nothing when it's restarted.
+    private actor Shop: Coordinator {
+        struct Configuration: CoordinatorConfiguration { var path = "" }
+
+        let context: Context
+        init(_ context: Context) { self.context = context }
+
+        func start() async throws {
+            await context.provide(\.flows, .sqlite(at: context.configuration.path))
+            try await context.start(OrdersCoordinator.self, as: "orders")
+        }
+    }
+
+    @Test("What has something to do goes on by itself when the coordinator that provides the store is ready again")
+    func goesOn() async throws {
+        try await withTemporaryDirectory { directory in
+            let (services, path) = (Services(), "\(directory.path)/flows.sqlite")
+            services.books.withLock { $0.silent = ["ship"] }
+            for isSecond in [false, true] {
+                try await withRuntime(Shop.self, configure: { $0.path = path }, dependencies: { $0.services = services }) { runtime in
+                    if !isSecond {
+                        for number in 1...20 {
+                            try await runtime.ask(OrdersCoordinator.Begin(order: Order(number: number)), at: "/orders")
+                        }
+                    } else {
+                        services.books.withLock { $0.silent = [] }
+                    }
+                    let what = isSecond ? "ship" : "charge"
+                    try await eventually("\(what)") { services.books.withLock { $0.done.count { $0.hasPrefix(what) } == 20 } }
+                }
             }
         }
     }

@@ -114,6 +114,8 @@ final class Services: Sendable {
         var mails: [String] = []
         /// The number of times that each service fails before it does something.
         var failures: [String: Int] = [:]
+        /// The services that don't answer as long as they're here.
+        var silent: Set<String> = []
         /// The number of times that each service does something, and its answer is lost.
         var lostAnswers: [String: Int] = [:]
     }
@@ -193,7 +195,10 @@ actor OrdersCoordinator: Coordinator {
         },
         .respond(to: Stock.Reserve.self, needs: \.services) { _, reserve, services in try services.perform("reserve", reserve.key) },
         .respond(to: Stock.Release.self, needs: \.services) { _, release, services in services.undo("reserve", release.key) },
-        .respond(to: Stock.Ship.self, needs: \.services) { _, ship, services in try services.perform("ship", ship.key) },
+        .respond(to: Stock.Ship.self, needs: \.services) { _, ship, services in
+            while services.books.withLock({ $0.silent.contains("ship") }) { try await Task.sleep(for: .milliseconds(5)) }
+            try services.perform("ship", ship.key)
+        },
         .respond(to: Bank.Charge.self, needs: \.services) { _, charge, services in
             guard charge.card == "good" else { return nil }
             try services.perform("charge", charge.key)

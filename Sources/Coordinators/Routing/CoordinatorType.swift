@@ -75,7 +75,7 @@ final class CoordinatorType: Sendable {
         mailbox = Box(C.mailbox)
         cancellationGrace = C.cancellationGrace
         idleTimeout = C.idleTimeout
-        ownsNavigation = type is any NavigationCoordinator.Type
+        ownsNavigation = type is any NavigationCoordinator.Type || type is any DurableCoordinator.Type
         ownsScene = type is any SceneCoordinator.Type
         isDurable = type is any DurableCoordinator.Type
         make = { receiver, configuration in

@@ -86,7 +86,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             do {
                 let life = try await read(key, opening, store, cell)
                 store.begins(key)
-                life.project(from: [], in: cell)
+                life.project(from: nil, in: cell)
                 return life
             } catch let error as CoordinatorError where error.code == .peerLost {
                 cell.logger.warning("a flow has been changed while it was opened", metadata: ["flow.key": "\(key)"])
@@ -286,17 +286,11 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         for message in former.outgoing where !left.contains(Message(message)) { store.settle(message) }
     }
 
-    /// Shows the pages as part of the tree's, of which the flow's are a projection.
-    private func project(from former: [JSONValue], in cell: CoordinatorCell) {
+    /// Shows the pages as the coordinator's own, which are on no stack that others share: those of a thousand flows would be.
+    private func project(from former: [JSONValue]?, in cell: CoordinatorCell) {
         let pages = state.withLock { $0.record }.pages
         guard pages != former else { return }
-        guard let first = pages.first else { return cell.navigate(.rewind) }
-        if pages.count > former.count, Array(pages.prefix(former.count)) == former, !former.isEmpty {
-            for page in pages[former.count...] { cell.navigate(.show(page, isModal: false)) }
-        } else {
-            cell.navigate(.setRoot(first))
-            for page in pages.dropFirst() { cell.navigate(.show(page, isModal: false)) }
-        }
+        cell.setPages(pages.map { NavigationEntry(path: cell.path, page: $0, isModal: false, incarnation: cell.incarnation) })
     }
 
     // MARK: What is to be done

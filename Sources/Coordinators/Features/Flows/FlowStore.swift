@@ -243,6 +243,11 @@ final class FlowStoreCore: Sendable {
         owner.runtime.execution.tasks.add { await storage.close() }
     }
 
+    /// Has the owner, which has become active, look for flows that have something to do.
+    func look(by owner: CoordinatorCell) {
+        if let waker = state.withLock({ $0.waker }), waker.isOwned(by: owner) { waker.look() } else { wake(by: owner) }
+    }
+
     /// Has a coordinator start the flows that have something to do, unless another one does.
     func wake(by owner: CoordinatorCell) {
         let waker = state.withLock { state -> FlowWaker? in

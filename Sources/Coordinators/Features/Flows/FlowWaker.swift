@@ -171,7 +171,7 @@ extension CoordinatorCell {
         if parent == nil, dependencies.flows != nil { ownFlows() }
         guard let flows = existingFlows else { return }
         flows.flow?.begin(self)
-        flows.store?.wake(by: self)
+        flows.store?.look(by: self)
     }
 
     /// Ends the coordinator's flow, and closes the store that it owns.
@@ -185,6 +185,6 @@ extension CoordinatorCell {
     func goOnWithFlows() {
         guard let flows = existingFlows else { return }
         flows.flow?.goOn(self)
-        flows.store?.wake(by: self)
+        flows.store?.look(by: self)
     }
 }

@@ -12,9 +12,9 @@ package import WireProtocol
 /// - Popped pages are undone from the top down, before any page begins.
 ///
 /// The record is over when nothing is left of that; it's kept for a while then, with its outcome.
-package struct FlowRecord: Sendable, Hashable, Codable {
+package struct FlowRecord: Sendable, Hashable, Decodable {
     /// The progress of the whole flow.
-    package enum Standing: Sendable, Hashable, Codable {
+    package enum Standing: Sendable, Hashable, Decodable {
         /// Can transition to: unwinding, finishing, finished, unwound.
         case open
         /// All pages are undone. Can transition to: unwound.
@@ -26,8 +26,8 @@ package struct FlowRecord: Sendable, Hashable, Codable {
     }
 
     /// A page, from the time when it's shown until it's known to be undone.
-    package struct Showing: Sendable, Hashable, Codable {
-        package enum Phase: String, Sendable, Codable {
+    package struct Showing: Sendable, Hashable, Decodable {
+        package enum Phase: String, Sendable, Decodable {
             /// Nothing has been done for the page. Can transition to: begun.
             case waiting
             /// The page may have been performed. Can transition to: performed.
@@ -91,13 +91,13 @@ package struct FlowRecord: Sendable, Hashable, Codable {
     }
 
     /// A stop of all work until an operator says how to go on.
-    package struct Parking: Sendable, Hashable, Codable {
+    package struct Parking: Sendable, Hashable, Decodable {
         package let error: String
         package let since: WallTime
     }
 
     /// A message that leaves the flow, at its time or later.
-    package struct Outgoing: Sendable, Hashable, Codable {
+    package struct Outgoing: Sendable, Hashable, Decodable {
         /// The opening of the store in which it was numbered, and its number there: what its receiver knows it by.
         package var origin: UInt64
         package var number: UInt64
@@ -133,9 +133,9 @@ package struct FlowRecord: Sendable, Hashable, Codable {
     package private(set) var inbox = Inbox()
     /// The time of the latest change.
     package private(set) var changed: WallTime
-    private var nextNumber: UInt64 = 1
+    private(set) var nextNumber: UInt64 = 1
     /// The opening that has noted the latest end of the process.
-    private var latestInterruption: UInt64?
+    private(set) var latestInterruption: UInt64?
 
     /// Begins a flow.
     package init(

@@ -4,7 +4,7 @@ package import WireProtocol
 ///
 /// A message is forgotten when its origin says that it has the message's end. An origin is an opening of a store: what one leaves at its end
 /// is kept until so many later ones have sent something that it can't matter any more.
-package struct Inbox: Sendable, Hashable, Codable {
+package struct Inbox: Sendable, Hashable, Decodable {
     /// What is known of a message that has arrived.
     package enum Admission: Sendable, Hashable {
         case new
@@ -16,15 +16,32 @@ package struct Inbox: Sendable, Hashable, Codable {
         case full
     }
 
-    private struct Taken: Sendable, Hashable, Codable {
+    private struct Taken: Sendable, Hashable, Decodable {
         let number: UInt64
         let reply: JSONValue
     }
 
-    private struct Origin: Sendable, Hashable, Codable {
+    private struct Origin: Sendable, Hashable, Decodable {
         let number: UInt64
         var floor: UInt64 = 0
         var taken: [Taken] = []
+
+        func write(_ writer: inout JSONWriter) {
+            writer.object { writer in
+                writer.member("number") { $0.write(number) }
+                writer.member("floor") { $0.write(floor) }
+                writer.member("taken") { writer in
+                    writer.array { writer in
+                        for taken in taken {
+                            writer.object { writer in
+                                writer.member("number") { $0.write(taken.number) }
+                                writer.member("reply") { $0.write(taken.reply) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
     }
 
     /// The number of origins that are remembered, and of messages of each.
@@ -56,6 +73,14 @@ package struct Inbox: Sendable, Hashable, Codable {
         heard(of: origin) { origin in
             origin.floor = floor
             origin.taken.removeAll { $0.number < floor }
+        }
+    }
+
+    func write(_ writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("origins") { writer in
+                writer.array { writer in for origin in origins { origin.write(&writer) } }
+            }
         }
     }
 

@@ -263,6 +263,8 @@ extension Reader {
         }
         next.took(3, 2, .null)
         next.forget(below: 2, of: 3)
+        let again = try? PayloadCoder.decode(FlowRecord.self, from: Bytes(next.text), codec: .json)
+        precondition(again == next, "the record isn't read as it was written")
     }
 
     private static let workers = [

@@ -88,7 +88,7 @@ private final class PayloadSource: JSONSource {
     var whole: JSONValue {
         get throws {
             let result = read.withLock { read in
-                let result = read ?? value
+                let result = read ?? Result { () throws(CoordinatorError) in try Self.value(of: bytes) }
                 read = result
                 return result
             }
@@ -96,12 +96,13 @@ private final class PayloadSource: JSONSource {
         }
     }
 
-    private var value: Result<JSONValue, CoordinatorError> {
+    /// Returns the value that a payload is.
+    static func value(of bytes: Bytes) throws(CoordinatorError) -> JSONValue {
         do throws(JSONSyntax.Problem) {
-            return .success(try JSONSyntax.value(of: Array(bytes), maximumDepth: JSONSyntax.maximumAnswerDepth))
+            return try JSONSyntax.value(of: Array(bytes), maximumDepth: JSONSyntax.maximumAnswerDepth)
         } catch {
             let place = "line \(error.line), column \(error.column)"
-            return .failure(CoordinatorError(.coding, "the payload isn't JSON: \(place): \(error.message)"))
+            throw CoordinatorError(.coding, "the payload isn't JSON: \(place): \(error.message)")
         }
     }
 }
@@ -140,14 +141,14 @@ extension JSONDecoder {
 extension Encodable {
     /// Returns the value as JSON, whatever its type.
     func encodedAsJSON() throws(CoordinatorError) -> JSONValue {
-        try PayloadCoder.decode(JSONValue.self, from: PayloadCoder.encode(self, as: .json), codec: .json)
+        try PayloadSource.value(of: PayloadCoder.encode(self, as: .json))
     }
 }
 
 extension Decodable {
     /// Decodes the value from JSON.
     init(decoding json: JSONValue) throws(CoordinatorError) {
-        self = try PayloadCoder.decode(Self.self, from: PayloadCoder.encode(json, as: .json), codec: .json)
+        self = try PayloadCoder.decode(Self.self, from: Bytes(JSONWriter.text(of: json)), codec: .json)
     }
 }
 

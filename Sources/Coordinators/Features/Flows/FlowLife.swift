@@ -27,6 +27,8 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         var sequence: UInt64
         /// The flow's state, as its coordinator reads it.
         var value: C.State
+        /// The pages as values of their type, by the numbers of their showings; what can't be read isn't here.
+        var pages: [UInt64: C.Page] = [:]
         /// Whether the coordinator's start has gone so far that there may be work.
         var hasBegun = false
         /// Whether a page is worked on.
@@ -40,6 +42,21 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         var hasEnded = false
         /// Whether somebody else has changed the flow: nothing is written any more.
         var isLost = false
+
+        init(record: FlowRecord, sequence: UInt64, value: C.State) {
+            (self.record, self.sequence, self.value) = (record, sequence, value)
+            readPages()
+        }
+
+        /// The pages that are shown, bottom first.
+        var shown: [C.Page] { record.showings.compactMap { $0.isPopped ? nil : pages[$0.number] } }
+
+        /// Reads the pages that are new.
+        mutating func readPages() {
+            let former = pages
+            pages = [:]
+            for showing in record.showings { pages[showing.number] = former[showing.number] ?? (try? C.Page(decoding: showing.page)) }
+        }
 
         /// - Returns: Whether that ends the life of a coordinator that has begun.
         mutating func lose() -> Bool {
@@ -72,7 +89,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
     var value: C.State { state.withLock { $0.value } }
 
     /// The pages that are shown, bottom first.
-    var pages: [C.Page] { state.withLock { $0.record }.pages.compactMap { try? C.Page(decoding: $0) } }
+    var pages: [C.Page] { state.withLock { $0.shown } }
 
     // MARK: The beginning
 
@@ -273,6 +290,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         }
         state.withLock { state in
             (state.record, state.sequence, state.pause) = (next, sequence + 1, nil)
+            state.readPages()
             if let value { state.value = value }
         }
         settle(from: former, to: next)
@@ -354,9 +372,8 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         do {
             guard let instance = cell.state.withLock({ $0.life.instance }) else { throw CancellationError() }
             let me: C = try MessageRow.cast(instance)
-            let page: C.Page
-            do throws(CoordinatorError) { page = try C.Page(decoding: work.showing.page) } catch {
-                try await alter(in: cell) { $0.park("the page can't be read: \(error.message)", at: $1) }
+            guard let page = state.withLock({ $0.pages[number] }) else {
+                try await alter(in: cell) { $0.park("the page can't be read: \(work.showing.page)", at: $1) }
                 return workHasEnded(cell)
             }
             let step = Step(work, of: record)

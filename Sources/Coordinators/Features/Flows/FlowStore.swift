@@ -98,7 +98,7 @@ package struct FlowRow: Sendable, Hashable {
     package static let limit = 256 << 10
 
     init(_ record: FlowRecord, key: String, sequence: UInt64) throws(CoordinatorError) {
-        let bytes = Array(try PayloadCoder.encode(record, as: .json))
+        let bytes = record.text
         guard bytes.count <= Self.limit else {
             throw CoordinatorError(
                 .storeFull,

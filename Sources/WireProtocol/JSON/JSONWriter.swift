@@ -1,0 +1,94 @@
+/// A writer of JSON, RFC 8259, for what is written often: a value in no time, and objects member by member.
+package struct JSONWriter {
+    /// What has been written.
+    package private(set) var bytes: [UInt8] = []
+    private var needsComma = false
+
+    package init() {}
+
+    /// Returns the text of a value.
+    package static func text(of value: JSONValue) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.write(value)
+        return writer.bytes
+    }
+
+    // MARK: Values
+
+    package mutating func write(_ value: JSONValue) {
+        switch value {
+        case .null: write(word: "null")
+        case .bool(let value): write(value)
+        case .integer(let value): write(value)
+        case .number(let value): write(value)
+        case .string(let value): write(value)
+        case .array(let values): array { writer in for value in values { writer.write(value) } }
+        case .object(let members): object { writer in for (name, value) in members { writer.member(name) { $0.write(value) } } }
+        }
+    }
+
+    package mutating func write(_ value: Bool) { write(word: value ? "true" : "false") }
+
+    package mutating func write(_ value: some FixedWidthInteger) { write(word: String(value)) }
+
+    /// Writes a number; one that JSON doesn't have as the text that payloads have for it.
+    package mutating func write(_ value: Double) {
+        if value.isFinite { return write(word: "\(value)") }
+        write(value.isNaN ? "NaN" : value > 0 ? "Infinity" : "-Infinity")
+    }
+
+    package mutating func write(_ value: String) {
+        separate()
+        quote(value)
+        needsComma = true
+    }
+
+    package mutating func array(_ elements: (inout JSONWriter) -> Void) { enclose("[", "]", elements) }
+
+    package mutating func object(_ members: (inout JSONWriter) -> Void) { enclose("{", "}", members) }
+
+    /// Writes a member of an object.
+    package mutating func member(_ name: String, _ value: (inout JSONWriter) -> Void) {
+        separate()
+        quote(name)
+        bytes.append(UInt8(ascii: ":"))
+        needsComma = false
+        value(&self)
+        needsComma = true
+    }
+
+    // MARK: -
+
+    private mutating func separate() { if needsComma { bytes.append(UInt8(ascii: ",")) } }
+
+    private mutating func write(word: String) {
+        separate()
+        bytes += word.utf8
+        needsComma = true
+    }
+
+    private mutating func enclose(_ first: Unicode.Scalar, _ last: Unicode.Scalar, _ body: (inout JSONWriter) -> Void) {
+        separate()
+        bytes.append(UInt8(ascii: first))
+        needsComma = false
+        body(&self)
+        bytes.append(UInt8(ascii: last))
+        needsComma = true
+    }
+
+    private static let digits = Array("0123456789abcdef".utf8)
+
+    private mutating func quote(_ text: String) {
+        bytes.append(UInt8(ascii: "\""))
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
+            case 0..<0x20:
+                bytes += "\\u00".utf8
+                bytes += [Self.digits[Int(byte >> 4)], Self.digits[Int(byte & 15)]]
+            default: bytes.append(byte)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+}

@@ -9,8 +9,9 @@ public import Coordinators
 ///     }
 public final class Database {
     let handle: OpaquePointer
-    /// The statements that are prepared already, by their texts.
+    /// The statements that are prepared already and aren't run, by their texts.
     private var statements: [String: OpaquePointer] = [:]
+    private var isLent = false
 
     /// The number of statements that stay prepared.
     private static let statementsLimit = 64
@@ -28,6 +29,44 @@ public final class Database {
         self.handle = handle
     }
 
+    // MARK: For the store
+
+    /// Whether a transaction is under way, which a statement may have ended.
+    var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
+
+    /// Runs a statement of the store's own transactions.
+    func control(_ text: String) throws(SQLiteError) {
+        let code = sqlite3_exec(handle, text, nil, nil, nil)
+        guard code != SQLITE_OK else { return }
+        throw SQLiteError(code: code, message: String(cString: sqlite3_errmsg(handle)), text: text)
+    }
+
+    /// Lends the database to a user's function, which can neither end the transaction nor change the store's tables.
+    func lend(_ body: (Database) throws -> Void) rethrows {
+        isLent = true
+        defer { isLent = false }
+        try body(self)
+    }
+
+    /// Has SQLite refuse what a user's function may not do.
+    func guardStore() {
+        sqlite3_set_authorizer(
+            handle,
+            { context, action, first, second, _, _ in
+                // Unsafe: the database outlives its handle.
+                guard let context, Unmanaged<Database>.fromOpaque(context).takeUnretainedValue().isLent else { return SQLITE_OK }
+                switch action {
+                case SQLITE_TRANSACTION, SQLITE_SAVEPOINT, SQLITE_ATTACH, SQLITE_DETACH, SQLITE_PRAGMA: return SQLITE_DENY
+                case SQLITE_INSERT, SQLITE_UPDATE, SQLITE_DELETE, SQLITE_DROP_TABLE, SQLITE_ALTER_TABLE:
+                    let name = (action == SQLITE_ALTER_TABLE ? second : first).map { String(cString: $0) } ?? ""
+                    return ["flow", "store"].contains(name) ? SQLITE_DENY : SQLITE_OK
+                default: return SQLITE_OK
+                }
+            },
+            Unmanaged.passUnretained(self).toOpaque()
+        )
+    }
+
     deinit {
         for statement in statements.values { sqlite3_finalize(statement) }
         sqlite3_close_v2(handle)
@@ -43,17 +82,14 @@ public final class Database {
     /// - Throws: An ``SQLiteError``.
     public func rows<Value>(_ sql: SQL, _ value: (SQLiteRow) -> Value) throws(SQLiteError) -> [Value] {
         let statement = try prepared(sql)
-        defer {
-            sqlite3_reset(statement)
-            sqlite3_clear_bindings(statement)
-        }
+        defer { keep(statement, sql.text) }
         for (index, argument) in zip((1 as Int32)..., sql.arguments) {
             let code =
                 switch argument {
                 case .null: sqlite3_bind_null(statement, index)
                 case .integer(let number): sqlite3_bind_int64(statement, index, number)
                 case .real(let number): sqlite3_bind_double(statement, index, number)
-                case .text(let text): sqlite3_bind_text(statement, index, text, -1, Self.copied)
+                case .text(let text): sqlite3_bind_text(statement, index, text, Int32(text.utf8.count), Self.copied)
                 case .bytes(let bytes): sqlite3_bind_blob(statement, index, bytes, Int32(bytes.count), Self.copied)
                 }
             try check(code, sql)
@@ -68,16 +104,34 @@ public final class Database {
         }
     }
 
+    /// Returns a statement that is ready to run, which no other call has.
     private func prepared(_ sql: SQL) throws(SQLiteError) -> OpaquePointer {
-        if let statement = statements[sql.text] { return statement }
+        if let statement = statements.removeValue(forKey: sql.text) { return statement }
         var statement: OpaquePointer?
-        try check(sqlite3_prepare_v3(handle, sql.text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil), sql)
-        guard let statement else { throw SQLiteError(code: SQLITE_MISUSE, message: "there is no statement", text: sql.text) }
-        if statements.count >= Self.statementsLimit, let other = statements.keys.first {
-            sqlite3_finalize(statements.removeValue(forKey: other))
+        var rest = ""
+        let code = sql.text.withCString { text in
+            var tail: UnsafePointer<CChar>?
+            defer { rest = tail.map { String(cString: $0) } ?? "" }
+            return sqlite3_prepare_v3(handle, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, &tail)
         }
-        statements[sql.text] = statement
+        try check(code, sql)
+        guard let statement else { throw SQLiteError(code: SQLITE_MISUSE, message: "there is no statement", text: sql.text) }
+        guard rest.allSatisfy({ $0.isWhitespace || $0 == ";" }) else {
+            sqlite3_finalize(statement)
+            throw SQLiteError(code: SQLITE_MISUSE, message: "there is more than one statement", text: sql.text)
+        }
         return statement
+    }
+
+    /// Keeps a statement for the next call with its text, if there is room.
+    private func keep(_ statement: OpaquePointer, _ text: String) {
+        sqlite3_reset(statement)
+        sqlite3_clear_bindings(statement)
+        guard statements[text] == nil, statements.count < Self.statementsLimit else {
+            sqlite3_finalize(statement)
+            return
+        }
+        statements[text] = statement
     }
 
     private func check(_ code: Int32, _ sql: SQL) throws(SQLiteError) {
@@ -114,8 +168,8 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
 
         /// Adds to the text.
         public mutating func appendLiteral(_ literal: String) { text += literal }
-        /// Adds a number.
-        public mutating func appendInterpolation(_ number: some BinaryInteger) { append(.integer(Int64(number))) }
+        /// Adds a number; of one that 64 bits with a sign don't hold, the lowest 64.
+        public mutating func appendInterpolation(_ number: some BinaryInteger) { append(.integer(Int64(truncatingIfNeeded: number))) }
         /// Adds a number with a fraction.
         public mutating func appendInterpolation(_ number: Double) { append(.real(number)) }
         /// Adds a text, or NULL.

@@ -20,13 +20,28 @@ private final class SQLiteStores: Sendable {
     private let stores = Lock<[String: FlowStore.Reference]>([:])
 
     func store(at path: String) -> FlowStore {
-        stores.withLock { stores in
+        let path = Self.realPath(path)
+        return stores.withLock { stores in
             stores = stores.filter { $0.value.store != nil }
             if let store = stores[path]?.store { return store }
             let store = FlowStore(SQLiteFlowStorage(path))
             stores[path] = FlowStore.Reference(store)
             return store
         }
+    }
+
+    /// Returns the path by which a file is known, whatever links lead to it; the path itself if there is no such directory.
+    private static func realPath(_ path: String) -> String {
+        if let file = realpath(path, nil) {
+            defer { free(file) }
+            return String(cString: file)
+        }
+        let slash = path.lastIndex(of: "/")
+        let (directory, name) = slash.map { (String(path[...$0]), path[path.index(after: $0)...]) } ?? (".", path[...])
+        guard let real = realpath(directory, nil) else { return path }
+        defer { free(real) }
+        let text = String(cString: real)
+        return text == "/" ? "/\(name)" : "\(text)/\(name)"
     }
 }
 
@@ -101,17 +116,17 @@ final class SQLiteFlowStorage: FlowStorage {
         try await read { try $0.rows("SELECT \(columns: ()) FROM flow WHERE key > \(key ?? "") ORDER BY key LIMIT \(limit)") }
     }
 
-    func close() async {
-        await withCheckedContinuation { (end: CheckedContinuation<Void, Never>) in
-            add(
-                .other { connection in
-                    // The next opening finds that nothing was under way.
-                    try? connection?.noteOpen(false)
-                    connection = nil
-                    end.resume()
-                }
-            )
-        }
+    func close() -> OneShot<Void> {
+        let end = OneShot<Void>()
+        add(
+            .other { connection in
+                // The next opening finds that nothing was under way.
+                try? connection?.noteOpen(false)
+                connection = nil
+                end.settle()
+            }
+        )
+        return end
     }
 
     /// Copies the store to another file, as it is at one moment, while it's used.
@@ -218,12 +233,14 @@ private final class Connection {
 
     private init(_ path: String) throws {
         self.path = path
-        let file = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard file >= 0 else {
-            throw CoordinatorError(.storeCorrupt, "the store \(path) can't be opened: \(String(cString: strerror(errno)))")
+        // A new file is for this user alone. One that is there isn't opened here: to close it would give up all locks of this process.
+        let file = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        if file >= 0 {
+            Glibc.close(file)
+        } else if errno != EEXIST {
+            throw CoordinatorError(.storeCorrupt, "the store \(path) can't be made: \(String(cString: strerror(errno)))")
         }
-        defer { Glibc.close(file) }
-        try Self.refuseNetwork(file, path)
+        try Self.refuseNetwork(path)
         do throws(SQLiteError) { database = try Database(path: path) } catch {
             throw Self.error(error, "the store \(path) can't be opened")
         }
@@ -232,8 +249,8 @@ private final class Connection {
     /// The numbers of file systems whose locks other machines don't see, or see too late; see statfs(2).
     private static let networks: [UInt32: String] = [0x6969: "NFS", 0xFF53_4D42: "CIFS", 0xFE53_4D42: "SMB", 0x517B: "SMB"]
 
-    private static func refuseNetwork(_ file: Int32, _ path: String) throws(CoordinatorError) {
-        guard let name = networks[coordinator_sqlite_file_system(file)] else { return }
+    private static func refuseNetwork(_ path: String) throws(CoordinatorError) {
+        guard let name = networks[coordinator_sqlite_file_system(path)] else { return }
         throw CoordinatorError(.unsupported, "the store \(path) lies on \(name), whose locks can't be trusted: use a disk of this machine")
     }
 
@@ -290,6 +307,7 @@ private final class Connection {
             try? database.execute("ROLLBACK")
             throw error
         }
+        database.guardStore()
     }
 
     /// Notes that the store is open, and returns what the last process has left.
@@ -326,35 +344,46 @@ private final class Connection {
     /// Commits changes together, each of which is made as a whole or not at all.
     func commit(_ commits: [(row: FlowRow, writes: [any Sendable])]) -> [Result<Void, any Error>] {
         do {
-            try database.execute("BEGIN IMMEDIATE")
-            let results = commits.map { commit in Result { try self.change(commit.row, commit.writes) } }
-            try database.execute("COMMIT")
+            try database.control("BEGIN IMMEDIATE")
+            let results = try commits.map { commit in try attempt(commit.row, commit.writes) }
+            try database.control("COMMIT")
             return results
         } catch {
-            try? database.execute("ROLLBACK")
-            let failure = Result<Void, any Error>.failure(failed(error))
-            return commits.map { _ in failure }
+            // A statement of one of them has ended the transaction of all, or there is no room.
+            if database.isInTransaction { try? database.control("ROLLBACK") }
+            guard commits.count > 1 else { return [.failure(failed(error))] }
+            return commits.flatMap { commit([$0]) }
         }
     }
 
-    private func change(_ row: FlowRow, _ writes: [any Sendable]) throws {
-        // A change alone needs no savepoint but for its writes, and a group has one for each.
-        try database.execute("SAVEPOINT change")
+    /// Makes a change, or nothing of it.
+    ///
+    /// - Throws: An error that is one of the whole transaction.
+    private func attempt(_ row: FlowRow, _ writes: [any Sendable]) throws -> Result<Void, any Error> {
+        try database.control("SAVEPOINT change")
         do {
             for write in writes {
                 guard let write = write as? DatabaseWrite else {
                     throw CoordinatorError(.unsupported, "the store \(path) doesn't know how to do what a change wants of it")
                 }
-                try write.body(database)
+                try database.lend { try write.body($0) }
+                guard database.isInTransaction else { throw LostTransaction() }
             }
             try put(row)
-            try database.execute("RELEASE change")
+            try database.control("RELEASE change")
+            return .success(())
         } catch {
-            try database.execute("ROLLBACK TO change")
-            try database.execute("RELEASE change")
-            if let error = error as? SQLiteError, error.kind == SQLITE_FULL || error.kind == SQLITE_IOERR { throw failed(error) }
-            throw error
+            guard database.isInTransaction else { throw error }
+            if let error = error as? SQLiteError, error.kind == SQLITE_FULL || error.kind == SQLITE_IOERR { throw error }
+            try database.control("ROLLBACK TO change")
+            try database.control("RELEASE change")
+            return .failure(error)
         }
+    }
+
+    /// A statement of a user has ended the transaction of the whole group.
+    private struct LostTransaction: Error, CustomStringConvertible {
+        var description: String { "a statement of a change has ended the store's transaction; nothing of the change was made" }
     }
 
     private func put(_ row: FlowRow) throws {

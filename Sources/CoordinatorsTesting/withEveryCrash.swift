@@ -94,5 +94,5 @@ private final class CrashingStorage: FlowStorage {
     func due(by time: WallTime) async throws -> [String] { try await storage.due(by: time) }
     func nextDue(after time: WallTime) async throws -> WallTime? { try await storage.nextDue(after: time) }
     func rows(after key: String?, limit: Int) async throws -> [FlowRow] { try await storage.rows(after: key, limit: limit) }
-    func close() async { await storage.close() }
+    func close() -> OneShot<Void> { storage.close() }
 }

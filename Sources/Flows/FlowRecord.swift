@@ -284,6 +284,15 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
         if let identity { (outgoing[index].origin, outgoing[index].number) = identity }
     }
 
+    /// A message leaves for the first time, and is known by this from now on.
+    package mutating func leaves(_ origin: UInt64, _ number: UInt64, as identity: (origin: UInt64, number: UInt64)) {
+        guard let index = outgoing.firstIndex(where: { $0.origin == origin && $0.number == number }) else { return }
+        (outgoing[index].origin, outgoing[index].number) = identity
+    }
+
+    /// Whether a message hasn't come to its end.
+    package func sends(_ origin: UInt64, _ number: UInt64) -> Bool { outgoing.contains { $0.origin == origin && $0.number == number } }
+
     /// A message from elsewhere was handled by a change, with this reply.
     package mutating func took(_ origin: UInt64, _ number: UInt64, _ reply: JSONValue) { inbox.take(origin, number, reply) }
 

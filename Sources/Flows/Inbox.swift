@@ -47,6 +47,8 @@ package struct Inbox: Sendable, Hashable, Decodable {
     /// The number of origins that are remembered, and of messages of each.
     package static let originsLimit = 64
     package static let limit = 1_024
+    /// The number of messages of all origins; beyond it the origin is forgotten that was silent for longest.
+    package static let totalLimit = 2_048
 
     /// The origins, the one that was heard of last at the end.
     private var origins: [Origin] = []
@@ -89,6 +91,6 @@ package struct Inbox: Sendable, Hashable, Decodable {
         var origin = index.map { origins.remove(at: $0) } ?? Origin(number: number)
         body(&origin)
         origins.append(origin)
-        if origins.count > Self.originsLimit { origins.removeFirst() }
+        while origins.count > Self.originsLimit || origins.count > 1 && count > Self.totalLimit { origins.removeFirst() }
     }
 }

@@ -56,7 +56,7 @@ struct FlowStoreContract {
             }
             #expect(await code { try await storage.commit(row("b", 2), []) } == .peerLost)
             #expect(try await storage.row(of: "a") == row("a", 2, due: 7))
-            await storage.close()
+            await storage.close().value
         }
     }
 
@@ -72,7 +72,7 @@ struct FlowStoreContract {
             #expect(try await storage.due(by: WallTime(nanoseconds: 20)) == ["d", "a", "b"])
             #expect(try await storage.nextDue(after: WallTime(nanoseconds: 20)) == WallTime(nanoseconds: 30))
             #expect(try await storage.nextDue(after: WallTime(nanoseconds: 30)) == nil)
-            await storage.close()
+            await storage.close().value
         }
     }
 
@@ -89,7 +89,7 @@ struct FlowStoreContract {
             try await storage.forget(before: WallTime(nanoseconds: 10))
             #expect(try await storage.rows(after: nil, limit: 10).map(\.key) == ["late", "open", "sends"])
             #expect(try await storage.rows(after: "late", limit: 1).map(\.key) == ["open"])
-            await storage.close()
+            await storage.close().value
         }
     }
 
@@ -108,7 +108,7 @@ struct FlowStoreContract {
             }
             let rows = try await storage.rows(after: nil, limit: 1_000)
             #expect(rows.count == 200 && rows.allSatisfy { $0.sequence == 5 })
-            await storage.close()
+            await storage.close().value
         }
     }
 
@@ -118,11 +118,11 @@ struct FlowStoreContract {
             let store = kind.store(in: directory.path)
             let first = try await store.storage.open()
             try await store.storage.commit(row("a", 1), [])
-            await store.storage.close()
+            await store.storage.close().value
             let second = try await store.storage.open()
             #expect(first.origin != second.origin && !second.wasInterrupted)
             #expect(try await store.storage.row(of: "a") == row("a", 1))
-            await store.storage.close()
+            await store.storage.close().value
         }
     }
 }
@@ -146,9 +146,9 @@ struct SQLiteStoreTests {
             _ = try await first.open()
             let error = await error { _ = try await second.open() }
             #expect(error?.code == .storeInUse && error?.message.contains(path) == true, "\(error.map { "\($0)" } ?? "none")")
-            await first.close()
+            await first.close().value
             _ = try await second.open()
-            await second.close()
+            await second.close().value
         }
     }
 
@@ -169,7 +169,7 @@ struct SQLiteStoreTests {
                 let storage = SQLiteFlowStorage(path)
                 _ = try await storage.open()
                 for flow in 0..<200 { try await storage.commit(row("\(flow)", 1), []) }
-                await storage.close()
+                await storage.close().value
                 #expect(truncate(path, 5_000) == 0)
             case "a directory": #expect(mkdir(path, 0o700) == 0)
             default: path = "\(directory.path)/none/flows.sqlite"
@@ -180,7 +180,7 @@ struct SQLiteStoreTests {
                 _ = try await storage.rows(after: nil, limit: 1_000)
             }
             #expect(error?.code == .storeCorrupt && error?.message.contains(path) == true, "\(error.map { "\($0)" } ?? "none")")
-            await storage.close()
+            await storage.close().value
             if kind == "text" { #expect(Files.text(of: path)?.hasPrefix("no database") == true) }
         }
     }
@@ -218,7 +218,73 @@ struct SQLiteStoreTests {
             // Of those that wanted the same number one has got it, and the rows say which.
             #expect(charges.withLock { $0.count } == 21 && flows.count == 21)
             #expect(Set(charges.withLock { $0 }.filter { $0 >= 0 }) == Set(flows.filter { $0 % 2 == 0 }))
-            await storage.close()
+            await storage.close().value
+        }
+    }
+
+    @Test(
+        "What a change may not have the database do, or what ends the transaction, is refused, and the changes beside it are made",
+        arguments: [
+            "ROLLBACK", "COMMIT", "BEGIN", "SAVEPOINT mine", "PRAGMA synchronous = OFF", "ATTACH ':memory:' AS other", "DELETE FROM flow",
+            "UPDATE flow SET seq = 7", "DROP TABLE flow", "ALTER TABLE flow RENAME TO mine", "UPDATE store SET epoch = 7",
+            "INSERT OR ROLLBACK INTO charge VALUES (1)", "INSERT INTO charge VALUES (8); INSERT INTO charge VALUES (9)", "nonsense",
+        ]
+    )
+    func harmfulWrites(text: String) async throws {
+        try await withTemporaryDirectory { directory in
+            let storage = SQLiteFlowStorage("\(directory.path)/flows.sqlite")
+            _ = try await storage.open()
+            let write = { @Sendable (sql: SQL) in DatabaseWrite { try $0.execute(sql) } }
+            try await storage.commit(
+                row("a", 1),
+                [write("CREATE TABLE charge(number INTEGER UNIQUE)"), write("INSERT INTO charge VALUES (1)")]
+            )
+            let failures = await withTaskGroup(of: Bool.self) { group in
+                for flow in 0..<30 {
+                    group.addTask {
+                        let own = write("INSERT INTO charge VALUES (\(100 + flow))")
+                        let harm = flow % 10 == 5 ? [write(SQL(stringLiteral: text))] : []
+                        return await self.fails { try await storage.commit(self.row("f\(flow)", 1), [own] + harm) }
+                    }
+                }
+                return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+            }
+            #expect(failures == 3)
+            let rows = try await storage.rows(after: "f", limit: 100).map(\.key).sorted()
+            let others: [String] = (0..<30).filter { $0 % 10 != 5 }.map { "f\($0)" }
+            #expect(rows == others.sorted())
+            let numbers = Lock<[Int64]>([])
+            let read = DatabaseWrite { database in
+                let found = try database.rows("SELECT number FROM charge ORDER BY number") { $0.integer(0) }
+                numbers.withLock { $0 = found }
+            }
+            try await storage.commit(row("a", 2), [read])
+            let expected: [Int64] = [1] + (100..<130).filter { $0 % 10 != 5 }
+            #expect(numbers.withLock { $0 } == expected)
+            await storage.close().value
+        }
+    }
+
+    private func fails(_ body: () async throws -> Void) async -> Bool {
+        do { try await body() } catch { return true }
+        return false
+    }
+
+    @Test("A file that is provided under two names is one store, and stays locked against other processes")
+    func names() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory.path)/flows.sqlite"
+            #expect(symlink(directory.path, "\(directory.path)/link") == 0)
+            let stores = ["", "/.", "/link"].map { FlowStore.sqlite(at: "\(directory.path)\($0)/flows.sqlite") }
+            _ = try await stores[0].storage.open()
+            #expect(stores.allSatisfy { $0.storage === stores[0].storage })
+            // As another connection of this process that is refused doesn't give up the lock.
+            let other = SQLiteFlowStorage(path, patience: .zero)
+            #expect(await error { _ = try await other.open() }?.code == .storeInUse)
+            let python = "import sqlite3; sqlite3.connect('\(path)', timeout=0).execute('SELECT count(*) FROM flow')"
+            let end = try await BuiltProgram(path: "/usr/bin/env").run(["python3", "-c", python])
+            #expect(end.exitCode == 1 && end.errors.contains("locked"), "\(end)")
+            await stores[0].storage.close().value
         }
     }
 
@@ -234,8 +300,8 @@ struct SQLiteStoreTests {
             #expect(try await copy.row(of: "a") == row("a", 1))
             let error = await error { try await storage.backUp(to: "\(directory.path)/copy.sqlite") }
             #expect(error?.message.contains("copy.sqlite") == true, "a copy that is there isn't written over")
-            await storage.close()
-            await copy.close()
+            await storage.close().value
+            await copy.close().value
         }
     }
 }

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Coordinators
 import Glibc
 import Processes
@@ -37,7 +38,7 @@ struct KilledProcessTests {
         _ = try await storage.open()
         let rows = try await storage.rows(after: nil, limit: 100)
         #expect(rows.count == orders && rows.allSatisfy { $0.due == nil && ($0.status == .finished || $0.status == .unwound) }, "\(when)")
-        await storage.close()
+        await storage.close().value
         // The user's own row, in the same commit as the flow's.
         let database = try Database(path: "\(directory.path)/flows.sqlite")
         let booked = try database.rows("SELECT number FROM booked ORDER BY number") { Int($0.integer(0)) }

@@ -167,6 +167,55 @@ struct OrderSagaTests {
         }
     }
 
+    @Test("An order that is undone leaves no timer of its own behind")
+    func undoneWithTimer() async throws {
+        let (store, time) = (FlowStore.inMemory(), ManualTime())
+        try await withOrders(store, time: time) { runtime, services in
+            try await runtime.ask(OrdersCoordinator.Begin(order: Order(cents: 200_000)), at: "/")
+            await time.advance(by: .seconds(60))
+            try await runtime.ask(Orders.Withdraw(number: 1), at: "/")
+            await time.advance(by: .seconds(60))
+            let row = try #require(try await store.storage.row(of: "1"))
+            #expect(row.status == .unwound && row.due == nil, "\(row.status) \(String(decoding: row.record, as: UTF8.self))")
+            #expect(services.books.withLock { $0.undone } == ["reserve"])
+            let commits = row.sequence
+            await time.advance(by: .seconds(300_000))
+            #expect(try await store.storage.row(of: "1")?.sequence == commits)
+        }
+    }
+
+    @Test("What is answered while a flow is paused is known when it goes on")
+    func answeredInPause() async throws {
+        let (store, services) = (FlowStore.inMemory(), Services())
+        services.books.withLock { $0.silent = ["mail"] }
+        try await withOrders(store, services) { runtime, services in
+            let receipt = try await runtime.ask(Buy(order: Order()), at: "/")
+            #expect(receipt == Receipt(number: 500), "the receipt doesn't wait for the mail")
+            try await runtime.pause("/1")
+            services.books.withLock { $0.silent = [] }
+            try await eventually("the mail is sent") { services.books.withLock { $0.mails.count == 1 } }
+            try await runtime.resume("/1")
+            try await eventually("its end is known") { try await store.storage.row(of: "1")?.due == nil }
+            #expect(services.books.withLock { $0.mails.count } == 1)
+        }
+    }
+
+    @Test("Who waits for a flow whose coordinator is stopped learns that, and may ask again")
+    func stopped() async throws {
+        let (store, services) = (FlowStore.inMemory(), Services())
+        try await withOrders(store, services) { runtime, services in
+            let order = Order(number: 3, cents: 200_000)
+            let bought = Task { try await runtime.ask(Buy(order: order), at: "/") }
+            try await eventually("it waits") { (try? await store.storage.row(of: "3")?.sequence) ?? 0 >= 3 }
+            try await runtime.stop("/3")
+            await #expect(throws: CoordinatorError.self) { _ = try await bought.value }
+            async let again = runtime.ask(Buy(order: order), at: "/")
+            try await eventually("it's approved") { (try? await runtime.ask(Orders.Approve(number: 3), at: "/")) ?? false }
+            let receipt = try await again
+            #expect(receipt == Receipt(number: 200_000))
+        }
+    }
+
     /// A shop that provides its store itself, and asks for nothing when it's restarted.
     private actor Shop: Coordinator {
         struct Configuration: CoordinatorConfiguration { var path = "" }

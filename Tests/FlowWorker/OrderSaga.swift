@@ -59,6 +59,7 @@ actor OrderCoordinator: DurableCoordinator {
             flow.show(.charge)
             return true
         },
+        .change(Orders.Withdraw.self) { flow, _ in flow.unwind(because: "withdrawn") },
         .change(Orders.TooLate.self) { flow, _ in
             if flow.pages.last == .approve { flow.unwind(because: "not approved in three days") }
         },
@@ -86,6 +87,7 @@ struct Receipt: Codable, Sendable, Hashable { var number: Int }
 
 enum Orders {
     struct Approve: ResponderMessage { typealias Reply = Bool; var number: Int }
+    struct Withdraw: ResponderMessage { var number: Int }
     struct TooLate: ResponderMessage {}
 }
 
@@ -189,6 +191,7 @@ actor OrdersCoordinator: Coordinator {
 
     static let responders: Responders = [
         .forward(Orders.Approve.self) { "\($0.number)" },
+        .forward(Orders.Withdraw.self) { "\($0.number)" },
         .respond(to: Buy.self) { me, buy in try await me.context.run(OrderCoordinator.self, as: "\(buy.order.number)", with: buy.order) },
         .respond(to: Begin.self) { me, begin in
             try await me.context.start(OrderCoordinator.self, as: "\(begin.order.number)", restart: .transient, with: begin.order)
@@ -205,7 +208,10 @@ actor OrdersCoordinator: Coordinator {
             return charge.cents
         },
         .respond(to: Bank.Refund.self, needs: \.services) { _, refund, services in services.undo("charge", refund.charge) },
-        .respond(to: Mail.Send.self, needs: \.services) { _, mail, services in services.books.withLock { $0.mails.append(mail.text) } },
+        .respond(to: Mail.Send.self, needs: \.services) { _, mail, services in
+            while services.books.withLock({ $0.silent.contains("mail") }) { try await Task.sleep(for: .milliseconds(5)) }
+            services.books.withLock { $0.mails.append(mail.text) }
+        },
     ]
 
     struct Buy: ResponderMessage {

@@ -7,7 +7,13 @@ extension DurableCoordinator {
     /// Reads the coordinator's flow, or begins it, before its `start`.
     func openFlow(in cell: CoordinatorCell) async throws {
         let flow = try await FlowLife<Self>.open(in: cell)
-        cell.state.withLock { $0.flows.flow = flow }
+        let isWanted = cell.state.withLock { state -> Bool in
+            guard state.life.phase == .starting else { return false }
+            state.flows.flow = flow
+            return true
+        }
+        // The start was given up meanwhile.
+        if !isWanted { flow.end() }
     }
 }
 
@@ -112,21 +118,48 @@ extension CoordinatorContext {
         let flow = cell.flowKey(below: owner, child: key.description)
         let end = core.awaitEnd(of: flow)
         defer { core.awaitNoMore(end, of: flow) }
-        var standing: FlowRecord.Standing?
+        let standing: FlowRecord.Standing?
         if let row = try await core.storage(openedBy: owner).row(of: flow), row.isOver {
             let record = try row.decoded()
             guard record.configuration == (try configuration.encodedAsJSON()) else { throw CoordinatorError.flowDiffers(flow) }
             standing = record.standing
         } else {
-            try await start(type, as: key, in: .inProcess, restart: .transient, shutdown: shutdown, with: configuration)
-            let waiting = HandlerScope.current?.beginWaitForChild()
-            defer { waiting?.end() }
-            standing = await end.valueUnlessCancelled()
+            do {
+                try await start(type, as: key, in: .inProcess, restart: .transient, shutdown: shutdown, with: configuration)
+            } catch {
+                // It may have joined a life that has just come to its end.
+                guard end.outcome != nil else { throw error }
+            }
+            standing = try await outcome(of: end, key)
         }
         switch standing {
         case .finished(let output)?: return try K.Output(decoding: output)
         case .unwound(let reason)?: throw CoordinatorError(.unwound, reason, maybeExecuted: true)
         case .open?, .unwinding?, .finishing?, nil: throw CancellationError()
+        }
+    }
+
+    /// Waits for the end of a flow, or of its coordinator without one.
+    private func outcome(of end: FlowStoreCore.End, _ key: C.ChildKey) async throws -> FlowRecord.Standing? {
+        let waiting = HandlerScope.current?.beginWaitForChild()
+        defer { waiting?.end() }
+        return try await withThrowingTaskGroup(of: FlowRecord.Standing?.self) { group in
+            group.addTask { await end.valueUnlessCancelled() }
+            group.addTask { [self] in
+                while true {
+                    _ = try await watch(path.appending(key.description))
+                    if let standing = end.outcome { return standing }
+                    switch child(key)?.state {
+                    // The next life isn't told of before it has begun.
+                    case .starting, .active, .paused, .restarting, .failing:
+                        try await cell.runtime.time.sleep(until: cell.runtime.time.now + .milliseconds(10))
+                    case .inactive, .stopping, .failed, nil:
+                        throw CoordinatorError(.stopped, "\(path.appending(key.description)) was stopped before its flow was over")
+                    }
+                }
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? nil
         }
     }
 

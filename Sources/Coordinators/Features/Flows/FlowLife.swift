@@ -70,6 +70,8 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         let origin, number: UInt64
 
         init(_ message: FlowRecord.Outgoing) { (origin, number) = (message.origin, message.number) }
+
+        init(origin: UInt64, number: UInt64) { (self.origin, self.number) = (origin, number) }
     }
 
     /// The ends of the process during the work on a page after which the flow is parked.
@@ -178,12 +180,12 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
     }
 
     func end() {
-        let timer = state.withLock { state in
-            defer { (state.hasEnded, state.timer) = (true, nil) }
-            return state.timer
+        let (timer, isDue) = state.withLock { state in
+            defer { (state.hasEnded, state.isLost, state.timer) = (true, true, nil) }
+            return (state.timer, state.record.due != nil)
         }
         timer?.cancel()
-        store.ended(key)
+        store.ended(key, isDue: isDue)
     }
 
     // MARK: Changes
@@ -214,8 +216,9 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             return .value(reply)
         }
         let isOwn = record.outgoing.contains { $0.origin == label.origin && $0.number == label.sequence }
-        // One of the flow's own that isn't there any more was handled.
-        if !isOwn, envelope.sender == cell.path { return .none }
+        // One of the flow's own that isn't there any more was handled, and the row of one that is over is gone.
+        if isOwn, record.isOver { return .none }
+        if !isOwn, envelope.sender == cell.path, store.isOwn(label.origin) { return .none }
         switch record.inbox.admission(label.origin, label.sequence) {
         case .new: break
         case .known(let reply): return .encoded(.json, try PayloadCoder.encode(reply, as: .json))
@@ -246,46 +249,62 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         let result = try body(&flow)
         if let error = flow.error { throw error }
         value = flow.state
-        let change = FlowRecord.Change(state: try value.encodedAsJSON(), numbered(flow.edits))
-        apply(&next, change, result)
-        // What the flow has sent itself has no row any more.
-        if next.isOver { next.change(FlowRecord.Change([.cancel(cell.type.table.names)]), at: next.changed) }
-        try await write(next, value, flow.writes, in: cell)
+        let json = try value.encodedAsJSON()
+        let edits = numbered(flow.edits, at: flow.now)
+        let opened = edits.compactMap { edit -> Message? in if case .send(let message) = edit { Message(message) } else { nil } }
+        apply(&next, FlowRecord.Change(state: json, edits), result)
+        try await write(next, value, flow.writes, opened: opened, in: cell)
         goOn(cell)
         return result
     }
 
     /// Makes the next record of something that changes no state.
-    private func alter(in cell: CoordinatorCell, _ body: (inout FlowRecord, WallTime) -> Void) async throws {
+    private func alter(
+        in cell: CoordinatorCell,
+        opened: [Message] = [],
+        _ body: (inout FlowRecord, WallTime) -> Void
+    ) async throws {
         await changes.enter()
         defer { changes.leave() }
         var next = state.withLock { $0.record }
         body(&next, cell.runtime.time.wall)
-        try await write(next, in: cell)
+        try await write(next, opened: opened, in: cell)
     }
 
-    private func numbered(_ edits: [FlowRecord.Edit]) -> [FlowRecord.Edit] {
+    /// Returns the edits with the identities of messages: those that leave later get their numbers then, since a number that is open keeps all
+    /// receivers from forgetting what came after it.
+    private func numbered(_ edits: [FlowRecord.Edit], at now: WallTime) -> [FlowRecord.Edit] {
         edits.map { edit in
             guard case .send(var message) = edit else { return edit }
-            (message.origin, message.number) = store.number()
+            (message.origin, message.number) = message.due > now ? (0, .random(in: 1 ... .max)) : store.number()
             return .send(message)
         }
     }
 
+    /// Has the store commit the next record, and goes on from it.
+    ///
+    /// - Parameter opened: The numbers that were opened for it.
     private func write(
         _ next: FlowRecord,
         _ value: C.State? = nil,
         _ writes: [any Sendable] = [],
+        opened: [Message] = [],
         in cell: CoordinatorCell
     ) async throws {
         let (former, sequence, isLost) = state.withLock { ($0.record, $0.sequence, $0.isLost) }
+        var next = next
+        // What the flow has sent itself has no row any more.
+        if next.isOver, !former.isOver { next.change(FlowRecord.Change([.cancel(cell.type.table.names)]), at: next.changed) }
         do {
             if isLost { throw CoordinatorError.flowIsElsewhere(key) }
             try await store.storage.commit(FlowRow(next, key: key, sequence: sequence + 1), writes)
         } catch {
-            settle(from: next, to: former)
-            // Another owner goes on from its own commit: what is known here isn't true any more.
-            if (error as? CoordinatorError)?.code == .peerLost, state.withLock({ $0.lose() }) { cell.end(.failed(.failed("\(error)"))) }
+            guard (error as? CoordinatorError)?.code == .peerLost else {
+                for message in opened { store.settle(message.origin, message.number) }
+                throw error
+            }
+            // Another owner goes on from its own commit, or this one is on disk: what is known here isn't true any more.
+            if state.withLock({ $0.lose() }) { cell.end(.failed(.failed("\(error)"))) }
             throw error
         }
         state.withLock { state in
@@ -293,15 +312,11 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             state.readPages()
             if let value { state.value = value }
         }
-        settle(from: former, to: next)
+        for message in former.outgoing.map(Message.init) + opened where !next.sends(message.origin, message.number) {
+            store.settle(message.origin, message.number)
+        }
         project(from: former.pages, in: cell)
-    }
-
-    /// Closes the numbers of messages that one record has and the other hasn't.
-    private func settle(from former: FlowRecord, to next: FlowRecord) {
-        guard !former.outgoing.isEmpty else { return }
-        let left = Set(next.outgoing.map(Message.init))
-        for message in former.outgoing where !left.contains(Message(message)) { store.settle(message) }
+        if next.isOver, !former.isOver { store.isOver(key, next.standing) }
     }
 
     /// Shows the pages as the coordinator's own, which are on no stack that others share: those of a thousand flows would be.
@@ -319,7 +334,9 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         let next = state.withLock { state -> (work: FlowRecord.Work?, leaving: [FlowRecord.Outgoing], record: FlowRecord, ends: Bool)? in
             guard state.hasBegun, !state.hasEnded, !state.isLost, state.pause ?? now <= now else { return nil }
             var work: FlowRecord.Work?
-            if !state.isWorking, let next = state.record.work, next.showing.resumption ?? now <= now {
+            if !state.isWorking, let next = state.record.work, next.showing.resumption ?? now <= now,
+                store.beginAttempt(key, otherwise: { [weak self, weak cell] in if let cell { self?.goOn(cell) } })
+            {
                 (work, state.isWorking) = (next, true)
             }
             let leaving = state.record.outgoing.filter { $0.departure <= now && state.underWay.insert(Message($0)).inserted }
@@ -337,10 +354,11 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
     /// Has the flow go on when the next thing is due.
     private func wait(_ cell: CoordinatorCell, _ now: WallTime) {
         let former = state.withLock { state -> WallTimer? in
-            guard !state.hasEnded else { return nil }
+            guard state.hasBegun, !state.hasEnded, !state.isLost else { return nil }
             let underWay = state.underWay
             var times = state.record.outgoing.compactMap { underWay.contains(Message($0)) ? nil : $0.departure }
-            if !state.isWorking, let work = state.record.work { times.append(work.showing.resumption ?? now) }
+            // Work that is due waits for the end of a former life's attempt.
+            if !state.isWorking, let resumption = state.record.work?.showing.resumption, resumption > now { times.append(resumption) }
             let former = state.timer
             let pause = state.pause ?? now
             state.timer = times.min().map { time in
@@ -396,6 +414,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
 
     private func workHasEnded(_ cell: CoordinatorCell) {
         state.withLock { $0.isWorking = false }
+        store.attemptHasEnded(key)
         goOn(cell)
     }
 
@@ -426,43 +445,76 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
 
     // MARK: Messages
 
+    /// Has a message leave that is under way from now on.
     private func send(_ message: FlowRecord.Outgoing, _ cell: CoordinatorCell) {
-        let label = store.label(of: message)
+        guard message.origin == 0 else { return transmit(message, cell) }
+        HandlerScope.perform(in: nil) { _ = cell.handle { await self.number(message, cell) } }
+    }
+
+    /// Gives a message the number by which its receiver knows it, and sends it.
+    private func number(_ message: FlowRecord.Outgoing, _ cell: CoordinatorCell) async {
+        let identity = store.number()
         do {
-            let payload = Payload(try PayloadCoder.encode(message.message, as: .json))
-            let asker = Envelope.Asker.function { [weak self, weak cell] result in
-                guard let self, let cell, cell.isOpenForWork else { return }
-                HandlerScope.perform(in: nil) { _ = cell.handle { await self.sent(message, result, cell) } }
+            try await alter(in: cell, opened: [Message(origin: identity.origin, number: identity.number)]) { record, _ in
+                record.leaves(message.origin, message.number, as: identity)
             }
-            let body = Envelope.Body.encoded(name: message.name, .json, payload)
-            cell.climb(Envelope(body, asker: asker, sender: cell.path, deadline: nil, delivery: AcknowledgedDelivery(label)))
         } catch {
-            cell.logger.error("a message of a flow can't be sent", metadata: ["message.name": "\(message.name)", "error": "\(error)"])
+            storeFailed(error, cell)
         }
+        let numbered = state.withLock { state -> FlowRecord.Outgoing? in
+            state.underWay.remove(Message(message))
+            guard let index = state.record.outgoing.firstIndex(where: { $0.origin == identity.origin && $0.number == identity.number }),
+                state.underWay.insert(Message(state.record.outgoing[index])).inserted
+            else { return nil }
+            return state.record.outgoing[index]
+        }
+        if let numbered { transmit(numbered, cell) } else { goOn(cell) }
+    }
+
+    private func transmit(_ message: FlowRecord.Outgoing, _ cell: CoordinatorCell) {
+        let label = store.label(of: message)
+        let asker = Envelope.Asker.function { [weak self, weak cell] result in
+            // One that ends with the coordinator is sent again by the next life.
+            guard let self, let cell, !cell.isStopping else { return }
+            HandlerScope.perform(in: nil) { _ = cell.handle { await self.sent(message, result, cell) } }
+        }
+        let payload = Payload(Bytes(JSONWriter.text(of: message.message)))
+        let body = Envelope.Body.encoded(name: message.name, .json, payload)
+        cell.climb(Envelope(body, asker: asker, sender: cell.path, deadline: nil, delivery: AcknowledgedDelivery(label)))
     }
 
     private func sent(_ message: FlowRecord.Outgoing, _ result: Result<Answer, any Error>, _ cell: CoordinatorCell) async {
         do {
-            switch result {
-            case .success: try await alter(in: cell) { $0.left(message.origin, message.number, at: $1) }
-            case .failure(let error):
-                let pause = Backoff(minimum: .milliseconds(100), maximum: .seconds(60)).delay(attempt: message.failures &+ 2, random: 0)
-                if message.failures == 0 {
-                    let metadata: Logger.Metadata = ["message.name": "\(message.name)", "error": "\(error)"]
-                    cell.logger.warning("a message of a flow has not been handled, and is sent again", metadata: metadata)
-                }
-                // Its receiver keeps the end of a message that a handler has had: to be handled again, it's another message.
-                let isOver = (error as? CoordinatorError).map { !$0.provesNothingExecuted && $0.code != .peerLost } ?? true
-                let number = isOver ? store.number() : nil
-                try await alter(in: cell) { record, now in
-                    record.stayed(message.origin, message.number, "\(error)", resumption: now + pause, as: number, at: now)
-                }
-            }
+            // The row of a flow's own message has noted its end already.
+            if state.withLock({ $0.record.sends(message.origin, message.number) }) { try await note(result, of: message, cell) }
         } catch {
             storeFailed(error, cell)
         }
         state.withLock { _ = $0.underWay.remove(Message(message)) }
         goOn(cell)
+    }
+
+    private func note(_ result: Result<Answer, any Error>, of message: FlowRecord.Outgoing, _ cell: CoordinatorCell) async throws {
+        guard case .failure(let error) = result else {
+            return try await alter(in: cell) { $0.left(message.origin, message.number, at: $1) }
+        }
+        let pause = Backoff(minimum: .milliseconds(100), maximum: .seconds(60)).delay(attempt: message.failures &+ 2, random: 0)
+        if message.failures == 0 {
+            let metadata: Logger.Metadata = ["message.name": "\(message.name)", "error": "\(error)"]
+            cell.logger.warning("a message of a flow has not been handled, and is sent again", metadata: metadata)
+        }
+        // Its receiver keeps the end of a message that its handler has failed: to be handled again, it's another message.
+        let number = Self.isHandlers(error) ? store.number() : nil
+        try await alter(in: cell, opened: number.map { [Message(origin: $0.origin, number: $0.number)] } ?? []) { record, now in
+            record.stayed(message.origin, message.number, "\(error)", resumption: now + pause, as: number, at: now)
+        }
+    }
+
+    /// Whether a message's end is an error of its handler, rather than the end of its receiver's life or of the way to it, after which nobody knows.
+    private static func isHandlers(_ error: any Error) -> Bool {
+        guard let error = error as? CoordinatorError else { return !(error is CancellationError) }
+        if error.provesNothingExecuted { return false }
+        return ![.peerLost, .stopped, .draining, .dismissed, .restarting, .failed].contains(error.code)
     }
 }
 

@@ -1,5 +1,5 @@
 import Acknowledgement
-import ConcurrencySupport
+package import ConcurrencySupport
 package import Flows
 import WireProtocol
 
@@ -62,7 +62,10 @@ package protocol FlowStorage: AnyObject, Sendable {
     func nextDue(after time: WallTime) async throws -> WallTime?
     /// Returns the rows of flows in the order of their keys.
     func rows(after key: String?, limit: Int) async throws -> [FlowRow]
-    func close() async
+    /// Closes the store after all that was asked of it before; it can be opened again at once.
+    ///
+    /// - Returns: What is settled when it's closed.
+    func close() -> OneShot<Void>
 }
 
 /// An opening of a store.
@@ -147,6 +150,10 @@ final class FlowStoreCore: Sendable {
         var live: Set<String> = []
         /// What starts the others.
         var waker: FlowWaker?
+        /// The number of closings.
+        var closings = 0
+        /// The flows of which an attempt is under way, and what a later life of the flow does when it has ended.
+        var attempts: [String: (@Sendable () -> Void)?] = [:]
         /// Those who wait for the ends of flows.
         var waits: [String: [End]] = [:]
     }
@@ -168,9 +175,15 @@ final class FlowStoreCore: Sendable {
         if let opening = state.withLock({ $0.opening }) { return opening }
         return try await openings.pass { [self] in
             if let opening = state.withLock({ $0.opening }) { return opening }
+            let closings = state.withLock { $0.closings }
             let opening = try await storage.open()
-            state.withLock { $0.opening = opening }
-            return opening
+            let isOpen = state.withLock { state -> Bool in
+                guard state.closings == closings else { return false }
+                state.opening = opening
+                return true
+            }
+            if isOpen { return opening }
+            throw CoordinatorError(.stopped, "the owner of the store has ended")
         }
     }
 
@@ -204,11 +217,14 @@ final class FlowStoreCore: Sendable {
     func number() -> (origin: UInt64, number: UInt64) { state.withLock { ($0.opening?.origin ?? 0, $0.numbers.open()) } }
 
     /// Notes that a message of this opening has come to its end, or never leaves.
-    func settle(_ message: FlowRecord.Outgoing) {
+    func settle(_ origin: UInt64, _ number: UInt64) {
         state.withLock { state in
-            if message.origin == state.opening?.origin { state.numbers.settle(message.number) }
+            if origin == state.opening?.origin { state.numbers.settle(number) }
         }
     }
+
+    /// Whether messages of an origin are those of this opening.
+    func isOwn(_ origin: UInt64) -> Bool { state.withLock { $0.opening?.origin == origin } }
 
     /// The label of a message's transmission.
     ///
@@ -220,12 +236,30 @@ final class FlowStoreCore: Sendable {
 
     func begins(_ key: String) { state.withLock { _ = $0.live.insert(key) } }
 
-    func ended(_ key: String) {
+    /// - Parameter isDue: Whether the flow has something to do, now or later.
+    func ended(_ key: String, isDue: Bool) {
         let waker = state.withLock { state in
             state.live.remove(key)
             return state.waker
         }
-        waker?.look()
+        if isDue { waker?.look() }
+    }
+
+    /// Notes that an attempt at a page of a flow begins, unless one of a former life still runs, whose end is told then.
+    func beginAttempt(_ key: String, otherwise hasEnded: @escaping @Sendable () -> Void) -> Bool {
+        state.withLock { state in
+            if state.attempts.keys.contains(key) {
+                state.attempts[key] = .some(hasEnded)
+                return false
+            }
+            state.attempts[key] = .some(nil)
+            return true
+        }
+    }
+
+    func attemptHasEnded(_ key: String) {
+        let next = state.withLock { $0.attempts.removeValue(forKey: key) }
+        (next ?? nil)?()
     }
 
     func lives(_ key: String) -> Bool { state.withLock { $0.live.contains(key) } }
@@ -235,12 +269,14 @@ final class FlowStoreCore: Sendable {
         let waker = state.withLock { state -> FlowWaker? in
             guard let waker = state.waker, waker.isOwned(by: owner) else { return nil }
             (state.waker, state.opening, state.numbers) = (nil, nil, SequenceFloor())
+            state.closings += 1
             return waker
         }
         guard let waker else { return }
         waker.end()
-        let storage = storage
-        owner.runtime.execution.tasks.add { await storage.close() }
+        // What the next owner asks for comes after that.
+        let end = storage.close()
+        owner.runtime.execution.tasks.add { await end.value }
     }
 
     /// Has the owner, which has become active, look for flows that have something to do.
@@ -250,6 +286,7 @@ final class FlowStoreCore: Sendable {
 
     /// Has a coordinator start the flows that have something to do, unless another one does.
     func wake(by owner: CoordinatorCell) {
+        guard !owner.isStopping else { return }
         let waker = state.withLock { state -> FlowWaker? in
             guard state.waker?.isOver != false else { return nil }
             state.waker = FlowWaker(self, owner)
@@ -299,7 +336,11 @@ final class MemoryFlowStorage: FlowStorage {
         return Array(all.filter { row in key.map { row.key > $0 } ?? true }.sorted { $0.key < $1.key }.prefix(limit))
     }
 
-    func close() async {}
+    func close() -> OneShot<Void> {
+        let end = OneShot<Void>()
+        end.settle()
+        return end
+    }
 }
 
 extension FlowRow {

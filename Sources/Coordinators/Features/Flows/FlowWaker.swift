@@ -73,7 +73,11 @@ final class FlowWaker: Sendable {
             state.latestForgetting = now
             return true
         }) {
-            try await core.storage.forget(before: now + (.zero - FlowStoreCore.retention))
+            do {
+                try await core.storage.forget(before: now + (.zero - FlowStoreCore.retention))
+            } catch {
+                cell.logger.warning("what is over can't be forgotten in the store of flows", metadata: ["error": "\(error)"])
+            }
         }
         let due = try await core.storage.due(by: now).filter { key in
             !core.lives(key) && state.withLock { $0.pauses[key] ?? now <= now }
@@ -100,7 +104,9 @@ final class FlowWaker: Sendable {
     private func open(_ key: String, _ cell: CoordinatorCell) async {
         do {
             try await cell.open(Route(steps: key.split(separator: "/").map { Route.Step(section: String($0)) }), timeout: .seconds(30))
-            state.withLock { $0.pauses[key] = nil }
+            // A parent that opens something else would be asked again at once.
+            let pause = core.lives(key) ? nil : cell.runtime.time.wall + .seconds(60)
+            state.withLock { $0.pauses[key] = pause }
         } catch {
             if Task.isCancelled { return }
             let pause = cell.runtime.time.wall + .seconds(60)

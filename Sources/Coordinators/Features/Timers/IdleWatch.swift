@@ -66,6 +66,7 @@ extension CoordinatorCell {
         // From now on nothing starts a child.
         guard hasRetired, hasChildren else { return hasRetired }
         state.withLock { $0.mailbox.resume() }
+        runtime.features.isResumed(self)
         return false
     }
 

@@ -116,8 +116,8 @@ final class Services: Sendable {
         var mails: [String] = []
         /// The number of times that each service fails before it does something.
         var failures: [String: Int] = [:]
-        /// The services that don't answer as long as they're here.
-        var silent: Set<String> = []
+        /// The services that don't answer, and what each of them waits for.
+        var silent: [String: OneShot<Void>] = [:]
         /// The number of times that each service does something, and its answer is lost.
         var lostAnswers: [String: Int] = [:]
     }
@@ -129,6 +129,17 @@ final class Services: Sendable {
     private let ledger: Ledger?
 
     init(ledger path: String? = nil) { ledger = path.map { Ledger($0) } }
+
+    /// Has a service answer nothing until it speaks again.
+    func silence(_ service: String) { books.withLock { $0.silent[service] = OneShot<Void>() } }
+
+    func speak(_ service: String) { books.withLock { $0.silent.removeValue(forKey: service) }?.settle() }
+
+    /// Waits until a service speaks.
+    func hear(_ service: String) async throws {
+        guard let silence = books.withLock({ $0.silent[service] }) else { return }
+        if await silence.valueUnlessCancelled() == nil { throw CancellationError() }
+    }
 
     /// Does something once for a key.
     func perform(_ service: String, _ key: String) throws {
@@ -199,7 +210,7 @@ actor OrdersCoordinator: Coordinator {
         .respond(to: Stock.Reserve.self, needs: \.services) { _, reserve, services in try services.perform("reserve", reserve.key) },
         .respond(to: Stock.Release.self, needs: \.services) { _, release, services in services.undo("reserve", release.key) },
         .respond(to: Stock.Ship.self, needs: \.services) { _, ship, services in
-            while services.books.withLock({ $0.silent.contains("ship") }) { try await Task.sleep(for: .milliseconds(5)) }
+            try await services.hear("ship")
             try services.perform("ship", ship.key)
         },
         .respond(to: Bank.Charge.self, needs: \.services) { _, charge, services in
@@ -209,7 +220,7 @@ actor OrdersCoordinator: Coordinator {
         },
         .respond(to: Bank.Refund.self, needs: \.services) { _, refund, services in services.undo("charge", refund.charge) },
         .respond(to: Mail.Send.self, needs: \.services) { _, mail, services in
-            while services.books.withLock({ $0.silent.contains("mail") }) { try await Task.sleep(for: .milliseconds(5)) }
+            try await services.hear("mail")
             services.books.withLock { $0.mails.append(mail.text) }
         },
     ]

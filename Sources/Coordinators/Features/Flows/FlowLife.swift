@@ -14,6 +14,9 @@ protocol CoordinatorFlow: AnyObject, Sendable {
     func goOn(_ cell: CoordinatorCell)
     /// Ends with the coordinator.
     func end()
+
+    /// Makes an operator's change, once it's known in which life.
+    func operate(_ change: @escaping @Sendable (inout FlowRecord, WallTime) -> Void) async throws
 }
 
 /// The durable flow of a coordinator, in one life of it: the record that is on disk, and the work that goes on.
@@ -79,11 +82,20 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
 
     let key: String
     private let store: FlowStoreCore
+    /// The coordinator, as long as it's there.
+    private weak let cell: CoordinatorCell?
     private let changes = AsyncLock()
     private let state: Lock<State>
 
-    private init(_ store: FlowStoreCore, _ key: String, _ record: FlowRecord, _ sequence: UInt64, _ value: C.State) {
-        (self.store, self.key) = (store, key)
+    private init(
+        _ store: FlowStoreCore,
+        _ key: String,
+        _ record: FlowRecord,
+        _ sequence: UInt64,
+        _ value: C.State,
+        _ cell: CoordinatorCell
+    ) {
+        (self.store, self.key, self.cell) = (store, key, cell)
         state = Lock(State(record: record, sequence: sequence, value: value))
     }
 
@@ -104,7 +116,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         for _ in 0..<3 {
             do {
                 let life = try await read(key, opening, store, cell)
-                store.begins(key)
+                store.begins(key, life)
                 life.project(from: nil, in: cell)
                 return life
             } catch let error as CoordinatorError where error.code == .peerLost {
@@ -125,8 +137,11 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             try refuse(record, key, cell, configuration)
             try migrate(&record, key)
             if opening.wasInterrupted { record.interrupted(before: opening.origin, limit: interruptionsLimit, at: now) }
-            let life = FlowLife(store, key, record, row.sequence, try C.State(decoding: record.state))
+            let life = FlowLife(store, key, record, row.sequence, try C.State(decoding: record.state), cell)
             if record != former { try await life.write(record, in: cell) }
+            if let parking = record.parking {
+                cell.logger.error("a flow is parked", metadata: ["flow.key": "\(key)", "error": "\(parking.error)"])
+            }
             return life
         }
         let (state, page) = try C.begin(cell.configuration(as: C.Configuration.self))
@@ -139,7 +154,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             page: try page?.encodedAsJSON(),
             at: now
         )
-        let life = FlowLife(store, key, record, 0, state)
+        let life = FlowLife(store, key, record, 0, state, cell)
         try await life.write(record, in: cell)
         return life
     }
@@ -269,6 +284,12 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         var next = state.withLock { $0.record }
         body(&next, cell.runtime.time.wall)
         try await write(next, opened: opened, in: cell)
+    }
+
+    func operate(_ change: @escaping @Sendable (inout FlowRecord, WallTime) -> Void) async throws {
+        guard let cell else { throw CoordinatorError(.stopped, "the coordinator of the flow \(key) has ended") }
+        try await alter(in: cell, change)
+        goOn(cell)
     }
 
     /// Returns the edits with the identities of messages: those that leave later get their numbers then, since a number that is open keeps all

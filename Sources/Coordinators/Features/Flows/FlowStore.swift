@@ -147,7 +147,7 @@ final class FlowStoreCore: Sendable {
         var opening: FlowOpening?
         var numbers = SequenceFloor()
         /// The flows that live, and see to themselves.
-        var live: Set<String> = []
+        var live: [String: any CoordinatorFlow] = [:]
         /// What starts the others.
         var waker: FlowWaker?
         /// The number of closings.
@@ -234,12 +234,30 @@ final class FlowStoreCore: Sendable {
         return DeliveryLabel(origin: message.origin, sequence: message.number, floor: floor)
     }
 
-    func begins(_ key: String) { state.withLock { _ = $0.live.insert(key) } }
+    func begins(_ key: String, _ flow: any CoordinatorFlow) { state.withLock { $0.live[key] = flow } }
+
+    /// Returns a flow that lives, and starts it if it doesn't.
+    ///
+    /// - Throws: `noSuchChild`.
+    func flow(_ key: String) async throws -> any CoordinatorFlow {
+        if let flow = state.withLock({ $0.live[key] }) { return flow }
+        guard try await storage(open()).row(of: key) != nil else {
+            throw CoordinatorError(.noSuchChild, "there is no flow \(key) in the store")
+        }
+        try await state.withLock { $0.waker }?.start(key)
+        if let flow = state.withLock({ $0.live[key] }) { return flow }
+        throw CoordinatorError(
+            .noSuchChild,
+            "the coordinator of the flow \(key) can't be started: its parent's `open(section:)` hasn't resumed it"
+        )
+    }
+
+    private func storage(_ opening: FlowOpening) -> any FlowStorage { storage }
 
     /// - Parameter isDue: Whether the flow has something to do, now or later.
     func ended(_ key: String, isDue: Bool) {
         let waker = state.withLock { state in
-            state.live.remove(key)
+            state.live[key] = nil
             return state.waker
         }
         if isDue { waker?.look() }
@@ -262,7 +280,7 @@ final class FlowStoreCore: Sendable {
         (next ?? nil)?()
     }
 
-    func lives(_ key: String) -> Bool { state.withLock { $0.live.contains(key) } }
+    func lives(_ key: String) -> Bool { state.withLock { $0.live[key] != nil } }
 
     /// Closes the store when its owner has ended, and with it all flows.
     func close(by owner: CoordinatorCell) {

@@ -101,9 +101,19 @@ final class FlowWaker: Sendable {
         timer?.cancel()
     }
 
+    /// Starts a flow's coordinator.
+    func start(_ key: String) async throws {
+        guard let cell = owner() else { throw CoordinatorError(.stopped, "the owner of the store has ended") }
+        try await start(key, cell)
+    }
+
+    private func start(_ key: String, _ cell: CoordinatorCell) async throws {
+        try await cell.open(Route(steps: key.split(separator: "/").map { Route.Step(section: String($0)) }), timeout: .seconds(30))
+    }
+
     private func open(_ key: String, _ cell: CoordinatorCell) async {
         do {
-            try await cell.open(Route(steps: key.split(separator: "/").map { Route.Step(section: String($0)) }), timeout: .seconds(30))
+            try await start(key, cell)
             // A parent that opens something else would be asked again at once.
             let pause = core.lives(key) ? nil : cell.runtime.time.wall + .seconds(60)
             state.withLock { $0.pauses[key] = pause }

@@ -74,7 +74,9 @@ extension FlowStore {
     /// - Throws: As `retry`.
     public func skip(_ key: String) async throws { try await core.flow(key).operate { $0.skip(FlowRecord.Change(), at: $1) } }
 
-    /// Has a flow undo all that it has done. A page whose outcome isn't known is performed before that.
+    /// Has a flow undo all that it has done.
+    ///
+    /// A page whose outcome isn't known is performed before that.
     ///
     /// - Parameters:
     ///   - key: The flow's path below the coordinator that provides the store.

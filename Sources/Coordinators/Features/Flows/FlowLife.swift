@@ -190,7 +190,12 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
     }
 
     func begin(_ cell: CoordinatorCell) {
-        state.withLock { $0.hasBegun = true }
+        let isLost = state.withLock { state -> Bool in
+            state.hasBegun = true
+            return state.isLost
+        }
+        // The `start` hook has made a change that was lost.
+        if isLost { return cell.end(.failed(.failed("\(CoordinatorError.flowIsElsewhere(key))"))) }
         goOn(cell)
     }
 
@@ -378,10 +383,13 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             guard state.hasBegun, !state.hasEnded, !state.isLost else { return nil }
             let underWay = state.underWay
             var times = state.record.outgoing.compactMap { underWay.contains(Message($0)) ? nil : $0.departure }
-            // Work that is due waits for the end of a former life's attempt.
-            if !state.isWorking, let resumption = state.record.work?.showing.resumption, resumption > now { times.append(resumption) }
             let former = state.timer
             let pause = state.pause ?? now
+            // Work that is due waits for the end of a former life's attempt, unless the store has taken nothing.
+            if !state.isWorking, let work = state.record.work {
+                let resumption = max(work.showing.resumption ?? now, pause)
+                if resumption > now { times.append(resumption) }
+            }
             state.timer = times.min().map { time in
                 cell.runtime.time.schedule(atWall: max(time, pause)) { [weak self, weak cell] in
                     if let cell { self?.goOn(cell) }

@@ -13,8 +13,8 @@ import Flows
 ///         #expect(services.charges == 1)
 ///     }
 ///
-/// The coordinator fails then, as if its process had ended, and its parent restarts it; whoever waits for the change gets `peerLost`. The first run has no
-/// crash.
+/// The coordinator fails then, and its parent restarts it; whoever waits for the change gets `peerLost`. All else goes on: the store stays open, and
+/// others live. The first run has no crash.
 ///
 /// - Parameters:
 ///   - makeStore: A function that makes the store of a run; by default one in memory.

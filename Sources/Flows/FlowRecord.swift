@@ -229,7 +229,10 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
     package mutating func interrupted(before opening: UInt64, limit: Int, at now: WallTime) {
         guard latestInterruption != opening else { return }
         latestInterruption = opening
-        guard let number = work?.showing.number, let index = showings.firstIndex(where: { $0.number == number }) else { return }
+        // What waited for its next attempt has done the process no harm.
+        guard let showing = work?.showing, showing.resumption ?? now <= now,
+            let index = showings.firstIndex(where: { $0.number == showing.number })
+        else { return }
         begin(now)
         showings[index].interruptions &+= 1
         guard showings[index].interruptions >= limit else { return }

@@ -83,7 +83,7 @@ struct SignalTests {
             try await daemon.eventually("it's applied") { log.text.contains("the configuration was applied") }
             #expect(try await daemon.tree().children.map(\.key) == ["forks", "sleepier"])
             #expect(try await daemon.pids()["/forks"] == pids["/forks"])
-            #expect(log.text.contains("change=added") && log.text.contains("change=removed"))
+            try await daemon.eventually("it's logged") { log.text.contains("change=added") && log.text.contains("change=removed") }
         }
     }
 

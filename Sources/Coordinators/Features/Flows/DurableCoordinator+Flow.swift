@@ -99,7 +99,7 @@ extension CoordinatorContext {
     ///
     ///     let receipt = try await context.run(OrderCoordinator.self, as: "\(order.number)", with: order)
     ///
-    /// The flow goes on when the call is cancelled, and when this process ends.
+    /// The flow goes on when the call is cancelled, and when this process ends, if the parent's ``Coordinator/open(section:)`` resumes it.
     ///
     /// - Parameters:
     ///   - type: The type of the flow.

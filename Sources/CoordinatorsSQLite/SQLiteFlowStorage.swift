@@ -314,8 +314,9 @@ private final class Connection {
     func begin() throws -> FlowOpening {
         do throws(SQLiteError) {
             let wasOpen = try database.rows("SELECT is_open FROM store") { $0.integer(0) != 0 }.first ?? false
+            let working = try database.rows("SELECT count(*) FROM flow WHERE due = \(Int64.min)") { $0.integer(0) }.first ?? 0
             try noteOpen(true)
-            return FlowOpening(wasInterrupted: wasOpen)
+            return FlowOpening(wasInterrupted: wasOpen && working == 1)
         } catch {
             throw Self.error(error, "the store \(path) can't be opened")
         }

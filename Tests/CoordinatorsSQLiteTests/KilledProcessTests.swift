@@ -49,13 +49,14 @@ struct KilledProcessTests {
     func random() async throws {
         let seed = UInt64.random(in: .min ... .max)
         var chance = SeededGenerator(seed: seed)
-        for round in 0..<rounds(short: 2, all: 8, long: 60) {
+        for round in 0..<rounds(short: 4, all: 16, long: 200) {
             try await withTemporaryDirectory { directory in
                 let specification = ProcessSpecification(
                     executable: worker.path,
                     environment: environment(directory, orders: 8).merging(["PATH": "/usr/bin:/bin"]) { given, _ in given }
                 )
-                for _ in 0..<8 {
+                // Fewer than would park a page that is the last one.
+                for _ in 0..<2 {
                     let time = Duration.milliseconds(Int.random(in: 20...250, using: &chance))
                     try await withChild(specification) { child in
                         try await realTime(time, because: "the process is killed at a moment that is none of its own")

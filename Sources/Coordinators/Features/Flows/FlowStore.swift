@@ -72,7 +72,9 @@ package protocol FlowStorage: AnyObject, Sendable {
 package struct FlowOpening: Sendable, Hashable {
     /// A random number that no other opening has.
     package let origin: UInt64
-    /// Whether the process that had it open before has ended without closing it.
+    /// Whether the process that had it open before has ended without closing it, while one flow alone had work under way.
+    ///
+    /// That work may have ended it. Among several nobody knows which.
     package let wasInterrupted: Bool
 
     package init(origin: UInt64 = .random(in: 1 ... .max), wasInterrupted: Bool) {

@@ -275,8 +275,8 @@ private final class Connection {
         try database.execute("PRAGMA locking_mode = EXCLUSIVE")
         _ = try database.rows("PRAGMA journal_mode = WAL") { $0.text(0) }
         try database.execute("PRAGMA synchronous = FULL")
-        try database.execute("PRAGMA wal_autocheckpoint = 4096")
-        try database.execute("BEGIN EXCLUSIVE")
+        try database.control("PRAGMA wal_autocheckpoint = \(Self.logPages)")
+        try database.control("BEGIN EXCLUSIVE")
         do {
             let application = try database.rows("PRAGMA application_id") { $0.integer(0) }.first ?? 0
             let form = try database.rows("PRAGMA user_version") { $0.integer(0) }.first ?? 0
@@ -300,11 +300,11 @@ private final class Connection {
                 """
             )
             try database.execute("CREATE INDEX IF NOT EXISTS flow_due ON flow(due) WHERE due IS NOT NULL")
-            try database.execute("PRAGMA application_id = 1718382455")
-            try database.execute("PRAGMA user_version = 1")
-            try database.execute("COMMIT")
+            try database.control("PRAGMA application_id = \(Self.application)")
+            try database.control("PRAGMA user_version = \(Self.form)")
+            try database.control("COMMIT")
         } catch {
-            try? database.execute("ROLLBACK")
+            try? database.control("ROLLBACK")
             throw error
         }
         database.guardStore()
@@ -332,7 +332,7 @@ private final class Connection {
                 key: row.text(0),
                 sequence: UInt64(bitPattern: row.integer(1)),
                 // What a later build has written is open: it's read, and refused, by its record.
-                status: FlowStatus(rawValue: row.text(2)) ?? .open,
+                status: FlowStore.Description.Status(rawValue: row.text(2)) ?? .open,
                 due: row.isNull(3) ? nil : WallTime(nanoseconds: row.integer(3)),
                 changed: WallTime(nanoseconds: row.integer(4)),
                 record: row.bytes(5)

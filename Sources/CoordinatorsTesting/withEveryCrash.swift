@@ -1,6 +1,6 @@
-import ConcurrencySupport
+package import ConcurrencySupport
 public import Coordinators
-import Flows
+package import Flows
 
 /// Repeats a test of durable flows, and ends the life of the flow that makes a commit: before and after the first one, the second, and so on until
 /// there are no more.
@@ -60,25 +60,8 @@ private func run(
     _ makeStore: () async throws -> FlowStore,
     _ body: (FlowStore) async throws -> Void
 ) async throws -> Int {
-    let storage = CrashingStorage(try await makeStore().storage, crash)
-    do {
-        try await body(FlowStore(storage))
-    } catch {
-        guard let crash else { throw error }
-        throw CrashError(commit: crash.number, isOnDisk: crash.point == .after, cause: error)
-    }
-    return storage.commits.withLock { $0 }
-}
-
-/// A store of which one commit ends the life that makes it.
-private final class CrashingStorage: FlowStorage {
-    private let storage: any FlowStorage
-    private let crash: (number: Int, point: CrashPoint)?
     let commits = Lock(0)
-
-    init(_ storage: any FlowStorage, _ crash: (number: Int, point: CrashPoint)?) { (self.storage, self.crash) = (storage, crash) }
-
-    func commit(_ row: FlowRow, _ writes: [any Sendable]) async throws {
+    let storage = InterceptedFlowStorage(try await makeStore().storage) { storage, row, writes in
         let number = commits.withLock { commits in
             commits += 1
             return commits
@@ -87,12 +70,30 @@ private final class CrashingStorage: FlowStorage {
         if point != .before { try await storage.commit(row, writes) }
         if let point { throw CoordinatorError(.peerLost, "a crash \(point) commit \(number), by a test", maybeExecuted: true) }
     }
+    do {
+        try await body(FlowStore(storage))
+    } catch {
+        guard let crash else { throw error }
+        throw CrashError(commit: crash.number, isOnDisk: crash.point == .after, cause: error)
+    }
+    return commits.withLock { $0 }
+}
 
-    func open() async throws -> FlowOpening { try await storage.open() }
-    func row(of key: String) async throws -> FlowRow? { try await storage.row(of: key) }
-    func forget(before time: WallTime) async throws { try await storage.forget(before: time) }
-    func due(by time: WallTime) async throws -> [String] { try await storage.due(by: time) }
-    func nextDue(after time: WallTime) async throws -> WallTime? { try await storage.nextDue(after: time) }
-    func rows(after key: String?, limit: Int) async throws -> [FlowRow] { try await storage.rows(after: key, limit: limit) }
-    func close() -> OneShot<Void> { storage.close() }
+/// A store whose commits a test makes, and which is as another one otherwise.
+package final class InterceptedFlowStorage: FlowStorage {
+    package typealias Commit = @Sendable (_ storage: any FlowStorage, FlowRow, _ writes: [any Sendable]) async throws -> Void
+
+    private let storage: any FlowStorage
+    private let commit: Commit
+
+    package init(_ storage: any FlowStorage, commit: @escaping Commit) { (self.storage, self.commit) = (storage, commit) }
+
+    package func commit(_ row: FlowRow, _ writes: [any Sendable]) async throws { try await commit(storage, row, writes) }
+    package func open() async throws -> FlowOpening { try await storage.open() }
+    package func row(of key: String) async throws -> FlowRow? { try await storage.row(of: key) }
+    package func forget(before time: WallTime) async throws { try await storage.forget(before: time) }
+    package func due(by time: WallTime) async throws -> [String] { try await storage.due(by: time) }
+    package func nextDue(after time: WallTime) async throws -> WallTime? { try await storage.nextDue(after: time) }
+    package func rows(after key: String?, limit: Int) async throws -> [FlowRow] { try await storage.rows(after: key, limit: limit) }
+    package func close() -> OneShot<Void> { storage.close() }
 }

@@ -38,7 +38,7 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
 
         /// The number of the showing among all of its flow.
         package let number: UInt64
-        package let page: JSONValue
+        package fileprivate(set) var page: JSONValue
         package fileprivate(set) var phase = Phase.waiting
         package fileprivate(set) var isPopped = false
         /// The failures of attempts, since the last success or an operator's word.
@@ -307,15 +307,7 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
     /// - Parameter pages: The pages, as many as there are showings, those that were popped included.
     package mutating func migrate(to version: Int, state: JSONValue, pages: [JSONValue]) {
         (self.version, self.state) = (version, state)
-        for (index, page) in pages.enumerated() where index < showings.count {
-            let former = showings[index]
-            var new = Showing(number: former.number, page: page)
-            (new.phase, new.isPopped, new.failures, new.interruptions) = (
-                former.phase, former.isPopped, former.failures, former.interruptions
-            )
-            (new.error, new.resumption) = (former.error, former.resumption)
-            showings[index] = new
-        }
+        for (index, page) in pages.enumerated() where index < showings.count { showings[index].page = page }
     }
 
     // MARK: -

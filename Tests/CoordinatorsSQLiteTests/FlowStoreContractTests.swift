@@ -26,7 +26,13 @@ enum StoreKind: String, CaseIterable, Sendable, CustomTestStringConvertible {
 /// What every store does.
 @Suite("The contract of stores", .timeLimit(.minutes(1)))
 struct FlowStoreContract {
-    private func row(_ key: String, _ sequence: UInt64, due: Int64? = nil, _ status: FlowStatus = .open, changed: Int64 = 0) -> FlowRow {
+    private func row(
+        _ key: String,
+        _ sequence: UInt64,
+        due: Int64? = nil,
+        _ status: FlowStore.Description.Status = .open,
+        changed: Int64 = 0
+    ) -> FlowRow {
         FlowRow(
             key: key,
             sequence: sequence,

@@ -245,34 +245,20 @@ struct OrderSagaTests {
         }
     }
 
-    /// A store that has no room for a while.
-    private final class FullStorage: FlowStorage {
-        private let storage = FlowStore.inMemory().storage
+    @Test("A store that is full for a while delays a flow, and nothing is lost or done twice")
+    func full() async throws {
+        let (services, time) = (Services(), ManualTime())
         let isFull = Lock(false)
-
-        func commit(_ row: FlowRow, _ writes: [any Sendable]) async throws {
+        let storage = InterceptedFlowStorage(FlowStore.inMemory().storage) { storage, row, writes in
             if isFull.withLock({ $0 }) { throw CoordinatorError(.storeFull, "the disk is full, by a test") }
             try await storage.commit(row, writes)
         }
-
-        func open() async throws -> FlowOpening { try await storage.open() }
-        func row(of key: String) async throws -> FlowRow? { try await storage.row(of: key) }
-        func forget(before time: WallTime) async throws { try await storage.forget(before: time) }
-        func due(by time: WallTime) async throws -> [String] { try await storage.due(by: time) }
-        func nextDue(after time: WallTime) async throws -> WallTime? { try await storage.nextDue(after: time) }
-        func rows(after key: String?, limit: Int) async throws -> [FlowRow] { try await storage.rows(after: key, limit: limit) }
-        func close() -> OneShot<Void> { storage.close() }
-    }
-
-    @Test("A store that is full for a while delays a flow, and nothing is lost or done twice")
-    func full() async throws {
-        let (storage, services, time) = (FullStorage(), Services(), ManualTime())
         services.silence("ship")
         try await withOrders(FlowStore(storage), services, time: time) { runtime, services in
             try await runtime.ask(OrdersCoordinator.Begin(order: Order()), at: "/")
             await time.advance(by: .seconds(1))
             #expect(done(services) == ["reserve", "charge"])
-            storage.isFull.withLock { $0 = true }
+            isFull.withLock { $0 = true }
             services.speak("ship")
             await time.advance(by: .seconds(60))
             #expect(done(services) == ["reserve", "charge", "ship"])
@@ -280,7 +266,7 @@ struct OrderSagaTests {
                 try await runtime.ask(OrdersCoordinator.Begin(order: Order(number: 2)), at: "/")
             }
             #expect(error?.code == .storeFull)
-            storage.isFull.withLock { $0 = false }
+            isFull.withLock { $0 = false }
             await time.advance(by: .seconds(60))
             #expect(try await storage.row(of: "1")?.status == .finished)
             #expect(services.books.withLock { $0.asked.keys.count == 3 && $0.mails.count == 1 })

@@ -107,13 +107,6 @@ private final class PayloadSource: JSONSource {
     }
 }
 
-/// The texts for the values that JSON numbers don't have.
-private enum NonFinite {
-    static let positiveInfinity = "Infinity"
-    static let negativeInfinity = "-Infinity"
-    static let nan = "NaN"
-}
-
 extension JSONEncoder {
     fileprivate static var forPayloads: JSONEncoder {
         let encoder = JSONEncoder()

@@ -34,7 +34,7 @@ package struct JSONWriter {
     /// Writes a number; one that JSON doesn't have as the text that payloads have for it.
     package mutating func write(_ value: Double) {
         if value.isFinite { return write(word: "\(value)") }
-        write(value.isNaN ? "NaN" : value > 0 ? "Infinity" : "-Infinity")
+        write(value.isNaN ? NonFinite.nan : value > 0 ? NonFinite.positiveInfinity : NonFinite.negativeInfinity)
     }
 
     package mutating func write(_ value: String) {
@@ -91,4 +91,11 @@ package struct JSONWriter {
         }
         bytes.append(UInt8(ascii: "\""))
     }
+}
+
+/// The texts for the values that JSON numbers don't have.
+package enum NonFinite {
+    package static let positiveInfinity = "Infinity"
+    package static let negativeInfinity = "-Infinity"
+    package static let nan = "NaN"
 }

@@ -448,7 +448,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
     }
 
     private func failed(_ showing: FlowRecord.Showing, _ error: any Error, _ cell: CoordinatorCell) async {
-        let policy = (try? C.Page(decoding: showing.page)).map { C.retry(of: $0) } ?? .never
+        let policy = state.withLock { $0.pages[showing.number] }.map { C.retry(of: $0) } ?? .never
         let failures = showing.failures &+ 1
         let pause = policy.pause(before: failures &+ 1, by: cell.runtime.time)
         let resumption = failures < policy.attempts ? cell.runtime.time.wall + pause : nil

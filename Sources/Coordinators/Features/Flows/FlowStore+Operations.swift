@@ -16,6 +16,15 @@ extension FlowStore {
             case finished
             /// It has come to its end by undoing all that it had done.
             case unwound
+
+            init(_ record: FlowRecord) {
+                switch record.standing {
+                case .open, .finishing: self = record.parking == nil ? .open : .parked
+                case .unwinding: self = record.parking == nil ? .unwinding : .parked
+                case .finished: self = .finished
+                case .unwound: self = .unwound
+                }
+            }
         }
 
         /// The flow's path below the coordinator that provides the store.
@@ -39,7 +48,7 @@ extension FlowStore {
 
         init(_ row: FlowRow) throws(CoordinatorError) {
             let record = try row.decoded()
-            (key, type, status, pages) = (row.key, record.type, Status(rawValue: row.status.rawValue) ?? .open, record.pages)
+            (key, type, status, pages) = (row.key, record.type, row.status, record.pages)
             let showing = record.work?.showing ?? record.showings.last { $0.error != nil }
             (error, failures) = (record.parking?.error ?? showing?.error, showing?.failures ?? 0)
             (outgoing, changed) = (record.outgoing.count, row.changed)

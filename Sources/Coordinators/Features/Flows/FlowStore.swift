@@ -88,14 +88,14 @@ package struct FlowRow: Sendable, Hashable {
     package let key: String
     /// The number of commits.
     package let sequence: UInt64
-    package let status: FlowStatus
+    package let status: FlowStore.Description.Status
     /// The time from which on it has something to do; `nil`: it waits.
     package let due: WallTime?
     package let changed: WallTime
     /// The record, as JSON.
     package let record: [UInt8]
 
-    package init(key: String, sequence: UInt64, status: FlowStatus, due: WallTime?, changed: WallTime, record: [UInt8]) {
+    package init(key: String, sequence: UInt64, status: FlowStore.Description.Status, due: WallTime?, changed: WallTime, record: [UInt8]) {
         (self.key, self.sequence, self.status, self.due, self.changed, self.record) = (key, sequence, status, due, changed, record)
     }
 
@@ -113,7 +113,7 @@ package struct FlowRow: Sendable, Hashable {
         self.init(
             key: key,
             sequence: sequence,
-            status: FlowStatus(record),
+            status: FlowStore.Description.Status(record),
             due: record.due,
             changed: record.changed,
             record: bytes
@@ -125,20 +125,6 @@ package struct FlowRow: Sendable, Hashable {
             return try PayloadCoder.decode(FlowRecord.self, from: Bytes(record), codec: .json)
         } catch {
             throw CoordinatorError(.storeCorrupt, "the record of \(key) can't be read: \(error.message)")
-        }
-    }
-}
-
-/// What an operator looks for among flows.
-package enum FlowStatus: String, Sendable, Codable, CaseIterable {
-    case open, unwinding, parked, finished, unwound
-
-    init(_ record: FlowRecord) {
-        switch record.standing {
-        case .open, .finishing: self = record.parking == nil ? .open : .parked
-        case .unwinding: self = record.parking == nil ? .unwinding : .parked
-        case .finished: self = .finished
-        case .unwound: self = .unwound
         }
     }
 }
@@ -243,7 +229,8 @@ final class FlowStoreCore: Sendable {
     /// - Throws: `noSuchChild`.
     func flow(_ key: String) async throws -> any CoordinatorFlow {
         if let flow = state.withLock({ $0.live[key] }) { return flow }
-        guard try await storage(open()).row(of: key) != nil else {
+        _ = try await open()
+        guard try await storage.row(of: key) != nil else {
             throw CoordinatorError(.noSuchChild, "there is no flow \(key) in the store")
         }
         try await state.withLock { $0.waker }?.start(key)
@@ -253,8 +240,6 @@ final class FlowStoreCore: Sendable {
             "the coordinator of the flow \(key) can't be started: its parent's `open(section:)` hasn't resumed it"
         )
     }
-
-    private func storage(_ opening: FlowOpening) -> any FlowStorage { storage }
 
     /// - Parameter isDue: Whether the flow has something to do, now or later.
     func ended(_ key: String, isDue: Bool) {

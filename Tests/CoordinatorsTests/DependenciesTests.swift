@@ -20,10 +20,12 @@ struct DependenciesTests {
         let needs = MessageRow.Needs(\.teaWithMilk)
         var dependencies = Dependencies()
         dependencies.tea = "green"
-        #expect(!needs.isProvided(by: dependencies))
+        #expect(needs.standing(in: dependencies) == .absent)
         dependencies.milk = 3
-        #expect(needs.isProvided(by: dependencies))
-        #expect(MessageRow.Needs().isProvided(by: Dependencies()))
+        #expect(needs.standing(in: dependencies) == .unread)
+        needs.learn(from: dependencies)
+        #expect(needs.standing(in: dependencies) == .provided)
+        #expect(MessageRow.Needs().standing(in: Dependencies()) == .provided)
     }
 
     @Test("Looking for names creates no service")

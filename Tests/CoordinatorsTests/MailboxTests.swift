@@ -162,12 +162,29 @@ struct MailboxTests {
         mailbox.put("needs 2", 1)
         mailbox.put("other", 3, isNeeding: true)
         #expect(mailbox.begin().isEmpty)
-        mailbox.release { $0.index == 1 }
+        #expect(mailbox.release { $0.index == 1 ? .provided : .absent }.isEmpty)
         #expect(mailbox.hasNeeding)
         #expect(mailbox.begin() == ["needs 1", "needs 2"])
-        mailbox.release { _ in true }
+        #expect(mailbox.release { _ in .provided }.isEmpty)
         #expect(!mailbox.hasNeeding)
         #expect(mailbox.begin() == ["other"])
+    }
+
+    @Test("Whatever becomes known while messages are released, each row's are released or have what they need read")
+    func needsChange() {
+        let mailbox = Stage(MailboxPolicy())
+        for number in 1...3 { mailbox.put("needs \(number)", 1, isNeeding: true) }
+        mailbox.put("other", 2, isNeeding: true)
+        // A coordinator of another tree learns meanwhile that all is there.
+        var questions = 0
+        let unread = mailbox.release { _ in
+            questions += 1
+            return questions == 1 ? .unread : .provided
+        }
+        #expect(questions == 2 && unread.count == 1)
+        #expect(mailbox.begin() == ["other"])
+        #expect(mailbox.release { _ in .provided }.isEmpty)
+        #expect(mailbox.begin() == ["needs 1", "needs 2", "needs 3"])
     }
 
     @Test("A message that waits for a dependency takes room")
@@ -610,7 +627,7 @@ private final class Stage {
     func reserve(_ size: Int, _ priority: UInt8) -> Bool { mailbox.reserve(size, priority) }
     func endReservation(_ size: Int) { mailbox.endReservation(size) }
     #endif
-    func release(where isSatisfied: (MessageRow) -> Bool) { mailbox.release(where: isSatisfied) }
+    func release(by standing: (MessageRow) -> MessageRow.Needs.Standing) -> [MessageRow.Needs] { mailbox.release(by: standing) }
     func removeMessages() -> [Mailbox.Item] { mailbox.removeMessages() }
     func removeAll() -> [Mailbox.Item] { mailbox.removeAll() }
     func handlerWaits() { mailbox.handlerWaits() }

@@ -22,10 +22,9 @@ extension CoordinatorCell {
             case .stopping: guard envelope.sender != path, isFromSubtree else { return (nil, nil, false, false) }
             case .stopped: return (nil, nil, false, false)
             }
-            let mustLearn = !row.needs.isEmpty && row.needs.canLearn(from: state.dependencies.effective)
-            let isNeeding = mustLearn || !row.needs.isEmpty && !row.needs.isProvided(by: state.dependencies.effective)
-            let admission = state.mailbox.enqueue(envelope, row, isFromSubtree: isFromSubtree, isNeeding: isNeeding)
-            return (admission, state.mailboxRunToBegin(), mustLearn, state.mailbox.isHeldUp)
+            let standing = row.needs.isEmpty ? .provided : row.needs.standing(in: state.dependencies.effective)
+            let admission = state.mailbox.enqueue(envelope, row, isFromSubtree: isFromSubtree, isNeeding: standing != .provided)
+            return (admission, state.mailboxRunToBegin(), standing == .unread, state.mailbox.isHeldUp)
         }
         if mustLearn { learnWhatIsNeeded() }
         switch admission {
@@ -364,8 +363,8 @@ extension CoordinatorCell {
         let (run, lessons) = state.withLock { state -> (MailboxRun?, [MessageRow.Needs]) in
             guard state.mailbox.hasNeeding else { return (nil, []) }
             let effective = state.dependencies.effective
-            state.mailbox.release { $0.needs.isProvided(by: effective) && !$0.needs.canLearn(from: effective) }
-            return (state.mailboxRunToBegin(), state.mailbox.needs.filter { $0.canLearn(from: effective) })
+            let unread = state.mailbox.release { $0.needs.standing(in: effective) }
+            return (state.mailboxRunToBegin(), unread)
         }
         if let run { runMailbox(run) }
         return lessons

@@ -369,20 +369,30 @@ struct Mailbox {
     mutating func resume() { isPaused = false }
 
     /// Releases the messages that have waited for a dependency that is now provided, in order.
-    mutating func release(where isSatisfied: (MessageRow) -> Bool) {
+    ///
+    /// - Parameter standing: What is there of what a row needs, which is asked once for each row: the answer may change meanwhile.
+    /// - Returns: What those need that wait on until it's read.
+    mutating func release(by standing: (MessageRow) -> MessageRow.Needs.Standing) -> [MessageRow.Needs] {
         let waiting = needing
         needing = []
+        var standings: [Int: MessageRow.Needs.Standing] = [:]
+        var unread: [MessageRow.Needs] = []
         for message in waiting {
-            if isSatisfied(message.row) { append(message.envelope, message.row, to: message.lane) } else { needing.append(message) }
+            if standings[message.row.index] == nil {
+                let standing = standing(message.row)
+                standings[message.row.index] = standing
+                if standing == .unread { unread.append(message.row.needs) }
+            }
+            if standings[message.row.index] == .provided {
+                append(message.envelope, message.row, to: message.lane)
+            } else {
+                needing.append(message)
+            }
         }
+        return unread
     }
 
     var hasNeeding: Bool { !needing.isEmpty }
-
-    /// The dependencies that waiting messages need.
-    var needs: [MessageRow.Needs] {
-        needing.map(\.row.needs)
-    }
 
     /// Removes and returns the messages that wait.
     mutating func removeMessages() -> [Item] {

@@ -256,12 +256,23 @@ final class MessageRow: Sendable {
             if !keys.areNone { self.keys = keys }
         }
 
-        /// Returns whether all keys are provided that the property is known to read.
-        func isProvided(by dependencies: Dependencies) -> Bool { keys?.areIn(dependencies) ?? true }
+        /// What some dependencies have of what the row needs.
+        enum Standing {
+            /// A key is absent that the property is known to read.
+            case absent
+            /// The property has to be read: it may have returned at the first absent key, and all that are known are there now.
+            case unread
+            case provided
+        }
 
-        /// Returns whether these dependencies may show that the property reads further keys, since it may have returned at the first absent
-        /// key.
-        func canLearn(from dependencies: Dependencies) -> Bool { keys.map { !$0.areComplete && $0.areIn(dependencies) } ?? false }
+        /// Returns what is known at this moment, which is to be asked once for a decision: the keys are those of all coordinators of a type, so
+        /// that another one may learn of further ones meanwhile.
+        func standing(in dependencies: Dependencies) -> Standing {
+            guard let keys else { return .provided }
+            // In this order: when all are known, these are all.
+            let areComplete = keys.areComplete
+            return keys.areIn(dependencies) ? areComplete ? .provided : .unread : .absent
+        }
 
         /// Reads the property, which may create a service: to be called without a lock that the service's author could need.
         func learn(from dependencies: Dependencies) { keys?.learn(from: dependencies) }

@@ -128,6 +128,20 @@ struct LifecycleHooksTests {
         }
     }
 
+    @Test("After the removal of a child that ends by itself at the same time, nothing is left of it", arguments: 0..<6)
+    func removalBesideAnEnd(_ tree: Int) async throws {
+        try await LifecycleTree.run { tree in
+            for round in 0..<300 {
+                let child = try await tree.startChild("a", .inProcess, restart: .temporary)
+                async let failure: Void = { _ = try? await child.perform(.fail) }()
+                for _ in 0..<(round % 100) { await Task.yield() }
+                await child.remove()
+                #expect(child.state == .inactive, "round \(round)")
+                await failure
+            }
+        }
+    }
+
     // MARK: Illegal transitions
 
     @Test("An illegal transition does nothing: it runs no hook and sends no event", arguments: Where.allCases)

@@ -154,7 +154,8 @@ extension ChildSupervisor {
         let event = forgets ? Supervisor.Event.removeRequested(key) : .stopRequested(key)
         let end = OneShot<Void>()
         let mustWait = mutateAndPerform { state -> Bool? in
-            let lives = state.isAlive(key) || state.isEnding(key)
+            // The machine may know of the end of a life already that is about to be noted in the slot.
+            let lives = state.isAlive(key) || state.isEnding(key) || state.host(of: key) != nil
             let incarnation = state.machine.state(of: key)?.incarnation
             let isMeant = state.slots.with(key) { slot in
                 guard registration == nil || slot.registration.number == registration else { return false }

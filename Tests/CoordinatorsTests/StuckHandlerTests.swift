@@ -1,9 +1,11 @@
 import ConcurrencySupport
 import CoordinatorsTesting
 import Fixtures
+import Logging
 import Processes
 import TestSupport
 import Testing
+import WireProtocol
 
 @testable import Coordinators
 
@@ -168,6 +170,60 @@ struct StuckHandlerTests {
         try await withChild(specification) { parent in
             try await eventually("it has ended") { parent.exitStatus == .exited(code: 1) }
         }
+    }
+
+    /// A coordinator whose handler runs on, or that has one of the coordinator below it in its row.
+    private final class Suspect: WatchedReceiver {
+        let path: CoordinatorPath
+        let above: Suspect?
+        let blamed = Lock<[CoordinatorPath]>([])
+        let hasEnded = Lock(false)
+
+        init(_ path: CoordinatorPath, below above: Suspect? = nil) { (self.path, self.above) = (path, above) }
+
+        var typeName: String { "Suspect" }
+        var incarnation: UInt32 { 1 }
+        var logger: Logger { Logger(label: "suspect") }
+        var cancellationGrace: Duration { .milliseconds(200) }
+        var placesOfHandlers: [any WatchedReceiver] { above.map { [self, $0] } ?? [self] }
+        var handlesAnyAtOnce: Bool { false }
+
+        func overrun(of subject: HandlerWatch.Subject) -> HandlerWatch.Overrun { hasEnded.withLock { $0 } ? .ended : .running }
+
+        func noteStuck(_ subject: HandlerWatch.Subject, culprit: (any WatchedReceiver)?) -> Bool {
+            blamed.withLock { $0.append(culprit?.path ?? path) }
+            return true
+        }
+
+        func passExecutor(_ job: @Sendable () -> Void) async { if above != nil { job() } }
+        func cancel(_ handler: UInt64, of envelope: Envelope) {}
+        func noteCancellation(of envelope: Envelope) -> Bool { false }
+        func handlerWaits() {}
+        func handlerWaitsNoMore() {}
+        func noteWaitForChild(of handler: UInt64, begins: Bool) {}
+        func follow(cycleSearch: JSONValue, _ ask: (UInt64) -> Envelope?) async -> JSONValue { .null }
+    }
+
+    @Test("While no thread is free a handler's own coordinator is to blame, and then the one that blocks its thread")
+    func lateThread() async throws {
+        let threads = Lock<[@Sendable () -> Void]>([])
+        let watch = HandlerWatch(.monotonic) { hasPassed in threads.withLock { $0.append(hasPassed) } }
+        let verdicts = Lock<[CoordinatorPath]>([])
+        watch.whenDecided { verdict in verdicts.withLock { $0.append(verdict.receiver.path) } }
+        let hall = Suspect("/hall")
+        let clerk = Suspect("/hall/clerk", below: hall)
+        let message = Envelope(.value(Stubborn.AskAbove()), asker: .task, sender: "/", deadline: nil)
+        watch.add(HandlerWatch.Subject(of: clerk, envelope: message, handler: 1))
+        try await eventually("it's told") { verdicts.withLock { $0 } == ["/hall/clerk"] }
+        for hasPassed in threads.withLock({ $0 }) { hasPassed() }
+        try await eventually("who blocks is told") { verdicts.withLock { $0 } == ["/hall/clerk", "/hall"] }
+        #expect(clerk.blamed.withLock { $0 } == ["/hall/clerk", "/hall"])
+        // One that blocks its own executor is to blame at once when a thread is free, and not twice.
+        watch.add(HandlerWatch.Subject(of: hall, envelope: message, handler: 2))
+        try await eventually("its thread is asked for") { threads.withLock { $0.count } == 2 }
+        threads.withLock { $0[1] }()
+        try await eventually("it's told too") { verdicts.withLock { $0.count } == 3 }
+        #expect(hall.blamed.withLock { $0 } == ["/hall"])
     }
 
     @Test("Of a step that takes longer than it should, because the process was stopped, only a part counts")

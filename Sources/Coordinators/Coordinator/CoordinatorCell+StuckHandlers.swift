@@ -67,7 +67,10 @@ extension CoordinatorCell: WatchedReceiver {
         let envelope = subject.envelope
         let culprit = culprit.map { CoordinatorCell.of($0) }
         culprit?.state.withLock { $0.extras.stuck.append(StuckHandler(envelope: envelope, culprit: nil)) }
-        state.withLock { $0.extras.stuck.append(StuckHandler(envelope: envelope, culprit: culprit)) }
+        state.withLock { state in
+            state.extras.stuck.removeAll { $0.envelope === envelope }
+            state.extras.stuck.append(StuckHandler(envelope: envelope, culprit: culprit))
+        }
         envelope.isStuck.store(true, ordering: .relaxed)
         // A handler that ends from now on takes note of it.
         guard case .ended = overrun(of: subject) else { return true }

@@ -17,7 +17,7 @@ protocol WatchedReceiver: MessageReceiver {
 
     func overrun(of subject: HandlerWatch.Subject) -> HandlerWatch.Overrun
 
-    /// Notes that a handler is stuck.
+    /// Notes that a handler is stuck, or that another coordinator is to blame for it than was noted.
     ///
     /// - Parameter culprit: The coordinator that is to blame, if it's another one.
     /// - Returns: False if it has ended meanwhile.
@@ -52,6 +52,8 @@ final class HandlerWatch: Sendable {
         var since: Duration
         /// The jobs that shortly before the verdict show whose executor is blocked.
         var probes: Probes?
+        /// Whether there is a verdict, which blames the handler's own coordinator until a thread is free to tell who blocks one.
+        var isDecided = false
     }
 
     /// A coordinator, and whether its executor has run a job.
@@ -65,21 +67,22 @@ final class HandlerWatch: Sendable {
     /// Jobs on the executors of the coordinators in one of whose rows a handler may be.
     private struct Probes: Sendable {
         let all: [Probe]
-        /// The job that begins last, on an executor that is free: until it has run, the others may only wait for a thread.
+        /// Whether a thread was free after the jobs had begun: until then the others may only wait for a thread.
         let control = Control()
 
-        actor Control {
-            nonisolated let isAnswered = Atomic(false)
-
-            func pass() { isAnswered.store(true, ordering: .relaxed) }
+        final class Control: Sendable {
+            let isAnswered = Atomic(false)
         }
 
-        init(_ receivers: [any WatchedReceiver]) {
+        init(_ receivers: [any WatchedReceiver], _ pass: ThreadProbe) {
             all = receivers.map { Probe($0) }
             for probe in all { Task.detached { await probe.receiver.passExecutor { probe.isAnswered.store(true, ordering: .relaxed) } } }
-            Task.detached { [control] in await control.pass() }
+            pass { [control] in control.isAnswered.store(true, ordering: .relaxed) }
         }
     }
+
+    /// Calls a function when a thread of the pool has gone by an executor that is free.
+    typealias ThreadProbe = @Sendable (_ hasPassed: @escaping @Sendable () -> Void) -> Void
 
     /// The time for which a verdict waits for a free thread, without which nothing tells who blocks one from who waits for one.
     private static let longestWait = Duration.seconds(2)
@@ -104,10 +107,22 @@ final class HandlerWatch: Sendable {
     }
 
     private let time: TimeSource
+    private let passThread: ThreadProbe
     private let state = Lock(State())
     private let decided = Lock<(@Sendable (Verdict) -> Void)?>(nil)
 
-    init(_ time: TimeSource) { self.time = time }
+    init(_ time: TimeSource, passThread: @escaping ThreadProbe = HandlerWatch.passFreeExecutor) {
+        (self.time, self.passThread) = (time, passThread)
+    }
+
+    private actor FreeExecutor {
+        func run(_ job: @Sendable () -> Void) { job() }
+    }
+
+    private static func passFreeExecutor(_ hasPassed: @escaping @Sendable () -> Void) {
+        let executor = FreeExecutor()
+        Task.detached { await executor.run(hasPassed) }
+    }
 
     /// Sets the function that takes the verdicts, on the timers' thread, which it must not block.
     func whenDecided(_ function: @escaping @Sendable (Verdict) -> Void) { decided.withLock { $0 = function } }
@@ -153,26 +168,40 @@ final class HandlerWatch: Sendable {
         }
         let overrun = now - entry.since
         // Nothing blocks the only thread of a virtual time.
-        if time.virtual == nil {
-            if entry.probes == nil, overrun >= entry.grace - AwakeTime.step * 3 { entry.probes = Probes(receiver.placesOfHandlers) }
-            guard let probes = entry.probes else { return entry }
-            let hasThread = probes.control.isAnswered.load(ordering: .relaxed)
-            if !hasThread, overrun < entry.grace + Self.longestWait { return entry }
+        guard time.virtual == nil else {
+            if overrun >= entry.grace { decide(entry, receiver, culprit: nil) }
+            return overrun >= entry.grace ? nil : entry
         }
-        guard overrun >= entry.grace else { return entry }
-        decide(entry, receiver, entry.probes?.all ?? [])
-        return nil
+        if entry.probes == nil, overrun >= entry.grace - AwakeTime.step * 3 {
+            entry.probes = Probes(receiver.placesOfHandlers, passThread)
+        }
+        guard let probes = entry.probes, overrun >= entry.grace else { return entry }
+        if probes.control.isAnswered.load(ordering: .relaxed) {
+            let culprit = culprit(among: probes.all)
+            if !entry.isDecided || culprit != nil { decide(entry, receiver, culprit: culprit) }
+            return nil
+        }
+        // Whoever blocks the threads keeps even this from being found out, and the process is told to be in a bad state all the same.
+        if !entry.isDecided, overrun >= entry.grace + Self.longestWait {
+            decide(entry, receiver, culprit: nil)
+            entry.isDecided = true
+        }
+        return entry
     }
 
-    private func decide(_ entry: Entry, _ receiver: any WatchedReceiver, _ probes: [Probe]) {
-        // A handler that blocks its own coordinator, or all threads, waits for no other. One that waits in a row above leaves its own free, and
-        // that row isn't one of a message from the mailbox.
-        let isOwnFree = probes.first?.isAnswered.load(ordering: .relaxed) == true
-        let culprit = probes.dropFirst().first { !$0.isAnswered.load(ordering: .relaxed) && !$0.receiver.handlesAnyAtOnce }
-        let other = isOwnFree ? culprit?.receiver : nil
-        guard receiver.noteStuck(entry.subject, culprit: other) else { return }
+    /// Returns the coordinator that is to blame for a handler, if it's another one.
+    ///
+    /// A handler that blocks its own coordinator waits for no other. One that waits in a row above leaves its own free, and that row isn't one
+    /// of a message from the mailbox.
+    private func culprit(among probes: [Probe]) -> (any WatchedReceiver)? {
+        guard probes.first?.isAnswered.load(ordering: .relaxed) == true else { return nil }
+        return probes.dropFirst().first { !$0.isAnswered.load(ordering: .relaxed) && !$0.receiver.handlesAnyAtOnce }?.receiver
+    }
+
+    private func decide(_ entry: Entry, _ receiver: any WatchedReceiver, culprit: (any WatchedReceiver)?) {
+        guard receiver.noteStuck(entry.subject, culprit: culprit) else { return }
         let message = MessageInfo(entry.subject.envelope, handledBy: receiver)
-        decided.withLock { $0 }?(Verdict(receiver: other ?? receiver, message: message, grace: entry.grace))
+        decided.withLock { $0 }?(Verdict(receiver: culprit ?? receiver, message: message, grace: entry.grace))
     }
 }
 

@@ -304,7 +304,8 @@ let package = Package(
             name: "CoordinatorDaemonTests",
             dependencies: [
                 "ConcurrencySupport", "Control", "CoordinatorDaemon", "Coordinators", "CoordinatorsObservability", "CoordinatorsTesting",
-                "DaemonConfiguration", "Processes", "TestSupport", "WireProtocol", "FixtureWorker", "Shop", "coordinator-console",
+                "DaemonConfiguration", "Processes", "TestSupport", "WireProtocol", "FixtureWorker", "FlowWorker", "Shop",
+                "coordinator-console",
                 "coordinatorctl", "coordinatord", logging,
             ]
         ),
@@ -312,6 +313,7 @@ let package = Package(
             name: "ConsoleTests",
             dependencies: [
                 "ConcurrencySupport", "Control", "CoordinatorConsole", "Processes", "TestSupport", "WireProtocol", "FixtureWorker",
+                "FlowWorker",
                 "coordinator-console", "coordinatorctl", "coordinatord",
             ],
             exclude: ["Browser"]

@@ -112,8 +112,35 @@ final class SQLiteFlowStorage: FlowStorage {
         }
     }
 
-    func rows(after key: String?, limit: Int) async throws -> [FlowRow] {
-        try await read { try $0.rows("SELECT \(columns: ()) FROM flow WHERE key > \(key ?? "") ORDER BY key LIMIT \(limit)") }
+    func rows(_ query: FlowQuery) async throws -> [FlowRow] {
+        // All that is below a path sorts between its slash and the character after that.
+        let (first, end) = (query.prefix.map { "\($0)/" }, query.prefix.map { "\($0)0" })
+        return try await read { connection in
+            try connection.rows(
+                """
+                SELECT \(columns: ()) FROM flow WHERE key > \(query.after)
+                AND (\(query.prefix) IS NULL OR key = \(query.prefix) OR (key > \(first) AND key < \(end)))
+                AND CASE \(query.selection?.rawValue) WHEN 'parked' THEN status = 'parked'
+                WHEN 'due' THEN due IS NOT NULL AND due <= \(query.time as WallTime?) WHEN 'open' THEN status NOT IN ('finished', 'unwound')
+                WHEN 'finished' THEN status IN ('finished', 'unwound') ELSE 1 END ORDER BY key LIMIT \(query.limit)
+                """
+            )
+        }
+    }
+
+    func summary(at time: WallTime) async throws -> FlowSummary {
+        try await read { connection in
+            var summary = FlowSummary()
+            let counts = try connection.database.rows(
+                "SELECT status, count(*) FROM flow WHERE status NOT IN ('finished', 'unwound') GROUP BY status"
+            ) { (FlowStore.Description.Status(rawValue: $0.text(0)) ?? .open, Int(clamping: $0.integer(1))) }
+            for (status, count) in counts { summary.counts[status, default: 0] += count }
+            let due = try connection.database.rows("SELECT count(*), min(max(due, changed)) FROM flow WHERE due <= \(time as WallTime?)") {
+                (Int(clamping: $0.integer(0)), $0.isNull(1) ? nil : WallTime(nanoseconds: $0.integer(1)))
+            }
+            if let (count, oldest) = due.first { (summary.due, summary.oldestDue) = (count, oldest) }
+            return summary
+        }
     }
 
     func close() -> OneShot<Void> {
@@ -300,6 +327,7 @@ private final class Connection {
                 """
             )
             try database.execute("CREATE INDEX IF NOT EXISTS flow_due ON flow(due) WHERE due IS NOT NULL")
+            try database.execute("CREATE INDEX IF NOT EXISTS flow_open ON flow(status) WHERE status NOT IN ('finished', 'unwound')")
             try database.control("PRAGMA application_id = \(Self.application)")
             try database.control("PRAGMA user_version = \(Self.form)")
             try database.control("COMMIT")

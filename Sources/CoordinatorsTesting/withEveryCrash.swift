@@ -94,6 +94,7 @@ package final class InterceptedFlowStorage: FlowStorage {
     package func forget(before time: WallTime) async throws { try await storage.forget(before: time) }
     package func due(by time: WallTime) async throws -> [String] { try await storage.due(by: time) }
     package func nextDue(after time: WallTime) async throws -> WallTime? { try await storage.nextDue(after: time) }
-    package func rows(after key: String?, limit: Int) async throws -> [FlowRow] { try await storage.rows(after: key, limit: limit) }
+    package func rows(_ query: FlowQuery) async throws -> [FlowRow] { try await storage.rows(query) }
+    package func summary(at time: WallTime) async throws -> FlowSummary { try await storage.summary(at: time) }
     package func close() -> OneShot<Void> { storage.close() }
 }

@@ -10,6 +10,8 @@ public struct WallTime: Sendable, Hashable, Comparable, Codable {
 
     /// A moment that is always over.
     package static let distantPast = WallTime(nanoseconds: .min)
+    /// A moment that never comes.
+    package static let distantFuture = WallTime(nanoseconds: .max)
 
     /// Reads the nanoseconds.
     public init(from decoder: any Decoder) throws {

@@ -31,6 +31,7 @@ struct AlertTests {
         (.troubled, "CoordinatorForcedKill", #"path="/deaf""#),
         (.troubled, "CoordinatorUnhealthy", #"path="/sick""#),
         (.troubled, "CoordinatorUnresponsive", #"path="/blocked""#),
+        (.troubled, "CoordinatorFlowsParked", #"path="/till""#),
         (.troubled, "CoordinatorMessagesWait", #"path="/paused""#),
         (.troubled, "CoordinatorAsksSlow", #"path="/tree",message="Fixture.Stall""#),
         (.troubled, "CoordinatorAsksFail", #"path="/tree",message="Fixture.Refuse""#),
@@ -66,6 +67,11 @@ struct AlertTests {
     private static func children(secondPort: UInt16) -> String {
         let fixture = BuiltProgram("FixtureWorker").path
         return """
+              - name: till
+                worker:
+                  executable: \(BuiltProgram("FlowWorker").path)
+                  coordinator: Till
+                  environment: { FLOW_STORE: DIRECTORY/till.sqlite, FLOW_ORDERS: "1", FLOW_FAILURES: "100" }
               - name: second
                 program:
                   command: [CONSOLE, --listen, "127.0.0.1:\(secondPort)", --runtime-dir, DIRECTORY/run]

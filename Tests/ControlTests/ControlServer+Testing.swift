@@ -51,6 +51,9 @@ final class FakeHandler: ControlHandler {
 extension ControlOperation {
     /// One or more of each name.
     static let samples: [ControlOperation] = [
+        .flows(path: "/"), .flows(path: "/a", selection: "parked", after: "/a/b", limit: 3), .flow(path: "/a/b"),
+        ControlOperation.FlowRetry.at("/a/b"), ControlOperation.FlowSkip.at("/a/b"), .flowCancel(path: "/a/b", reason: "sold out"),
+        ControlOperation.FlowResume.at("/a/b"),
         .tree, .ps, .deadLetters, .metrics, .ping, .shutdown(), .shutdown(now: true), .status(path: "/a"), .start(path: "/a"),
         .stop(path: "/a/b"), .restart(path: "/"),
         .kill(path: "/ä"), .pause(path: "/a"), .resume(path: "/a"), .reload(path: "/a"),

@@ -99,6 +99,41 @@ struct FlowStoreContract {
         }
     }
 
+    @Test("Flows are selected by what an operator asks for, by their place, and counted", arguments: StoreKind.allCases)
+    func selections(kind: StoreKind) async throws {
+        try await withTemporaryDirectory { directory in
+            let storage = kind.store(in: directory.path).storage
+            _ = try await storage.open()
+            #expect(try await storage.summary(at: WallTime(nanoseconds: 50)) == FlowSummary())
+            let rows: [FlowRow] = [
+                row("a", 1, due: 10, .open, changed: 4), row("a/b", 1, .parked, changed: 5), row("a-b", 1, due: 90, .open),
+                row("a/c", 1, due: .min, .unwinding, changed: 7), row("b", 1, .finished), row("b/a", 1, due: 20, .unwound),
+            ]
+            for row in rows { try await storage.commit(row, []) }
+            func keys(_ selection: FlowStore.Selection?, below prefix: String? = nil, after: String? = nil, limit: Int = 9) async throws
+                -> [String]
+            {
+                let time = WallTime(nanoseconds: 50)
+                return try await storage.rows(FlowQuery(selection: selection, at: time, below: prefix, after: after, limit: limit)).map(
+                    \.key
+                )
+            }
+            #expect(try await keys(nil) == ["a", "a-b", "a/b", "a/c", "b", "b/a"])
+            #expect(try await keys(nil, below: "a") == ["a", "a/b", "a/c"])
+            #expect(try await keys(nil, below: "a", after: "a", limit: 1) == ["a/b"])
+            #expect(try await keys(.open) == ["a", "a-b", "a/b", "a/c"])
+            #expect(try await keys(.parked) == ["a/b"])
+            #expect(try await keys(.parked, below: "b") == [])
+            #expect(try await keys(.due) == ["a", "a/c", "b/a"])
+            #expect(try await keys(.finished) == ["b", "b/a"])
+            var summary = FlowSummary()
+            summary.counts = [.open: 2, .parked: 1, .unwinding: 1]
+            (summary.due, summary.oldestDue) = (3, WallTime(nanoseconds: 7))
+            #expect(try await storage.summary(at: WallTime(nanoseconds: 50)) == summary)
+            await storage.close().value
+        }
+    }
+
     @Test("Hundreds of changes at once are all made", arguments: StoreKind.allCases)
     func concurrent(kind: StoreKind) async throws {
         try await withTemporaryDirectory { directory in

@@ -142,6 +142,8 @@ struct OrderSagaTests {
                         } while ((try? outcome.get()) == nil) && !"\(outcome)".contains("declined")
                         try #require(done(services) == end.done)
                         try #require(services.books.withLock { $0.undone } == end.undone)
+                        // The receipt doesn't wait for the mail.
+                        if !end.done.isEmpty { try await eventually("the mail is sent") { services.books.withLock { $0.mails.count } > 0 } }
                         try #require(services.books.withLock { $0.mails.count } == (end.done.isEmpty ? 0 : 1))
                         try #require(services.books.withLock { $0.asked.count } == max(end.done.count, 1), "no other keys")
                     }
@@ -192,6 +194,40 @@ struct OrderSagaTests {
                     let error = await #expect(throws: CoordinatorError.self) { try await store.retry("none") }
                     #expect(error?.code == .noSuchChild)
                 }
+            }
+        }
+    }
+
+    @Test(
+        "Flows have their paths for operators of an embedded tree, and parked ones are a suspicion of its health",
+        arguments: StoreKind.allCases
+    )
+    func operators(kind: StoreKind) async throws {
+        try await withTemporaryDirectory { directory in
+            let services = Services()
+            services.books.withLock { $0.failures = ["charge": 8] }
+            try await withOrders(kind.store(in: directory.path), services) { runtime, services in
+                for number in 1...2 { try await runtime.ask(OrdersCoordinator.Begin(order: Order(number: number)), at: "/") }
+                try await eventually("both are parked") { try await runtime.flows(.parked).entries.map(\.path) == ["/1", "/2"] }
+                let health = await runtime.health()
+                #expect(health.isReady && health.suspicions.map(\.parkedFlows) == [2] && "\(health.suspicions)".contains("parked flows"))
+                let snapshot = try await runtime.snapshot()
+                #expect(snapshot.flows?.parked == 2 && snapshot.flows?.commitP99 != nil)
+                let first = try await runtime.flows(limit: 1)
+                #expect(first.entries.map(\.path) == ["/1"] && first.next == "/1")
+                #expect(try await runtime.flows(after: "/1").entries.map(\.path) == ["/2"])
+                #expect(try await runtime.flows(below: "/2").entries.map(\.path) == ["/2"])
+                try await runtime.stop("/1")
+                #expect(try await runtime.retryFlow("/1").path == "/1")
+                try await runtime.cancelFlow("/2", because: "a test")
+                try await eventually("both are over") {
+                    try await runtime.flows(.finished).entries.map(\.flow.status) == [.finished, .unwound]
+                }
+                for path in ["/3", "/1/2", "/"] as [CoordinatorPath] {
+                    let error = await #expect(throws: CoordinatorError.self) { try await runtime.flow(path) }
+                    #expect(error?.code == .noSuchPath, "\(path)")
+                }
+                #expect(try await runtime.flows(below: "/nowhere/at/all").entries.isEmpty)
             }
         }
     }

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Coordinators
 import CoordinatorsSQLite
 import Glibc
@@ -11,7 +12,7 @@ actor Buyer: Coordinator {
     let context: Context
     init(_ context: Context) { self.context = context }
 
-    private static func variable(_ name: String) -> String { getenv(name).map { String(cString: $0) } ?? "" }
+    static func variable(_ name: String) -> String { getenv(name).map { String(cString: $0) } ?? "" }
 
     func start() async throws {
         await context.provide(\.flows, .sqlite(at: Self.variable("FLOW_STORE")))
@@ -39,7 +40,27 @@ actor Buyer: Coordinator {
     }
 }
 
+/// Begins orders whose charges fail, and lives on; to be a child of the daemon.
+///
+/// - `FLOW_STORE`, `FLOW_ORDERS`: As of ``Buyer``.
+/// - `FLOW_FAILURES`: The number of charges that fail before others succeed.
+actor Till: Coordinator {
+    let context: Context
+    init(_ context: Context) { self.context = context }
+
+    func start() async throws {
+        let services = Services()
+        services.books.withLock { $0.failures = ["charge": Int(Buyer.variable("FLOW_FAILURES")) ?? 0] }
+        await context.provide(\.flows, .sqlite(at: Buyer.variable("FLOW_STORE")))
+        await context.provide(\.services, services)
+        let orders = try await context.start(OrdersCoordinator.self, as: "orders")
+        for number in 1...(Int(Buyer.variable("FLOW_ORDERS")) ?? 1) {
+            try await orders.ask(OrdersCoordinator.Begin(order: Order(number: number)))
+        }
+    }
+}
+
 @main
 struct FlowWorker {
-    static func main() async throws { try await CoordinatorRuntime.main(Buyer.self) }
+    static func main() async throws { try await CoordinatorRuntime.main(Buyer.self, coordinators: [Till.self]) }
 }

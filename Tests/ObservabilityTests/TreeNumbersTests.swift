@@ -80,7 +80,7 @@ struct TreeNumbersTests {
     func names() throws {
         let article = try #require(Files.text(of: "\(Files.packageRoot)/Sources/Coordinators/Coordinators.docc/Console.md"))
         let rows = article.split(separator: "\n").filter { $0.hasPrefix("| `coordinator_") }.compactMap { $0.split(separator: "|").first }
-        let names = rows.flatMap { $0.matches(of: /`(coordinator_[a-z_]+)`/).map { String($0.1) } }
+        let names = rows.flatMap { $0.matches(of: /`(coordinator_[a-z0-9_]+)`/).map { String($0.1) } }
         // The others are the daemon's, and not the tree's.
         let others = ["coordinator_console_", "coordinator_cluster_", "coordinator_file_system_"]
         let shared = Set(names.filter { name in !others.contains { name.hasPrefix($0) } })
@@ -107,7 +107,8 @@ struct TreeNumbersTests {
             processStartTime: pid.startTime,
             incarnation: 1,
             uptime: .seconds(1),
-            mailbox: .init(waiting: 1, running: 1, oldestWaiting: .seconds(1), handled: 1)
+            mailbox: .init(waiting: 1, running: 1, oldestWaiting: .seconds(1), handled: 1),
+            flows: .init(open: 1, parked: 1, due: 1, oldestDue: .seconds(1), commitP99: .milliseconds(1))
         )
     }
 

@@ -177,6 +177,8 @@ class Transcript:
         self.both(["send", "/shop/cart", "No.Such"], "send", exit=1)
         self.both(["bench", "/shop/cart", "Cart.Contents", "--rate", "50", "--duration", "300ms", "--ramp", "0s"], "bench")
         self.both(["dead-letters"], "dead-letters")
+        self.both(["flows"], "flows", says="no flows")
+        self.both(["flow", "/nowhere/1"], "error", exit=4)
         self.both(["metrics"], "metrics")
 
         self.run(["config", "diff"], shows="nothing to change")

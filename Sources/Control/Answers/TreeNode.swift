@@ -84,6 +84,33 @@ public struct TreeNode: Codable, Hashable, Sendable {
         }
     }
 
+    /// The durable flows of the store that a coordinator provides.
+    public struct Flows: Codable, Hashable, Sendable {
+        /// The number of flows that go on, or wait for messages.
+        public var open: Int
+        /// The number of flows whose pages are undone.
+        public var unwinding: Int
+        /// The number of flows that don't go on before an operator says how.
+        public var parked: Int
+        /// The number of flows that have something to do now.
+        public var due: Int
+        /// The milliseconds for which the first of them has had it; nil when none has.
+        public var oldestDueMilliseconds: Int64?
+        /// The microseconds that one of a hundred of the latest commits exceeds; nil before the first.
+        public var commitP99Microseconds: Int64?
+
+        /// Creates the numbers.
+        public init(open: Int = 0, unwinding: Int = 0, parked: Int = 0, due: Int = 0) {
+            (self.open, self.unwinding, self.parked, self.due) = (open, unwinding, parked, due)
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case open, unwinding, parked, due
+            case oldestDueMilliseconds = "oldest_due_ms"
+            case commitP99Microseconds = "commit_p99_us"
+        }
+    }
+
     /// The result of a program's health checks.
     public struct Health: Codable, Hashable, Sendable {
         /// Whether the last check has succeeded.
@@ -146,6 +173,8 @@ public struct TreeNode: Codable, Hashable, Sendable {
     public var hasEnded: Bool?
     /// The node's messages; nil when they aren't known, and of a program.
     public var mailbox: Mailbox?
+    /// The durable flows of the node's store; nil when it provides none, or they aren't known.
+    public var flows: Flows?
     /// The state that a program has sent as `STATUS=` by sd_notify(3).
     public var statusText: String?
     /// The result of a program's health checks; nil before the first one.
@@ -209,7 +238,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case key, path, type, kind, state, pid, incarnation, restarts, placement, mailbox, health, log, children
+        case key, path, type, kind, state, pid, incarnation, restarts, placement, mailbox, flows, health, log, children
         case forcedKills = "forced_kills"
         case restartAttempt = "restart_attempt"
         case waitsFor = "waits_for"

@@ -33,6 +33,8 @@ public struct ControlEvent: Codable, Hashable, Sendable {
         case unhealthy
         /// The health check of a program succeeds, for the first time in its life, or again.
         case healthy
+        /// A durable flow doesn't go on before an operator says how; the reason is the last error of its work.
+        case parked
         /// The link of a worker, or of another node (the path is the root's then), was closed, because it has broken a rule: it has sent what it
         /// may not.
         case violation

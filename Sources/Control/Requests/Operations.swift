@@ -8,7 +8,8 @@ extension ControlOperation {
     package static let all = OperationList<
         Tree, ProcessListing, Status, History, Events, Logs, DeadLetters, Metrics, Ping, Start, Stop, Restart, Replace, Replacements, Scale,
         Kill, Pause, Resume, Signal, Ask, Trace, Send, ConfigurationDifference, ConfigurationApplication, Shutdown, Upgrade, Nodes, Where,
-        Drain, Move, OnNode, Reload
+        Drain, Move, OnNode, Reload, Flows, Flow, FlowRetry, FlowSkip,
+        FlowCancel, FlowResume
     >()
 
     /// What the operations on a lifecycle do.
@@ -331,6 +332,107 @@ extension ControlOperation {
     }
     package static func send(path: String, message: String, payload: JSONValue) -> ControlOperation {
         ControlOperation(Send(path: path, message: message, payload: payload))
+    }
+
+    // MARK: - Durable flows
+
+    package struct Flows: DescribedOperation {
+        package typealias Answer = FlowList
+        package var path = ""
+        /// The flows that are meant: `open`, `parked`, `due` or `finished`; nil: all.
+        package var selection: String?
+        /// The path after which they begin; nil: from the first on.
+        package var after: String?
+        package var limit: Int?
+        package static let about = OperationDescription(
+            Self(),
+            "flows",
+            .observe,
+            does: [.describes, .goesToOwner],
+            .path(\.path),
+            .text("selection", \.selection),
+            .text("after", \.after),
+            .number("limit", \.limit, atLeast: 1)
+        )
+        package static let summary = "Show the durable flows of the stores at a path and below."
+    }
+    package static func flows(path: String, selection: String? = nil, after: String? = nil, limit: Int? = nil) -> ControlOperation {
+        ControlOperation(Flows(path: path, selection: selection, after: after, limit: limit))
+    }
+
+    package struct Flow: DescribedOperation {
+        package typealias Answer = FlowList.Entry
+        package var path = ""
+        package static let about = OperationDescription(Self(), "flow", .observe, does: .goesToOwner, .path(\.path))
+        package static let summary = "Show the pages, attempts, errors and times of durable flows."
+    }
+    package static func flow(path: String) -> ControlOperation { ControlOperation(Flow(path: path)) }
+
+    /// What is said of a flow, whose coordinator is started for it if it doesn't live.
+    private static let intervention: OperationTraits = [.changes, .goesToOwner]
+    private static let timeOfIntervention = Duration.seconds(40)
+
+    package struct FlowRetry: DescribedOperation {
+        package typealias Answer = FlowList.Entry
+        package var path = ""
+        package static let about = OperationDescription(
+            Self(),
+            "flow-retry",
+            .operate,
+            does: intervention,
+            patience: timeOfIntervention,
+            .path(\.path)
+        )
+        package static let summary = "Try the work of flows that are parked, or wait for their next attempt, again at once."
+    }
+
+    package struct FlowSkip: DescribedOperation {
+        package typealias Answer = FlowList.Entry
+        package var path = ""
+        package static let about = OperationDescription(
+            Self(),
+            "flow-skip",
+            .operate,
+            does: intervention,
+            patience: timeOfIntervention,
+            .path(\.path)
+        )
+        package static let summary = "Say that the pages that flows work on were performed, or undone, outside of them."
+    }
+
+    package struct FlowCancel: DescribedOperation {
+        package typealias Answer = FlowList.Entry
+        package var path = ""
+        /// The reason, which whoever waits for the flow gets.
+        package var reason: String?
+        package static let about = OperationDescription(
+            Self(),
+            "flow-cancel",
+            .operate,
+            does: intervention,
+            patience: timeOfIntervention,
+            .path(\.path),
+            .text("reason", \.reason)
+        )
+        package static let summary = "Have flows undo all that they have done."
+        package static let details = "A page whose outcome isn't known is performed before that."
+    }
+    package static func flowCancel(path: String, reason: String? = nil) -> ControlOperation {
+        ControlOperation(FlowCancel(path: path, reason: reason))
+    }
+
+    package struct FlowResume: DescribedOperation {
+        package typealias Answer = FlowList.Entry
+        package var path = ""
+        package static let about = OperationDescription(
+            Self(),
+            "flow-resume",
+            .operate,
+            does: intervention,
+            patience: timeOfIntervention,
+            .path(\.path)
+        )
+        package static let summary = "Start the coordinators of flows that don't live."
     }
 
     // MARK: - The daemon

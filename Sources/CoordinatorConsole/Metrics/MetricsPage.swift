@@ -131,6 +131,16 @@ extension PrometheusText {
         add(.running, nodes) { $0.mailbox.map { Double($0.running) } }
         add(.stuck, nodes) { $0.mailbox.map { Double($0.stuck ?? 0) } }
         add(.oldest, nodes) { $0.mailbox.map { Double($0.oldestWaitingMilliseconds ?? 0) / 1000 } }
+        begin(.flows)
+        for node in nodes {
+            guard let flows = node.flows else { continue }
+            for (status, count) in [("open", flows.open), ("unwinding", flows.unwinding), ("parked", flows.parked)] {
+                add(.flows, Double(count), [("path", node.path), ("status", status)])
+            }
+        }
+        add(.flowsDue, nodes) { $0.flows.map { Double($0.due) } }
+        add(.oldestFlowDue, nodes) { $0.flows.map { Double($0.oldestDueMilliseconds ?? 0) / 1000 } }
+        add(.flowCommits, nodes) { $0.flows?.commitP99Microseconds.map { Double($0) / 1_000_000 } }
     }
 
     /// Adds what the processes use: what the kernel tells of those that this user may look at.

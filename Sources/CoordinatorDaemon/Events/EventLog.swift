@@ -216,6 +216,9 @@ extension ControlEvent {
         case .stuck(let text):
             kind = .unresponsive
             reason = text
+        case .parked(let error):
+            kind = .parked
+            reason = error
         case .brokeRule(let rule):
             kind = .violation
             reason = rule

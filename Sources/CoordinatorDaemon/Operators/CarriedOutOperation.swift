@@ -222,6 +222,81 @@ extension ControlOperation.Send: CarriedOutOperation {
     }
 }
 
+// MARK: - Durable flows
+
+extension ControlOperation.Flows: CarriedOutOperation {
+    func carriedOut(_ call: OperatorCall) async throws -> Encoded<FlowList> {
+        let meant = try selection.map { text throws(ControlError) in
+            guard let selection = FlowStore.Selection(rawValue: text) else {
+                let known = FlowStore.Selection.allCases.map(\.rawValue).joined(separator: ", ")
+                throw ControlError(.invalidRequest, "there is no selection '\(text)' of flows: it's one of \(known)")
+            }
+            return selection
+        }
+        let listing = try await call.daemon.runtime.flows(
+            below: try CoordinatorPath(operand: path),
+            meant,
+            after: try after.map { text throws(ControlError) in try CoordinatorPath(operand: text) },
+            limit: limit ?? 1_000
+        )
+        return try Encoded(
+            FlowList(
+                flows: listing.entries.map { FlowList.Entry($0) },
+                next: listing.next?.description,
+                unanswered: listing.unanswered.isEmpty ? nil : listing.unanswered.map(\.description)
+            )
+        )
+    }
+}
+
+extension ControlOperation.Flow: CarriedOutOperation {
+    func carriedOut(_ call: OperatorCall) async throws -> Encoded<FlowList.Entry> {
+        try Encoded(FlowList.Entry(await call.daemon.runtime.flow(try CoordinatorPath(operand: path))))
+    }
+}
+
+extension ControlOperation.FlowRetry: CarriedOutOperation {
+    func carriedOut(_ call: OperatorCall) async throws -> Encoded<FlowList.Entry> {
+        try Encoded(FlowList.Entry(await call.daemon.runtime.retryFlow(try CoordinatorPath(operand: path))))
+    }
+}
+
+extension ControlOperation.FlowSkip: CarriedOutOperation {
+    func carriedOut(_ call: OperatorCall) async throws -> Encoded<FlowList.Entry> {
+        try Encoded(FlowList.Entry(await call.daemon.runtime.skipFlow(try CoordinatorPath(operand: path))))
+    }
+}
+
+extension ControlOperation.FlowCancel: CarriedOutOperation {
+    func carriedOut(_ call: OperatorCall) async throws -> Encoded<FlowList.Entry> {
+        let place = try CoordinatorPath(operand: path)
+        return try Encoded(FlowList.Entry(await call.daemon.runtime.cancelFlow(place, because: reason ?? "cancelled by an operator")))
+    }
+}
+
+extension ControlOperation.FlowResume: CarriedOutOperation {
+    func carriedOut(_ call: OperatorCall) async throws -> Encoded<FlowList.Entry> {
+        try Encoded(FlowList.Entry(await call.daemon.runtime.resumeFlow(try CoordinatorPath(operand: path))))
+    }
+}
+
+extension FlowList.Entry {
+    fileprivate init(_ entry: FlowStore.Entry) {
+        let flow = entry.flow
+        self.init(
+            path: entry.path.description,
+            type: flow.type,
+            status: flow.status.rawValue,
+            pages: flow.pages,
+            error: flow.error,
+            failures: flow.failures,
+            outgoing: flow.outgoing,
+            due: flow.due.map { Timestamp.text(microseconds: $0.nanoseconds / 1_000) },
+            changed: Timestamp.text(microseconds: flow.changed.nanoseconds / 1_000)
+        )
+    }
+}
+
 // MARK: - The daemon
 
 extension ControlOperation.ConfigurationDifference: CarriedOutOperation {

@@ -36,6 +36,15 @@ extension TreeNode {
         )
         (lastExitCode, lastExitSignal) = (snapshot.lastExit?.exitCode, snapshot.lastExit?.signal)
         forcedKills = snapshot.forcedKills > 0 ? snapshot.forcedKills : nil
+        flows = snapshot.flows.map { Flows($0) }
+    }
+}
+
+extension TreeNode.Flows {
+    fileprivate init(_ flows: CoordinatorSnapshot.Flows) {
+        self.init(open: flows.open, unwinding: flows.unwinding, parked: flows.parked, due: flows.due)
+        oldestDueMilliseconds = flows.oldestDue?.wholeMilliseconds
+        commitP99Microseconds = flows.commitP99.map { Int64($0 / .microseconds(1)) }
     }
 }
 

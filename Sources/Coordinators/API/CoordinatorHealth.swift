@@ -25,13 +25,16 @@ public struct CoordinatorHealth: Sendable, Hashable, Codable {
         public var executorSilence: Duration?
         /// The time for which the oldest message has waited, if that is suspicious.
         public var oldestWaiting: Duration?
+        /// The number of durable flows of the coordinator's store that are parked, if there are any.
+        public var parkedFlows: Int?
 
         /// The finding in words, such as `/cart is restarting, after: ended by signal 15`.
         public var description: String {
             let state = isUnresponsive ? ShownState.unresponsive.rawValue : isUnhealthy ? ShownState.unhealthy.rawValue : state.rawValue
             return "\(path) is \(state)" + (stuckHandlers.map { ", handlers that run on past their cancellation: \($0)" } ?? "")
                 + (executorSilence.map { ", its executor silent for \($0)" } ?? "")
-                + (oldestWaiting.map { ", its messages waiting for \($0)" } ?? "") + (lastExit.map { ", after: \($0)" } ?? "")
+                + (oldestWaiting.map { ", its messages waiting for \($0)" } ?? "")
+                + (parkedFlows.map { ", parked flows in its store: \($0)" } ?? "") + (lastExit.map { ", after: \($0)" } ?? "")
                 + (problem.map { ": \($0)" } ?? "")
         }
     }
@@ -47,10 +50,11 @@ public struct CoordinatorHealth: Sendable, Hashable, Codable {
     /// stopped, or has ended as it should, isn't.
     public var findings: [Finding]
 
-    /// The coordinators that may hang, in tree order: they don't count against readiness, since they may as well have much to do.
+    /// The coordinators that somebody should look at, in tree order: they don't count against readiness, since they take messages.
     ///
     /// A coordinator is suspicious if the executor of its worker runs nothing, or if a message has waited for it longer than
-    /// ``CoordinatorRuntime/Options/heartbeatTimeout``: its handler may be blocked, or wait for something that never comes.
+    /// ``CoordinatorRuntime/Options/heartbeatTimeout``: its handler may be blocked, or wait for something that never comes. So is one whose store
+    /// has a durable flow that is parked, which goes on only when an operator says how.
     public var suspicions: [Finding]
 
     /// Creates a health.
@@ -87,7 +91,8 @@ extension CoordinatorSnapshot {
         finding.executorSilence = executorSilence
         // What waits for a coordinator that is paused, or isn't there, waits for a known reason.
         finding.oldestWaiting = state == .active ? mailbox?.oldestWaiting.flatMap { $0 >= patience ? $0 : nil } : nil
-        let isSuspicious = finding.executorSilence != nil || finding.oldestWaiting != nil
+        finding.parkedFlows = flows.flatMap { $0.parked > 0 ? $0.parked : nil }
+        let isSuspicious = finding.executorSilence != nil || finding.oldestWaiting != nil || finding.parkedFlows != nil
         return (isSuspicious ? [finding] : []) + children.flatMap { $0.suspicions(patience) }
     }
 

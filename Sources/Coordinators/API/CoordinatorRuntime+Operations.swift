@@ -185,6 +185,7 @@ extension CoordinatorRuntime {
             incarnation: root.incarnation,
             uptime: (try? begin.outcome?.get()).map { core.time.now - $0 },
             mailbox: await root.mailboxSnapshot,
+            flows: await core.features.flowsSnapshot(of: root),
             children: await root.childSnapshots()
         )
     }

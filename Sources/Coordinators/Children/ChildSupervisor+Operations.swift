@@ -26,7 +26,7 @@ extension ChildSupervisor {
                 return try await host.operate(operation, on: rest, budget: budget)
             } catch let error as CoordinatorError where error.code == .peerLost || error.code == .stopped || error.code == .noSuchPath {
                 // An operation that may have been carried out is requested again only where a second time does no harm.
-                let mayRepeat = !error.maybeExecuted || ![.restart, .replace, .kill, .reload].contains(operation)
+                let mayRepeat = !error.maybeExecuted || ![.restart, .replace, .kill, .reload, .flow].contains(operation)
                 guard mayRepeat, time.now < deadline, let now = try? look(at: key, deadline) else { throw error }
                 // A life that has only begun may not have started its children yet.
                 let hasNewLife = wasBetweenLives || now.incarnation != incarnation
@@ -67,6 +67,7 @@ extension ChildSupervisor {
             let value = try await host.operate(.inspect, on: [], budget: budget)
             let description = try SelfDescription(reading: value)
             snapshot.children = description.children(of: snapshot.path)
+            snapshot.flows = description.flows
             var mailbox = description.mailbox ?? snapshot.mailbox
             // What waits here for the child's next life and on the way to it, beside what it tells itself.
             if description.mailbox != nil { mailbox?.add(snapshot.mailbox?.places ?? []) }
@@ -116,12 +117,12 @@ extension ChildSupervisor {
 
 extension ChildSupervisor {
     func operate(_ operation: Operation, on key: String, _ rest: ArraySlice<Substring>, budget: TimeoutBudget) async throws -> JSONValue {
-        if !rest.isEmpty || operation == .counters { return try await relay(operation, to: key, rest, budget) }
+        if !rest.isEmpty || operation == .counters || operation.isAboutFlows { return try await relay(operation, to: key, rest, budget) }
         if operation == .inspect { return try await snapshot(of: key, budget).encodedAsJSON() }
         // Nothing is asked of the child first, because it may hang, and be stopped or killed for that.
         let before = try summary(of: key).snapshot
         switch operation {
-        case .inspect, .counters: break
+        case .inspect, .counters, .flows, .flow: break
         case .start: try await startAgain(key)
         case .stop: try await stop(key, initiator: .operator, forgets: false)
         case .restart: try await restart(key)

@@ -70,9 +70,12 @@ extension Envelope {
 /// The description of a coordinator by its own process: its messages, and its children with their subtrees.
 struct SelfDescription: Codable, Sendable {
     var mailbox: CoordinatorSnapshot.Mailbox?
+    var flows: CoordinatorSnapshot.Flows?
     var children: [CoordinatorSnapshot]
 
-    init(mailbox: CoordinatorSnapshot.Mailbox?, children: [CoordinatorSnapshot]) { (self.mailbox, self.children) = (mailbox, children) }
+    init(mailbox: CoordinatorSnapshot.Mailbox?, flows: CoordinatorSnapshot.Flows? = nil, children: [CoordinatorSnapshot]) {
+        (self.mailbox, self.flows, self.children) = (mailbox, flows, children)
+    }
 
     /// Reads a description; a process that doesn't tell of messages sends the list of the children.
     init(reading json: JSONValue) throws(CoordinatorError) {
@@ -108,6 +111,7 @@ extension CoordinatorCell {
     /// Carries out an operator's request about a coordinator below this one; about the coordinator itself the only possible request is its
     /// description.
     func operate(_ operation: Operation, on rest: ArraySlice<Substring>, budget: TimeoutBudget = .initial) async throws -> JSONValue {
+        if operation.isAboutFlows { return try await runtime.features.carryOut(operation, on: rest, of: self, budget) }
         guard let key = rest.first.map(String.init) else {
             if operation == .counters { return try runtime.observation.counts.counters.encodedAsJSON() }
             guard operation == .inspect else {
@@ -118,7 +122,11 @@ extension CoordinatorCell {
             }
             let children = await childSnapshots(budget)
             guard budget.asksForMailbox else { return try children.encodedAsJSON() }
-            return try SelfDescription(mailbox: await mailboxSnapshot, children: children).encodedAsJSON()
+            return try SelfDescription(
+                mailbox: await mailboxSnapshot,
+                flows: await runtime.features.flowsSnapshot(of: self),
+                children: children
+            ).encodedAsJSON()
         }
         guard let supervision = existingSupervision else { throw noSuchPath(key) }
         return try await supervision.operate(operation, on: key, rest.dropFirst(), budget: budget)

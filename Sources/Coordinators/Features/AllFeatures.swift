@@ -43,6 +43,20 @@ struct AllFeatures: TreeFeatures {
         cell.endFlows()
     }
 
+    func flowsSnapshot(of receiver: any MessageReceiver) async -> CoordinatorSnapshot.Flows? {
+        await CoordinatorCell.of(receiver).flowsSnapshot
+    }
+
+    func carryOut(
+        _ operation: Operation,
+        on rest: ArraySlice<Substring>,
+        of receiver: any MessageReceiver,
+        _ budget: TimeoutBudget
+    ) async throws -> JSONValue {
+        let cell = CoordinatorCell.of(receiver)
+        return operation == .flows ? try await cell.listFlows(rest, budget) : try await cell.operateFlow(at: rest, budget)
+    }
+
     func childHasEnded(_ path: CoordinatorPath, of parent: any MessageReceiver) { CoordinatorCell.of(parent).rewind(path) }
 
     func childIsIdle(_ key: String, _ incarnation: Incarnation, of owner: any ChildOwner) {

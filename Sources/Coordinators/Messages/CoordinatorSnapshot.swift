@@ -42,6 +42,35 @@ public struct CoordinatorSnapshot: Sendable, Hashable {
         }
     }
 
+    /// The flows of the store that a coordinator provides.
+    public struct Flows: Sendable, Hashable {
+        /// The number of flows that go on, or wait for messages.
+        public var open: Int
+        /// The number of flows whose pages are undone.
+        public var unwinding: Int
+        /// The number of flows that don't go on before an operator says how.
+        public var parked: Int
+        /// The number of flows that have something to do now, and are at it, or will be.
+        public var due: Int
+        /// The time for which the first of them has had it; `nil` when none has.
+        public var oldestDue: Duration?
+        /// The time that one of a hundred of the latest commits exceeds, of the last 256; `nil` before the first.
+        public var commitP99: Duration?
+
+        /// Creates the numbers.
+        public init(
+            open: Int = 0,
+            unwinding: Int = 0,
+            parked: Int = 0,
+            due: Int = 0,
+            oldestDue: Duration? = nil,
+            commitP99: Duration? = nil
+        ) {
+            (self.open, self.unwinding, self.parked, self.due) = (open, unwinding, parked, due)
+            (self.oldestDue, self.commitP99) = (oldestDue, commitP99)
+        }
+    }
+
     /// The result of a program's health checks.
     public struct Health: Sendable, Hashable, Codable {
         /// Whether the last check has succeeded.
@@ -108,6 +137,8 @@ public struct CoordinatorSnapshot: Sendable, Hashable {
     /// The messages of the coordinator; `nil` when they aren't known: of a program, of a coordinator that isn't running, and of one whose
     /// process doesn't answer, or doesn't tell.
     public var mailbox: Mailbox?
+    /// The durable flows of the store that the coordinator provides; `nil` when it provides none, or the store doesn't answer.
+    public var flows: Flows?
     /// The state that a program has sent as `STATUS=` by sd_notify(3), or since when the child's start hangs, because a file system doesn't
     /// answer.
     public var statusText: String?
@@ -140,7 +171,7 @@ extension CoordinatorSnapshot {
         (ended.processID, ended.processStartTime, ended.uptime, ended.mailbox, ended.children) = (nil, nil, nil, nil, [])
         // The exit that was the last one then isn't any more.
         (ended.restartAttempt, ended.nextStart, ended.stopping, ended.lastExit, ended.executorSilence) = (nil, nil, nil, nil, nil)
-        (ended.statusText, ended.health, ended.stopTimeout) = (nil, nil, nil)
+        (ended.statusText, ended.health, ended.stopTimeout, ended.flows) = (nil, nil, nil, nil)
         return ended
     }
 }
@@ -151,7 +182,7 @@ extension CoordinatorSnapshot {
 extension CoordinatorSnapshot: Codable {
     private enum CodingKeys: String, CodingKey {
         case path, type, state, host, processID, processStartTime, incarnation, restarts, forcedKills, restartAttempt, lastExit
-        case isUnresponsive, mailbox, statusText, health, children
+        case isUnresponsive, mailbox, flows, statusText, health, children
         case nextStart = "nextStartMilliseconds"
         case stopping = "stoppingMilliseconds"
         case stopTimeout = "stopTimeoutMilliseconds"
@@ -181,6 +212,7 @@ extension CoordinatorSnapshot: Codable {
             isUnresponsive: try container.decodeIfPresent(Bool.self, forKey: .isUnresponsive) ?? false,
             executorSilence: try container.decodeMilliseconds(forKey: .executorSilence),
             mailbox: try container.decodeIfPresent(Mailbox.self, forKey: .mailbox),
+            flows: try container.decodeIfPresent(Flows.self, forKey: .flows),
             statusText: try container.decodeIfPresent(String.self, forKey: .statusText),
             health: try container.decodeIfPresent(Health.self, forKey: .health),
             children: try container.decodeIfPresent([CoordinatorSnapshot].self, forKey: .children) ?? []
@@ -208,6 +240,7 @@ extension CoordinatorSnapshot: Codable {
         try container.encode(isUnresponsive, forKey: .isUnresponsive)
         try container.encodeIfPresent(executorSilence?.wholeMilliseconds, forKey: .executorSilence)
         try container.encodeIfPresent(mailbox, forKey: .mailbox)
+        try container.encodeIfPresent(flows, forKey: .flows)
         try container.encodeIfPresent(statusText, forKey: .statusText)
         try container.encodeIfPresent(health, forKey: .health)
         try container.encode(children, forKey: .children)
@@ -224,6 +257,39 @@ extension CoordinatorSnapshot.Health {
             problem: try container.decodeIfPresent(String.self, forKey: .problem),
             isUnhealthy: try container.decodeIfPresent(Bool.self, forKey: .isUnhealthy) ?? false
         )
+    }
+}
+
+extension CoordinatorSnapshot.Flows: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case open, unwinding, parked, due
+        case oldestDue = "oldestDueMilliseconds"
+        case commitP99 = "commitP99Microseconds"
+    }
+
+    /// Decodes the numbers; a worker of another build may leave some out.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        func count(_ key: CodingKeys) throws -> Int { try container.decodeIfPresent(Int.self, forKey: key) ?? 0 }
+        self.init(
+            open: try count(.open),
+            unwinding: try count(.unwinding),
+            parked: try count(.parked),
+            due: try count(.due),
+            oldestDue: try container.decodeMilliseconds(forKey: .oldestDue),
+            commitP99: try container.decodeIfPresent(Int64.self, forKey: .commitP99).map { .microseconds($0) }
+        )
+    }
+
+    /// Encodes the numbers.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(open, forKey: .open)
+        try container.encode(unwinding, forKey: .unwinding)
+        try container.encode(parked, forKey: .parked)
+        try container.encode(due, forKey: .due)
+        try container.encodeIfPresent(oldestDue?.wholeMilliseconds, forKey: .oldestDue)
+        try container.encodeIfPresent(commitP99.map { Int64($0 / .microseconds(1)) }, forKey: .commitP99)
     }
 }
 

@@ -15,6 +15,8 @@ package struct LifecycleRecord: Sendable, Hashable, Codable {
         case silent(Duration)
         /// A handler of the child runs on past its cancellation, in these words.
         case stuck(String)
+        /// The durable flow of the child is parked, with this error: it doesn't go on before an operator says how.
+        case parked(String)
         /// The link of the child's process was closed, because the process has broken this rule; of the root, that of another node.
         case brokeRule(String)
         /// The health check of the child, a program, has failed too often, with this problem; `nil`: it succeeds, for the first time in this

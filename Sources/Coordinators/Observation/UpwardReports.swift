@@ -179,6 +179,7 @@ extension LifecycleRecord {
         case .lifecycle(let lifecycle): change.kind = .lifecycle(ExitReason.shortening(lifecycle))
         case .brokeRule(let rule): change.kind = .brokeRule(rule.shortened)
         case .stuck(let text): change.kind = .stuck(text.shortened)
+        case .parked(let error): change.kind = .parked(error.shortened)
         case .health(let problem): change.kind = .health(problem: problem?.shortened)
         case .restarting, .adopted, .silent: break
         }

@@ -30,6 +30,19 @@ protocol TreeFeatures: Sendable {
     /// Nothing runs for the coordinator any more.
     func hasEnded(_ receiver: any MessageReceiver)
 
+    // MARK: Operators
+
+    /// Returns the numbers of the durable flows of the store that the coordinator provides.
+    func flowsSnapshot(of receiver: any MessageReceiver) async -> CoordinatorSnapshot.Flows?
+
+    /// Carries out an operator's request about durable flows, at a coordinator or below it.
+    func carryOut(
+        _ operation: Operation,
+        on rest: ArraySlice<Substring>,
+        of receiver: any MessageReceiver,
+        _ budget: TimeoutBudget
+    ) async throws -> JSONValue
+
     // MARK: Children
 
     /// A life has ended of a child.

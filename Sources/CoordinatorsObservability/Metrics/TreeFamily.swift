@@ -73,6 +73,17 @@ struct TreeFamily: Sendable {
         perNode(.running) { $0.mailbox.map { Double($0.running) } },
         perNode(.stuck) { $0.mailbox.map { Double($0.stuck) } },
         perNode(.oldest) { $0.mailbox.map { $0.oldestWaiting?.inSeconds ?? 0 } },
+        TreeFamily(.flows) { numbers in
+            numbers.nodes.lazy.filter { $0.flows != nil }.prefix(limit / 3).flatMap { node -> [Sample] in
+                let flows = node.flows ?? CoordinatorSnapshot.Flows()
+                return [("open", flows.open), ("unwinding", flows.unwinding), ("parked", flows.parked)].map { status, count in
+                    ([("path", node.path.description), ("status", status)], Double(count))
+                }
+            }
+        },
+        perNode(.flowsDue) { $0.flows.map { Double($0.due) } },
+        perNode(.oldestFlowDue) { $0.flows.map { $0.oldestDue?.inSeconds ?? 0 } },
+        perNode(.flowCommits) { $0.flows?.commitP99?.inSeconds },
         perProcess(.processorTime) { usage, _ in Double(usage.ticks) / ProcessUsage.ticksPerSecond },
         perProcess(.residentMemory) { usage, _ in Double(usage.residentBytes) },
         perProcess(.descriptors) { _, descriptors in descriptors.map { Double($0) } },

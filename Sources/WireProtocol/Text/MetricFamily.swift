@@ -43,6 +43,18 @@ extension MetricFamily {
         .gauge,
         "The time for which the oldest waiting message has waited."
     )
+    package static let flows = MetricFamily("coordinator_flows", .gauge, "Durable flows of the coordinator's store that aren't over.")
+    package static let flowsDue = MetricFamily("coordinator_flows_due", .gauge, "Durable flows that have something to do now.")
+    package static let oldestFlowDue = MetricFamily(
+        "coordinator_flow_oldest_due_seconds",
+        .gauge,
+        "The time for which the first of the flows that have something to do has had it."
+    )
+    package static let flowCommits = MetricFamily(
+        "coordinator_flow_commit_p99_seconds",
+        .gauge,
+        "The time that one of a hundred of the latest commits of flows exceeds."
+    )
     package static let processorTime = MetricFamily(
         "coordinator_process_cpu_seconds_total",
         .counter,

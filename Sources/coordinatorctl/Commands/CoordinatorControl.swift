@@ -28,7 +28,8 @@ struct CoordinatorControl: AsyncParsableCommand {
             MetricsCommand.self, ConfigurationCommand.self, ShutdownCommand.self, SignalCommand.self, MailboxCommand.self, TopCommand.self,
             DoctorCommand.self, CompletionCommand.self, UpgradeCommand.self, LogsCommand.self, EventsCommand.self, HistoryCommand.self,
             ImportCommand.self, NodesCommand.self, WhereCommand.self, DrainCommand.self, UncordonCommand.self, MoveCommand.self,
-            UnpinCommand.self, SchemasCommand.self, LifecycleCommand<ControlOperation.Reload>.self,
+            UnpinCommand.self, SchemasCommand.self, LifecycleCommand<ControlOperation.Reload>.self, FlowsCommand.self,
+            FlowCommand.self,
         ]
     )
 
@@ -86,6 +87,9 @@ struct CoordinatorControl: AsyncParsableCommand {
         var command: any ParsableCommand.Type = Self.self
         while let name = arguments.popFirst(), !command.configuration.subcommands.isEmpty, !name.hasPrefix("-"), name != "help" {
             guard let next = command.configuration.subcommands.first(where: { $0.configuration.commandName == name }) else {
+                // A path is for the command that is meant without a name; two words are a name and a path.
+                let isPath = name.contains { "/*?".contains($0) } || arguments.first.map { $0.hasPrefix("-") } ?? true
+                if command.configuration.defaultSubcommand != nil, isPath { return }
                 throw unknown(name, in: command)
             }
             command = next

@@ -113,6 +113,10 @@ extension TreeNode {
             ]
             if let stuck = mailbox.stuck { facts.append(["stuck", "\(stuck)"]) }
         }
+        if let flows {
+            let numbers = [("open", flows.open), ("unwinding", flows.unwinding), ("parked", flows.parked), ("due", flows.due)]
+            facts.append(["flows", numbers.map { "\($0.1) \($0.0)" }.joined(separator: ", ")])
+        }
         if let waitsFor { facts.append(["waits for", waitsFor.joined(separator: ", ")]) }
         if let statusText { facts.append(["status", statusText]) }
         if let health { facts.append(["health", health.text(shownState == .unhealthy)]) }

@@ -33,14 +33,14 @@ import WireProtocol
     )
     func each(operation: any DescribedOperation.Type, others: [String]) async throws {
         // What takes one path alone says which there are; the count of instances is one of the child without a number.
-        let isSingle = ["ask", "send", "move"].contains(operation.name)
+        let isSingle = ["ask", "send", "move", "flows"].contains(operation.name)
         for (typed, expected) in [
             ("job", ["/job"]), ("web", operation.name == "scale" ? ["/web"] : Self.instances), ("/web-1?", ["/web-10"]),
         ] {
             let handler = try Self.daemon(knows: operation.name == "scale" ? "/web" : "/job")
             try await withServer(handler) { directory, _ in
                 let option = operation.name == "events" && typed != "job" ? ["--path"] : []
-                let arguments = ["--json", "--runtime-dir", directory.path, operation.name] + option + [typed] + others
+                let arguments = ["--json", "--runtime-dir", directory.path] + Self.words(operation.name) + option + [typed] + others
                 let ended = try await BuiltProgram("coordinatorctl").run(arguments)
                 let named = handler.operations.filter { $0.name == operation.name }.flatMap(\.operands)
                 let found = Set(named.filter { $0 != "/web" || expected == ["/web"] }).sorted()
@@ -55,6 +55,11 @@ import WireProtocol
                 }
             }
         }
+    }
+
+    /// The words of an operation's command.
+    private static func words(_ name: String) -> [String] {
+        name.hasPrefix("flow-") ? ["flow", String(name.dropFirst("flow-".count))] : [name]
     }
 
     /// A daemon that knows the tree, and one more path.

@@ -323,7 +323,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         if next.isOver, !former.isOver { next.change(FlowRecord.Change([.cancel(cell.type.table.names)]), at: next.changed) }
         do {
             if isLost { throw CoordinatorError.flowIsElsewhere(key) }
-            try await store.storage.commit(FlowRow(next, key: key, sequence: sequence + 1), writes)
+            try await store.commit(FlowRow(next, key: key, sequence: sequence + 1), writes, by: cell.runtime.time)
         } catch {
             guard (error as? CoordinatorError)?.code == .peerLost else {
                 for message in opened { store.settle(message.origin, message.number) }
@@ -342,6 +342,9 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             store.settle(message.origin, message.number)
         }
         project(from: former.pages, in: cell)
+        if let parking = next.parking, former.parking == nil, cell.runtime.observation.lives.areWanted {
+            cell.runtime.observation.lives.add(LifecycleRecord(.parked(parking.error), of: cell.path, cell.incarnation, nil))
+        }
         if next.isOver, !former.isOver { store.isOver(key, next.standing) }
     }
 

@@ -1,7 +1,20 @@
+import ConcurrencySupport
 public import Flows
 public import WireProtocol
 
 extension FlowStore {
+    /// The flows that are meant of all.
+    public enum Selection: String, Sendable, Hashable, Codable, CaseIterable {
+        /// Those that aren't over.
+        case open
+        /// Those that don't go on before an operator says how.
+        case parked
+        /// Those that have something to do now.
+        case due
+        /// Those that have come to their end in the last seven days.
+        case finished
+    }
+
     /// A flow, as an operator sees it.
     public struct Description: Sendable, Hashable, Codable {
         /// The progress of a flow.
@@ -55,6 +68,12 @@ extension FlowStore {
             // Work that is due has no time of its own.
             due = row.due.map { max($0, WallTime(nanoseconds: 0)) }
         }
+
+        /// Describes a flow whose record this build can't read.
+        init(unreadable row: FlowRow) {
+            (key, type, status, pages, failures, outgoing) = (row.key, "unknown", row.status, [], 0, 0)
+            (error, due, changed) = ("its record can't be read by this build", row.due, row.changed)
+        }
     }
 
     /// Returns flows in the order of their keys.
@@ -97,4 +116,291 @@ extension FlowStore {
             record.change(FlowRecord.Change([.unwind(because: reason)]), at: now)
         }
     }
+
+    /// Starts the coordinator of a flow, if it doesn't live.
+    ///
+    /// - Throws: As `retry`.
+    public func resume(_ key: String) async throws { _ = try await core.flow(key) }
+}
+
+// MARK: - Flows by their paths
+
+extension FlowStore {
+    /// A flow with its place in the tree.
+    public struct Entry: Sendable, Hashable, Codable {
+        /// The path of the flow's coordinator.
+        public let path: CoordinatorPath
+        /// The flow, as its store has it.
+        public let flow: Description
+    }
+
+    /// Flows of the stores of a tree.
+    public struct Listing: Sendable, Hashable, Codable {
+        /// The flows, in the order of their paths.
+        public var entries: [Entry] = []
+        /// The path after which there are more; `nil`: there are none.
+        public var next: CoordinatorPath?
+        /// The coordinators that didn't answer, so that the flows of their stores aren't there.
+        public var unanswered: [CoordinatorPath] = []
+
+        /// Adds the flows of other stores, and keeps as many as are wanted.
+        mutating func add(_ others: [Listing], limit: Int) {
+            // Behind the end of one that was cut, others may have flows that would come between.
+            next = (others.map(\.next) + [next]).compactMap { $0 }.min { "\($0)" < "\($1)" }
+            entries = (others.flatMap(\.entries) + entries).sorted { "\($0.path)" < "\($1.path)" }
+            unanswered += others.flatMap(\.unanswered)
+            if let next { entries.removeAll { "\($0.path)" > "\(next)" } }
+            if entries.count > limit {
+                entries = Array(entries.prefix(limit))
+                next = entries.last?.path
+            }
+        }
+    }
+
+    /// A request for flows of all stores at a path and below.
+    struct ListRequest: Codable, Sendable {
+        var selection: Selection?
+        var after: CoordinatorPath?
+        var limit: Int
+    }
+
+    /// A request about one flow.
+    struct FlowRequest: Codable, Sendable {
+        enum Action: String, Codable { case show, retry, skip, cancel, resume }
+
+        var action: Action
+        /// The reason of a cancellation.
+        var reason: String?
+    }
+}
+
+extension CoordinatorRuntime {
+    /// Returns durable flows of the tree, of all stores in all its processes.
+    ///
+    /// - Parameters:
+    ///   - path: The path at and below which the flows are; the root by default.
+    ///   - selection: The flows that are meant; all by default.
+    ///   - after: The path after which they begin, as ``FlowStore/Listing/next`` has it; `nil`: from the first on.
+    ///   - limit: The number of flows at most; 1,000 by default, and at most. Fewer come when they have much to show.
+    /// - Throws: `noSuchPath`.
+    public func flows(
+        below path: CoordinatorPath = .root,
+        _ selection: FlowStore.Selection? = nil,
+        after: CoordinatorPath? = nil,
+        limit: Int = 1_000
+    ) async throws -> FlowStore.Listing {
+        let request = FlowStore.ListRequest(selection: selection, after: after, limit: min(max(limit, 1), 1_000))
+        return try await operate(.flows, path, request)
+    }
+
+    /// Returns the durable flow of the coordinator at a path, whether it lives or not.
+    ///
+    /// - Throws: `noSuchPath` when no store above the path has a flow there.
+    public func flow(_ path: CoordinatorPath) async throws -> FlowStore.Entry {
+        try await operate(.flow, path, FlowStore.FlowRequest(action: .show))
+    }
+
+    /// Has the work of a flow that was parked, or waits for its next attempt, be tried again at once; see ``FlowStore/retry(_:)``.
+    ///
+    /// - Returns: The flow after that.
+    /// - Throws: As ``flow(_:)``; what the start of the flow's coordinator throws.
+    @discardableResult
+    public func retryFlow(_ path: CoordinatorPath) async throws -> FlowStore.Entry {
+        try await operate(.flow, path, FlowStore.FlowRequest(action: .retry))
+    }
+
+    /// Says that the page that a flow works on has come to its end outside of the flow; see ``FlowStore/skip(_:)``.
+    ///
+    /// - Throws: As ``retryFlow(_:)``.
+    @discardableResult
+    public func skipFlow(_ path: CoordinatorPath) async throws -> FlowStore.Entry {
+        try await operate(.flow, path, FlowStore.FlowRequest(action: .skip))
+    }
+
+    /// Has a flow undo all that it has done; see ``FlowStore/cancel(_:because:)``.
+    ///
+    /// - Throws: As ``retryFlow(_:)``.
+    @discardableResult
+    public func cancelFlow(_ path: CoordinatorPath, because reason: String) async throws -> FlowStore.Entry {
+        try await operate(.flow, path, FlowStore.FlowRequest(action: .cancel, reason: reason))
+    }
+
+    /// Starts the coordinator of a flow, if it doesn't live.
+    ///
+    /// - Throws: As ``retryFlow(_:)``.
+    @discardableResult
+    public func resumeFlow(_ path: CoordinatorPath) async throws -> FlowStore.Entry {
+        try await operate(.flow, path, FlowStore.FlowRequest(action: .resume))
+    }
+
+    private func operate<Answer: Decodable>(_ operation: Operation, _ path: CoordinatorPath, _ request: some Encodable) async throws
+        -> Answer
+    {
+        var budget = TimeoutBudget.initial
+        budget.argument = try request.encodedAsJSON()
+        do {
+            return try Answer(decoding: try await root.operate(operation, on: path.components[...], budget: budget))
+        } catch {
+            throw Failures.restored(error)
+        }
+    }
+}
+
+extension CoordinatorCell {
+    /// The time that a store is given to tell of itself for the description of its owner.
+    private static var patienceOfDescriptions: Duration { .seconds(1) }
+    /// The numbers of the flows of the store that this coordinator owns.
+    var flowsSnapshot: CoordinatorSnapshot.Flows? {
+        get async {
+            guard let core = existingFlows?.store else { return nil }
+            let answer = OneShot<FlowSummary?>()
+            let now = runtime.time.wall
+            runtime.execution.tasks.add { answer.settle(try? await core.storage.summary(at: now)) }
+            // A disk that hangs doesn't make the tree unresponsive.
+            guard let summary = await answer.value(before: runtime.time.now + Self.patienceOfDescriptions, of: runtime.time) ?? nil else {
+                return nil
+            }
+            return CoordinatorSnapshot.Flows(
+                open: summary.counts[.open] ?? 0,
+                unwinding: summary.counts[.unwinding] ?? 0,
+                parked: summary.counts[.parked] ?? 0,
+                due: summary.due,
+                oldestDue: summary.oldestDue.map { max(now - $0, .zero) },
+                commitP99: core.commitP99
+            )
+        }
+    }
+
+    /// Returns the flows of the stores here and below that are at a path or below it.
+    func listFlows(_ rest: ArraySlice<Substring>, _ budget: TimeoutBudget) async throws -> JSONValue {
+        let request = try FlowStore.ListRequest(decoding: budget.argument ?? .null)
+        var listing = FlowStore.Listing()
+        let core = existingFlows?.store
+        if let core { listing = try await core.list(request, of: self, rest) }
+        if let key = rest.first.map(String.init) {
+            do {
+                guard let supervision = existingChildren else { throw noSuchPath(key) }
+                let below = try await supervision.relay(.flows, to: key, rest.dropFirst(), budget)
+                listing.add([try FlowStore.Listing(decoding: below)], limit: request.limit)
+            } catch let error as CoordinatorError where error.code == .unsupported || core != nil && error.saysNobodyIsThere {
+                // A program has none, and the flows of this store may have no coordinator at the moment.
+            }
+        } else if let supervision = existingChildren {
+            listing.add(await supervision.flows(budget), limit: request.limit)
+        }
+        return try listing.encodedAsJSON()
+    }
+
+    /// Carries out a request about the flow at a path, by the nearest store above it that has it.
+    func operateFlow(at rest: ArraySlice<Substring>, _ budget: TimeoutBudget) async throws -> JSONValue {
+        var failure = CoordinatorError(
+            .noSuchPath,
+            "no store of flows has one at \(path.appending(rest)): its owner may have ended, or it was over more than seven days ago"
+        )
+        if let key = rest.first.map(String.init), let supervision = existingChildren, supervision.has(key) {
+            do {
+                return try await supervision.relay(.flow, to: key, rest.dropFirst(), budget)
+            } catch let error as CoordinatorError where error.saysNobodyIsThere {
+                if error.code == .stopped { failure = error }
+            }
+        }
+        guard let core = existingFlows?.store else { throw failure }
+        let key = rest.joined(separator: "/")
+        _ = try await core.open()
+        guard try await core.storage.row(of: key) != nil else { throw failure }
+        let request = try FlowStore.FlowRequest(decoding: budget.argument ?? .null)
+        let store = FlowStore(keeping: core)
+        switch request.action {
+        case .show: break
+        case .retry: try await store.retry(key)
+        case .skip: try await store.skip(key)
+        case .cancel: try await store.cancel(key, because: request.reason ?? "cancelled by an operator")
+        case .resume: try await store.resume(key)
+        }
+        guard let row = try await core.storage.row(of: key) else { throw failure }
+        return try FlowStore.Entry(path: path.appending(rest), flow: FlowStore.Description(row)).encodedAsJSON()
+    }
+}
+
+extension FlowStoreCore {
+    /// The bytes of the flows in one answer, beyond which the rest is left to the next one.
+    private static let answerLimit = 1 << 20
+
+    /// Returns flows of the store at a path and below it.
+    ///
+    /// - Parameter rest: The path, below that of the store's owner.
+    fileprivate func list(
+        _ request: FlowStore.ListRequest,
+        of cell: CoordinatorCell,
+        _ rest: ArraySlice<Substring>
+    ) async throws -> FlowStore.Listing {
+        _ = try await open()
+        let owner = cell.path
+        var after: String?
+        if let path = request.after {
+            // All keys come after a path that comes before the owner's, and none after one that comes behind what is below it.
+            let isBelow = path.isWithin(owner)
+            if !isBelow, "\(path)" > "\(owner)" { return FlowStore.Listing() }
+            after = isBelow ? path.components.dropFirst(owner.components.count).joined(separator: "/") : nil
+        }
+        let query = FlowQuery(
+            selection: request.selection,
+            at: cell.runtime.time.wall,
+            below: rest.isEmpty ? nil : rest.joined(separator: "/"),
+            after: after,
+            limit: request.limit + 1
+        )
+        var listing = FlowStore.Listing()
+        var bytes = 0
+        for row in try await storage.rows(query) {
+            // What can't be read is told of by its name.
+            let flow = (try? FlowStore.Description(row)) ?? FlowStore.Description(unreadable: row)
+            bytes += row.key.utf8.count + flow.pages.reduce(256) { $0 + JSONWriter.text(of: $1).count } + (flow.error?.utf8.count ?? 0)
+            if listing.entries.count == request.limit || bytes > Self.answerLimit && !listing.entries.isEmpty {
+                listing.next = listing.entries.last?.path
+                break
+            }
+            listing.entries.append(FlowStore.Entry(path: owner.appending(row.key.split(separator: "/")[...]), flow: flow))
+        }
+        return listing
+    }
+}
+
+extension ChildSupervisor {
+    /// Returns the flows of the stores of all children and below them.
+    fileprivate func flows(_ budget: TimeoutBudget) async -> [FlowStore.Listing] {
+        await withTaskGroup(of: FlowStore.Listing?.self) { group in
+            var listings: [FlowStore.Listing] = []
+            for key in keys {
+                if asksOthers(about: key) {
+                    group.addTask { await self.flows(of: key, budget) }
+                } else if withSlot(key, { ($0.host as? LocalHost)?.coordinator?.existingFlows?.store != nil }) == true,
+                    let listing = await flows(of: key, budget)
+                {
+                    listings.append(listing)
+                }
+            }
+            for await listing in group { if let listing { listings.append(listing) } }
+            return listings
+        }
+    }
+
+    private func flows(of key: String, _ budget: TimeoutBudget) async -> FlowStore.Listing? {
+        // One that isn't running has no store open.
+        guard withSlot(key, { $0.host != nil }) == true else { return nil }
+        do {
+            return try FlowStore.Listing(decoding: try await relay(.flows, to: key, [], budget))
+        } catch let error as CoordinatorError where error.saysNobodyIsThere {
+            return nil
+        } catch {
+            var listing = FlowStore.Listing()
+            listing.unanswered = [cell.path.appending(key)]
+            return listing
+        }
+    }
+}
+
+extension CoordinatorError {
+    /// Whether no coordinator is there that could tell of flows, or it knows none.
+    fileprivate var saysNobodyIsThere: Bool { [.noSuchPath, .noSuchChild, .stopped, .unsupported].contains(code) }
 }

@@ -19,7 +19,7 @@ public struct FlowStore: Sendable {
 
     package init(_ storage: any FlowStorage) { core = FlowStoreCore(storage) }
 
-    private init(_ core: FlowStoreCore) { self.core = core }
+    init(keeping core: FlowStoreCore) { self.core = core }
 
     /// A reference to a store that doesn't keep it.
     package struct Reference: Sendable {
@@ -28,7 +28,7 @@ public struct FlowStore: Sendable {
         package init(_ store: FlowStore) { core = store.core }
 
         /// The store, as long as somebody keeps it.
-        package var store: FlowStore? { core.map { FlowStore($0) } }
+        package var store: FlowStore? { core.map { FlowStore(keeping: $0) } }
     }
 
     /// Creates a store in memory, for tests: it survives the coordinators, and not the process.
@@ -60,12 +60,62 @@ package protocol FlowStorage: AnyObject, Sendable {
     func due(by time: WallTime) async throws -> [String]
     /// Returns the time of the row that is due next after a time.
     func nextDue(after time: WallTime) async throws -> WallTime?
-    /// Returns the rows of flows in the order of their keys.
-    func rows(after key: String?, limit: Int) async throws -> [FlowRow]
+    /// Returns the rows that are asked for, in the order of their keys.
+    func rows(_ query: FlowQuery) async throws -> [FlowRow]
+    /// Returns the numbers of the flows that aren't over, and of those that have something to do by a time.
+    func summary(at time: WallTime) async throws -> FlowSummary
     /// Closes the store after all that was asked of it before; it can be opened again at once.
     ///
     /// - Returns: What is settled when it's closed.
     func close() -> OneShot<Void>
+}
+
+extension FlowStorage {
+    /// Returns the rows of flows in the order of their keys.
+    package func rows(after key: String?, limit: Int) async throws -> [FlowRow] {
+        try await rows(FlowQuery(selection: nil, at: .distantPast, after: key, limit: limit))
+    }
+}
+
+/// The rows that are asked for of a store.
+package struct FlowQuery: Sendable {
+    /// The flows that are meant; `nil`: all.
+    package let selection: FlowStore.Selection?
+    /// The time at which flows have something to do, or not.
+    package let time: WallTime
+    /// The path to which the flows belong, or below which they are; `nil`: all.
+    package let prefix: String?
+    /// The key after which they begin; empty: all.
+    package let after: String
+    package let limit: Int
+
+    package init(selection: FlowStore.Selection?, at time: WallTime, below prefix: String? = nil, after: String? = nil, limit: Int) {
+        (self.selection, self.time, self.prefix, self.after, self.limit) = (selection, time, prefix, after ?? "", limit)
+    }
+
+    /// Whether a row is one of those.
+    func includes(_ row: FlowRow) -> Bool {
+        guard row.key > after, prefix.map({ row.key == $0 || row.key.hasPrefix("\($0)/") }) ?? true else { return false }
+        return switch selection {
+        case nil: true
+        case .parked: row.status == .parked
+        case .due: row.due.map { $0 <= time } ?? false
+        case .open: !row.isOver
+        case .finished: row.isOver
+        }
+    }
+}
+
+/// The numbers of a store's flows.
+package struct FlowSummary: Sendable, Hashable {
+    /// The flows that aren't over, by status.
+    package var counts: [FlowStore.Description.Status: Int] = [:]
+    /// The number of flows that have something to do.
+    package var due = 0
+    /// The time from which on the first of them has had it.
+    package var oldestDue: WallTime?
+
+    package init() {}
 }
 
 /// An opening of a store.
@@ -144,6 +194,23 @@ final class FlowStoreCore: Sendable {
         var attempts: [String: (@Sendable () -> Void)?] = [:]
         /// Those who wait for the ends of flows.
         var waits: [String: [End]] = [:]
+        /// The times that the latest commits have taken.
+        var commits = LatestDurations()
+    }
+
+    /// The latest of many durations.
+    struct LatestDurations {
+        private static let limit = 256
+        private var latest: [Duration] = []
+        private var next = 0
+
+        mutating func add(_ duration: Duration) {
+            if latest.count < Self.limit { latest.append(duration) } else { latest[next] = duration }
+            next = (next + 1) % Self.limit
+        }
+
+        /// The duration that one of a hundred exceeds; `nil` without any.
+        var p99: Duration? { latest.isEmpty ? nil : latest.sorted()[latest.count * 99 / 100] }
     }
 
     /// The end of a flow.
@@ -181,6 +248,16 @@ final class FlowStoreCore: Sendable {
         wake(by: owner)
         return storage
     }
+
+    /// Commits a row, and notes how long that takes.
+    func commit(_ row: FlowRow, _ writes: [any Sendable], by time: TimeSource) async throws {
+        let began = time.now
+        try await storage.commit(row, writes)
+        state.withLock { $0.commits.add(time.now - began) }
+    }
+
+    /// The duration that one of a hundred of the latest commits exceeds.
+    var commitP99: Duration? { state.withLock { $0.commits }.p99 }
 
     /// Returns what is settled when a flow has come to its end.
     func awaitEnd(of key: String) -> End {
@@ -336,9 +413,20 @@ final class MemoryFlowStorage: FlowStorage {
         rows.withLock { rows in rows.values.compactMap(\.due).filter { $0 > time }.min() }
     }
 
-    func rows(after key: String?, limit: Int) async throws -> [FlowRow] {
+    func rows(_ query: FlowQuery) async throws -> [FlowRow] {
         let all = rows.withLock { Array($0.values) }
-        return Array(all.filter { row in key.map { row.key > $0 } ?? true }.sorted { $0.key < $1.key }.prefix(limit))
+        return Array(all.filter(query.includes).sorted { $0.key < $1.key }.prefix(query.limit))
+    }
+
+    func summary(at time: WallTime) async throws -> FlowSummary {
+        var summary = FlowSummary()
+        for row in rows.withLock({ Array($0.values) }) {
+            if !row.isOver { summary.counts[row.status, default: 0] += 1 }
+            guard let due = row.due, due <= time else { continue }
+            summary.due += 1
+            summary.oldestDue = min(summary.oldestDue ?? .distantFuture, max(due, row.changed))
+        }
+        return summary
     }
 
     func close() -> OneShot<Void> {

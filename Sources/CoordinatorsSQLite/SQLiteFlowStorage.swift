@@ -76,6 +76,8 @@ final class SQLiteFlowStorage: FlowStorage {
 
     // MARK: Calls
 
+    var isLocal: Bool { true }
+
     func open() async throws -> FlowOpening {
         let (path, patience) = (path, patience)
         return try await call { connection in

@@ -86,6 +86,8 @@ package final class InterceptedFlowStorage: FlowStorage {
     private let storage: any FlowStorage
     private let commit: Commit
 
+    package var isLocal: Bool { storage.isLocal }
+
     package init(_ storage: any FlowStorage, commit: @escaping Commit) { (self.storage, self.commit) = (storage, commit) }
 
     package func commit(_ row: FlowRow, _ writes: [any Sendable]) async throws { try await commit(storage, row, writes) }

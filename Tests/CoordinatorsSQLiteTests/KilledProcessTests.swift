@@ -45,6 +45,16 @@ struct KilledProcessTests {
         #expect(booked == Array(stride(from: 1, through: orders, by: 2)), "\(when)")
     }
 
+    @Test("A process that a cluster moves gets no file of flows")
+    func placed() async throws {
+        try await withTemporaryDirectory { directory in
+            let placed = environment(directory, orders: 1).merging(["COORDINATOR_FENCE": "7"]) { given, _ in given }
+            let end = try await worker.run(environment: placed)
+            #expect(end.exitCode != 0 && end.errors.contains("`placement: cluster` moves this process to others"), "\(end)")
+            #expect(Files.text(of: "\(directory.path)/flows.sqlite") == nil && Files.text(of: "\(directory.path)/ledger") == nil)
+        }
+    }
+
     @Test("Killed at random moments, again and again, each order comes to its end, and each effect is had once")
     func random() async throws {
         let seed = UInt64.random(in: .min ... .max)

@@ -322,6 +322,43 @@ struct OrderSagaTests {
         }
     }
 
+    /// Opens the orders whose number is even, and holds the others up.
+    private actor Halves: Coordinator {
+        let context: Context
+        init(_ context: Context) { self.context = context }
+
+        static let responders: Responders = [
+            .respond(to: Stock.Reserve.self, needs: \.services) { _, reserve, services in try services.perform("reserve", reserve.key) },
+            .respond(to: Bank.Charge.self) { _, _ in 1 },
+            .respond(to: Mail.Send.self) { _, _ in },
+            .respond(to: Stock.Ship.self, needs: \.services) { _, ship, services in try services.perform("ship", ship.key) },
+        ]
+
+        func open(section key: String) async throws {
+            if Int(key).map({ $0 % 2 == 1 }) ?? true { return await OneShot<Void>().valueUnlessCancelled() ?? () }
+            try await context.resume(OrderCoordinator.self, as: key)
+        }
+    }
+
+    @Test("Flows that can't be opened for now keep no others from going on")
+    func heldUp() async throws {
+        let (store, services) = (FlowStore.inMemory(), Services())
+        services.silence("ship")
+        let numbers = 1...60
+        try await withOrders(store, services) { runtime, services in
+            for number in numbers { try await runtime.ask(OrdersCoordinator.Begin(order: Order(number: number)), at: "/") }
+            try await eventually("all are charged") {
+                services.books.withLock { $0.done.count { $0.hasPrefix("charge") } == numbers.count }
+            }
+        }
+        services.speak("ship")
+        try await withRuntime(Halves.self, dependencies: { ($0.flows, $0.services) = (store, services) }) { runtime in
+            try await eventually("the others are shipped", within: .seconds(20)) {
+                services.books.withLock { $0.done.count { $0.hasPrefix("ship") } == numbers.count / 2 }
+            }
+        }
+    }
+
     @Test("What has something to do goes on by itself when the coordinator that provides the store is ready again")
     func goesOn() async throws {
         try await withTemporaryDirectory { directory in

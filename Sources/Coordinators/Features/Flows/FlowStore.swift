@@ -44,6 +44,8 @@ extension DependencyKeys {
 ///
 /// One suite of tests, `FlowStoreContract`, runs on each kind.
 package protocol FlowStorage: AnyObject, Sendable {
+    /// Whether the rows lie on this machine alone.
+    var isLocal: Bool { get }
     /// Opens the store for this process alone.
     ///
     /// - Throws: `storeInUse`, `storeCorrupt`.
@@ -230,6 +232,15 @@ final class FlowStoreCore: Sendable {
         if let opening = state.withLock({ $0.opening }) { return opening }
         return try await openings.pass { [self] in
             if let opening = state.withLock({ $0.opening }) { return opening }
+            guard !storage.isLocal || WorkerEnvironment.fence == nil else {
+                throw CoordinatorError(
+                    .unsupported,
+                    """
+                    a file of flows stays on this machine, and `placement: cluster` moves this process to others, where each flow would begin anew: \
+                    provide the store in a child that isn't placed
+                    """
+                )
+            }
             let closings = state.withLock { $0.closings }
             let opening = try await storage.open()
             let isOpen = state.withLock { state -> Bool in
@@ -382,6 +393,8 @@ final class FlowStoreCore: Sendable {
 
 /// A store in memory, whose commits take no time.
 final class MemoryFlowStorage: FlowStorage {
+    // It says of itself that it ends with the process.
+    let isLocal = false
     private let rows = Lock<[String: FlowRow]>([:])
 
     func open() async throws -> FlowOpening { FlowOpening(wasInterrupted: false) }

@@ -1,4 +1,5 @@
 import ConcurrencySupport
+import DequeModule
 import Flows
 import Logging
 import WireProtocol
@@ -16,10 +17,15 @@ final class FlowWaker: Sendable {
         /// The times before which flows aren't tried again that couldn't be opened.
         var pauses: [String: WallTime] = [:]
         var latestForgetting: WallTime?
+        /// The keys of flows that are to be opened, in the order of the times at which they were due.
+        var queue: Deque<String> = []
+        /// The keys of flows that are being opened.
+        var opening: Set<String> = []
     }
 
-    /// The number of flows that are opened at the same time.
-    private static let width = 16
+    /// The number of flows that are opened at the same time: one that isn't answered for takes a place until its time is over, and the others
+    /// go by.
+    private static let width = 64
 
     private let core: FlowStoreCore
     private let owner: @Sendable () -> CoordinatorCell?
@@ -79,15 +85,12 @@ final class FlowWaker: Sendable {
                 cell.logger.warning("what is over can't be forgotten in the store of flows", metadata: ["error": "\(error)"])
             }
         }
-        let due = try await core.storage.due(by: now).filter { key in
-            !core.lives(key) && state.withLock { $0.pauses[key] ?? now <= now }
+        let due = try await core.storage.due(by: now).filter { !core.lives($0) }
+        state.withLock { state in
+            state.pauses = state.pauses.filter { $0.value > now }
+            state.queue = Deque(due.filter { state.pauses[$0] == nil && !state.opening.contains($0) })
         }
-        await withTaskGroup(of: Void.self) { group in
-            for (index, key) in due.enumerated() {
-                if index >= Self.width { await group.next() }
-                group.addTask { await self.open(key, cell) }
-            }
-        }
+        openNext(cell)
         let next = try await core.storage.nextDue(after: now)
         let timer = state.withLock { state -> WallTimer? in
             let pause = state.pauses.values.filter { $0 > now }.min()
@@ -111,16 +114,40 @@ final class FlowWaker: Sendable {
         try await cell.open(Route(steps: key.split(separator: "/").map { Route.Step(section: String($0)) }), timeout: .seconds(30))
     }
 
+    /// Begins to open the flows that are next, as many as there is room for.
+    private func openNext(_ cell: CoordinatorCell) {
+        let keys = state.withLock { state -> [String] in
+            let keys = state.queue.prefix(max(Self.width - state.opening.count, 0))
+            state.queue.removeFirst(keys.count)
+            state.opening.formUnion(keys)
+            return Array(keys)
+        }
+        for key in keys {
+            HandlerScope.perform(in: nil) {
+                _ = cell.handle {
+                    await self.open(key, cell)
+                    self.openNext(cell)
+                }
+            }
+        }
+    }
+
     private func open(_ key: String, _ cell: CoordinatorCell) async {
+        /// Notes the end of the opening; a flow that doesn't live is tried again after a while.
+        func ends(isTriedAgain: Bool) {
+            state.withLock { state in
+                state.opening.remove(key)
+                if isTriedAgain { state.pauses[key] = cell.runtime.time.wall + .seconds(60) }
+            }
+            if isTriedAgain { look() }
+        }
         do {
             try await start(key, cell)
             // A parent that opens something else would be asked again at once.
-            let pause = core.lives(key) ? nil : cell.runtime.time.wall + .seconds(60)
-            state.withLock { $0.pauses[key] = pause }
+            ends(isTriedAgain: !core.lives(key))
         } catch {
             if Task.isCancelled { return }
-            let pause = cell.runtime.time.wall + .seconds(60)
-            state.withLock { $0.pauses[key] = pause }
+            ends(isTriedAgain: true)
             cell.logger.error(
                 "a flow that has something to do can't be started, and is tried again in a minute",
                 metadata: ["flow.key": "\(key)", "error": "\(error)"]

@@ -12,6 +12,9 @@ extension Duration {
     /// The duration in milliseconds, rounded toward zero; the largest or smallest value of 64 bits when it doesn't fit.
     package var wholeMilliseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000_000_000) }
 
+    /// The duration in microseconds, rounded toward zero; the largest or smallest value of 64 bits when it doesn't fit.
+    package var wholeMicroseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000_000) }
+
     /// The duration in whole milliseconds, at least 0 and at most one less than the largest value of 32 bits.
     package var millisecondsClamped: UInt32 { min(UInt32(clamping: wholeMilliseconds), .max - 1) }
 

@@ -116,18 +116,38 @@ final class SQLiteFlowStorage: FlowStorage {
 
     func rows(_ query: FlowQuery) async throws -> [FlowRow] {
         // All that is below a path sorts between its slash and the character after that.
-        let (first, end) = (query.prefix.map { "\($0)/" }, query.prefix.map { "\($0)0" })
-        return try await read { connection in
-            try connection.rows(
+        let (after, prefix, first, end) = (query.after, query.prefix, query.prefix.map { "\($0)/" }, query.prefix.map { "\($0)0" })
+        let limit = query.limit
+        // One statement for each selection, so that each uses its index.
+        let statement: SQL =
+            switch query.selection {
+            case nil:
                 """
-                SELECT \(columns: ()) FROM flow WHERE key > \(query.after)
-                AND (\(query.prefix) IS NULL OR key = \(query.prefix) OR (key > \(first) AND key < \(end)))
-                AND CASE \(query.selection?.rawValue) WHEN 'parked' THEN status = 'parked'
-                WHEN 'due' THEN due IS NOT NULL AND due <= \(query.time as WallTime?) WHEN 'open' THEN status NOT IN ('finished', 'unwound')
-                WHEN 'finished' THEN status IN ('finished', 'unwound') ELSE 1 END ORDER BY key LIMIT \(query.limit)
+                SELECT \(columns: ()) FROM flow WHERE key > \(after) AND (\(prefix) IS NULL OR key = \(prefix) OR (key > \(first) AND key < \(end)))
+                ORDER BY key LIMIT \(limit)
                 """
-            )
-        }
+            case .parked:
+                """
+                SELECT \(columns: ()) FROM flow WHERE key > \(after) AND (\(prefix) IS NULL OR key = \(prefix) OR (key > \(first) AND key < \(end)))
+                AND status NOT IN ('finished', 'unwound') AND status = 'parked' ORDER BY key LIMIT \(limit)
+                """
+            case .due:
+                """
+                SELECT \(columns: ()) FROM flow WHERE key > \(after) AND (\(prefix) IS NULL OR key = \(prefix) OR (key > \(first) AND key < \(end)))
+                AND due <= \(query.time as WallTime?) ORDER BY key LIMIT \(limit)
+                """
+            case .open:
+                """
+                SELECT \(columns: ()) FROM flow WHERE key > \(after) AND (\(prefix) IS NULL OR key = \(prefix) OR (key > \(first) AND key < \(end)))
+                AND status NOT IN ('finished', 'unwound') ORDER BY key LIMIT \(limit)
+                """
+            case .finished:
+                """
+                SELECT \(columns: ()) FROM flow WHERE key > \(after) AND (\(prefix) IS NULL OR key = \(prefix) OR (key > \(first) AND key < \(end)))
+                AND status IN ('finished', 'unwound') ORDER BY key LIMIT \(limit)
+                """
+            }
+        return try await read { try $0.rows(statement) }
     }
 
     func summary(at time: WallTime) async throws -> FlowSummary {

@@ -6,6 +6,7 @@ extension FlowRecord {
         var writer = JSONWriter()
         writer.object { writer in
             writer.member("type") { $0.write(type) }
+            if let symbol { writer.member("symbol") { $0.write(symbol) } }
             writer.member("version") { $0.write(version) }
             writer.member("id") { $0.write(id) }
             writer.member("configuration") { $0.write(configuration) }

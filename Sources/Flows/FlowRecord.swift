@@ -118,6 +118,8 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
 
     /// The name of the coordinator's type.
     package let type: String
+    /// The type's name for the compiler, by which another build finds the type before any coordinator of it begins.
+    package var symbol: String?
     /// The number of the form of the state and the pages.
     package private(set) var version: Int
     /// A number that no other flow has, also not a later one under the same key.

@@ -1,4 +1,5 @@
 import Control
+import Glibc
 import Processes
 import TestSupport
 import Testing
@@ -42,7 +43,12 @@ struct FlowOperatorTests {
                 #expect(shown.output.contains(fact), "\(shown)")
             }
             let events = try await daemon.control("events")
-            for number in 1...3 { #expect(events.output.contains(/parked +\/till\/orders\/[1-3]/), "\(number) \(events)") }
+            for number in 1...3 {
+                let isTold = events.output.split(separator: "\n").contains {
+                    $0.contains(" parked ") && $0.contains(" /till/orders/\(number) ")
+                }
+                #expect(isTold, "\(number) \(events)")
+            }
 
             // The charges succeed by now.
             let again = try await daemon.control("flow", "retry", "/till/orders/1")
@@ -69,6 +75,51 @@ struct FlowOperatorTests {
                 #expect(isTold, "\(operators)")
             }
             #expect(!operators.output.contains("\"operation\":\"flow\""), "what only looks is no event")
+        }
+    }
+
+    @Test(
+        "A build that can't go on with the open flows is refused before the present life ends, in either direction; one that can goes on with them"
+    )
+    func deploys() async throws {
+        let directory = try TemporaryDirectory()
+        // The build that is started next is what the file says.
+        let build = "\(directory.path)/worker"
+        func deploy(_ version: Int, migrates: Bool = true) throws {
+            let script =
+                "#!/bin/sh\nFLOW_VERSION=\(version) FLOW_MIGRATES=\(migrates ? "yes" : "no") exec \(BuiltProgram("FlowWorker").path) \"$@\"\n"
+            try Files.write(script, to: build)
+            #expect(chmod(build, 0o755) == 0)
+        }
+        try deploy(1)
+        let tree = Self.tree.replacing("DIRECTORY", with: directory.path).replacing(BuiltProgram("FlowWorker").path, with: build)
+        try await RunningDaemon.with(tree) { daemon in
+            try await daemon.eventually("all are parked") { try await daemon.node("/till").flows?.parked == 3 }
+            let pid = try await daemon.runningPID(of: "/till")
+            try deploy(2, migrates: false)
+            let refused = try await daemon.control("restart", "--rolling", "/till")
+            #expect(refused.exitCode == 1 && refused.errors.contains("nothing has changed: /till/orders/1: "), "\(refused)")
+            #expect(refused.errors.contains("the state of version 1 has no tax"), "\(refused)")
+            #expect(try await daemon.runningPID(of: "/till") == pid)
+            #expect(try await daemon.node("/till").flows?.parked == 3)
+
+            try deploy(2)
+            let forward = try await daemon.control("restart", "--rolling", "/till")
+            #expect(forward.exitCode == 0, "\(forward)")
+            let next = try await daemon.runningPID(of: "/till")
+            #expect(next != pid)
+            try deploy(1)
+            let back = try await daemon.control("restart", "--rolling", "/till")
+            #expect(back.exitCode == 1 && back.errors.contains("has version 2, and this build knows 1"), "\(back)")
+            #expect(try await daemon.runningPID(of: "/till") == next)
+            // In this process charges fail anew: what may have been charged is tried until that is known, and then undone.
+            for number in 1...3 { #expect(try await daemon.control("flow", "cancel", "/till/orders/\(number)").exitCode == 0) }
+            try await daemon.eventually("all are undone") {
+                for number in 1...3 { _ = try await daemon.control("flow", "retry", "/till/orders/\(number)") }
+                return try await daemon.control("flows", "--finished").output.matches(of: /unwound/).count == 3
+            }
+            let over = try await daemon.control("flow", "retry", "/till/orders/1")
+            #expect(over.exitCode == 1 && over.errors.contains("the flow /till/orders/1 is over: it's unwound"), "\(over)")
         }
     }
 

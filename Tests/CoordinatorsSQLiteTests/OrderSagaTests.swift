@@ -1,11 +1,12 @@
 import ConcurrencySupport
-import Coordinators
 import CoordinatorsSQLite
 import CoordinatorsTesting
 import Flows
 import TestSupport
 import Testing
+import WireProtocol
 
+@testable import Coordinators
 @testable import FlowWorker
 
 /// The order saga, on each kind of store.
@@ -230,6 +231,72 @@ struct OrderSagaTests {
                 #expect(try await runtime.flows(below: "/nowhere/at/all").entries.isEmpty)
             }
         }
+    }
+
+    /// Provides a store of its own at each of several paths.
+    private actor Branch: Coordinator {
+        struct Configuration: CoordinatorConfiguration { var orders = 0 }
+
+        let context: Context
+        init(_ context: Context) { self.context = context }
+
+        static let responders: Responders = [
+            .respond(to: OrdersCoordinator.Begin.self) { me, begin in
+                for number in 1...me.context.configuration.orders {
+                    try await me.context.start(OrderCoordinator.self, as: "\(number)", restart: .transient, with: begin.order)
+                }
+            }
+        ]
+
+        func start() async throws { await context.provide(\.flows, .inMemory()) }
+    }
+
+    private actor Branches: Coordinator {
+        let context: Context
+        init(_ context: Context) { self.context = context }
+
+        static let responders: Responders = [
+            .respond(to: Stock.Reserve.self) { _, _ in await OneShot<Void>().valueUnlessCancelled() ?? () }
+        ]
+
+        func start() async throws {
+            for (key, orders) in [("a", 3), ("a-b", 2), ("a.b", 1), ("b", 12)] {
+                let branch = try await context.start(Branch.self, as: key) { $0.orders = orders }
+                try await branch.ask(OrdersCoordinator.Begin(order: Order()))
+            }
+        }
+    }
+
+    @Test("Pages of flows of several stores have each flow once, in one order, whatever their size", arguments: [1, 2, 3, 5, 17, 100])
+    func paging(limit: Int) async throws {
+        try await withRuntime(Branches.self) { runtime in
+            let expected = [("a", 3), ("a-b", 2), ("a.b", 1), ("b", 12)].flatMap { branch, count in (1...count).map { "/\(branch)/\($0)" } }
+            var (found, after) = ([String](), CoordinatorPath?.none)
+            repeat {
+                let page = try await runtime.flows(after: after, limit: limit)
+                #expect(page.entries.count <= limit && (page.next == nil || page.entries.count > 0))
+                found += page.entries.map { "\($0.path)" }
+                after = page.next
+            } while after != nil && found.count < 100
+            #expect(found == expected.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) })
+        }
+    }
+
+    @Test("What a process tells of flows is about itself, and goes on where it was asked to")
+    func foreignFlows() throws {
+        func entry(_ path: CoordinatorPath) throws -> FlowStore.Entry {
+            let flow: JSONValue = [
+                "key": "k", "type": "T", "status": "open", "pages": [], "failures": 0, "outgoing": 0, "changed": 0,
+            ]
+            return try FlowStore.Entry(decoding: ["path": .string("\(path)"), "flow": flow])
+        }
+        var told = FlowStore.Listing()
+        told.entries = [try entry("/evil/1"), try entry("/good/1"), try entry("/evil/3")]
+        (told.next, told.unanswered) = ("/evil", ["/good", "/evil/4"])
+        let own = told.own(of: "/evil", after: "/evil/2")
+        #expect(own.entries.map(\.path) == ["/evil/3"] && own.next == "/evil/3" && own.unanswered == ["/evil/4"])
+        told.entries = []
+        #expect(told.own(of: "/evil", after: nil).next == nil)
     }
 
     @Test("An order that is undone leaves no timer of its own behind")

@@ -298,9 +298,41 @@ extension Reader {
                 {"path":"/a","type":"T","state":"active","host":"worker","processID":1,"processStartTime":2,"incarnation":3,"restarts":4,
                 "restartAttempt":5,"nextStartMilliseconds":6,"uptimeMilliseconds":7,"isUnresponsive":false,
                 "mailbox":{"waiting":8,"running":9,"handled":10,"oldestWaitingMilliseconds":11,
-                "places":[{"reason":"member","key":"1","waiting":8,"oldestWaitingMilliseconds":11}]},"children":[]}
+                "places":[{"reason":"member","key":"1","waiting":8,"oldestWaitingMilliseconds":11}]},
+                "flows":{"open":12,"unwinding":13,"parked":14,"due":15,"oldestDueMilliseconds":16,"commitP99Microseconds":17},"children":[]}
                 """#
-        ) { _ = TreeNode($0) },
+        ) { snapshot in
+            _ = TreeNode(snapshot)
+            _ = try? snapshot.encodedAsJSON()
+        },
+        decoded(
+            FlowStore.Listing.self,
+            in: "Coordinators/Features/Flows/FlowStore+Operations.swift",
+            of: #"""
+                {"entries":[{"path":"/a/b","flow":{"key":"b","type":"T","status":"parked","pages":["p"],"error":"e","failures":1,"outgoing":2,
+                "due":3,"changed":4}}],"next":"/a/b","unanswered":["/a/c"]}
+                """#
+        ) { listing in
+            var sum = FlowStore.Listing()
+            for _ in 0..<2 { sum.add([listing.own(of: "/a", after: nil)], limit: 1) }
+            _ = listing.entries.map { FlowList.Entry($0) }
+        },
+        decoded(
+            FlowStore.ListRequest.self,
+            in: "Coordinators/Features/Flows/FlowStore+Operations.swift",
+            of: #"{"selection":"due","after":"/a","limit":3}"#
+        ),
+        decoded(
+            FlowStore.FlowRequest.self,
+            in: "Coordinators/Features/Flows/FlowStore+Operations.swift",
+            of: #"{"action":"cancel","reason":"r"}"#
+        ),
+        decoded(
+            OpenFlows.self,
+            in: "Coordinators/Features/Flows/OpenFlows.swift",
+            of: #"{"entries":[{"path":"/a","record":{"type":"T","symbol":"1T"}}],"next":{"store":1,"after":"b"}}"#
+        ) { try? $0.check() },
+        decoded(OpenFlows.Place.self, in: "Coordinators/Features/Flows/OpenFlows.swift", of: #"{"store":1,"after":"b"}"#),
         decoded(CoordinatorPath.self, in: "Coordinators/Messages/CoordinatorPath.swift", of: #""/a/b""#),
         Reader("ProcessReport", in: "Coordinators/Transport/Uplink+Reports.swift", of: #"{"pid":5,"start_time":6,"mark":"abc"}"#) {
             ProcessReport("process-started", try ControlJSON.parse($0)) != nil

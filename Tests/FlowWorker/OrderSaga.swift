@@ -13,6 +13,13 @@ actor OrderCoordinator: DurableCoordinator {
     let context: Context
     init(_ context: Context) { self.context = context }
 
+    /// `FLOW_VERSION` says which build this is; one with `FLOW_MIGRATES=no` can't read what a former one has left.
+    static var version: Int { Int(Buyer.variable("FLOW_VERSION")) ?? 1 }
+
+    static func migrate(_ flow: inout StoredFlow) throws {
+        if Buyer.variable("FLOW_MIGRATES") == "no" { throw CoordinatorError(.coding, "the state of version \(flow.version) has no tax") }
+    }
+
     static func begin(_ order: Order) -> (State, Page?) { (State(order: order), .reserve) }
 
     func perform(_ page: Page, _ step: Step) async throws -> Change {

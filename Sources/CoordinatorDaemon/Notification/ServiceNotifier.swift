@@ -59,7 +59,7 @@ final class ServiceNotifier: Sendable {
         state.withLock { state in
             guard case .starting = state.phase else { return }
             state.status = status
-            send("EXTEND_TIMEOUT_USEC=\(Int64(time / .microseconds(1)))\nSTATUS=\(status)")
+            send("EXTEND_TIMEOUT_USEC=\(time.wholeMicroseconds)\nSTATUS=\(status)")
         }
     }
 
@@ -94,7 +94,7 @@ final class ServiceNotifier: Sendable {
         state.withLock { state in
             if case .stopping = state.phase { return }
             state.phase = .stopping
-            send("STOPPING=1\nSTATUS=stopping the tree\nEXTEND_TIMEOUT_USEC=\(Int64(time / .microseconds(1)))")
+            send("STOPPING=1\nSTATUS=stopping the tree\nEXTEND_TIMEOUT_USEC=\(time.wholeMicroseconds)")
         }
     }
 

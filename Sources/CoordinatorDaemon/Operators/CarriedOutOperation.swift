@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import Control
 import Coordinators
 import Processes
@@ -204,7 +205,7 @@ extension ControlOperation.Ask: CarriedOutOperation {
         let start = ContinuousClock.now
         let reply = try await call.daemon.runtime.ask(named: message, payload: payload, at: place, timeout: timeout)
         let duration = ContinuousClock.now - start
-        return try Encoded(AskResult(reply: reply, durationMicroseconds: Int64(duration / .microseconds(1))))
+        return try Encoded(AskResult(reply: reply, durationMicroseconds: duration.wholeMicroseconds))
     }
 }
 
@@ -281,7 +282,7 @@ extension ControlOperation.FlowResume: CarriedOutOperation {
 }
 
 extension FlowList.Entry {
-    fileprivate init(_ entry: FlowStore.Entry) {
+    init(_ entry: FlowStore.Entry) {
         let flow = entry.flow
         self.init(
             path: entry.path.description,

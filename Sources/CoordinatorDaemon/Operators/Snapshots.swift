@@ -44,7 +44,7 @@ extension TreeNode.Flows {
     fileprivate init(_ flows: CoordinatorSnapshot.Flows) {
         self.init(open: flows.open, unwinding: flows.unwinding, parked: flows.parked, due: flows.due)
         oldestDueMilliseconds = flows.oldestDue?.wholeMilliseconds
-        commitP99Microseconds = flows.commitP99.map { Int64($0 / .microseconds(1)) }
+        commitP99Microseconds = flows.commitP99.map { $0.wholeMicroseconds }
     }
 }
 

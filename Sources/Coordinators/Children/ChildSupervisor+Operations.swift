@@ -122,7 +122,7 @@ extension ChildSupervisor {
         // Nothing is asked of the child first, because it may hang, and be stopped or killed for that.
         let before = try summary(of: key).snapshot
         switch operation {
-        case .inspect, .counters, .flows, .flow: break
+        case .inspect, .counters, .flows, .flow, .flowRecords: break
         case .start: try await startAgain(key)
         case .stop: try await stop(key, initiator: .operator, forgets: false)
         case .restart: try await restart(key)

@@ -15,6 +15,7 @@ extension ChildSupervisor {
         let present = try presentLife(of: key)
         if let pool = (present.host as? LocalHost)?.coordinator, pool.type.table.isPool { return try await replaceMembers(of: key) }
         let successor = try await makeSuccessor(present.definition)
+        if let successor { try await tryOpenFlows(of: key, by: successor) }
         let handover = ChildSlot.Handover(
             former: present.incarnation,
             definition: present.definition,
@@ -77,6 +78,42 @@ extension ChildSupervisor {
         let successor = WorkerHost(program, plan, path: cell.path.appending(definition.key), parent: cell)
         try await successor.prepare(for: coordinator)
         return successor
+    }
+
+    /// The time that the durable flows of a life may take to be tried.
+    private static let timeOfTrials = Duration.seconds(300)
+
+    /// Has the process of the next life try the durable flows that are open in the present one, some at a time.
+    ///
+    /// A present life that doesn't answer is replaced all the same: that may be why.
+    ///
+    /// - Throws: `startFailed`, with those that it can't go on with; the process is of no use then.
+    private func tryOpenFlows(of key: String, by successor: WorkerHost) async throws {
+        var budget = TimeoutBudget.initial
+        let deadline = cell.runtime.time.now + Self.timeOfTrials
+        repeat {
+            let records: JSONValue
+            do {
+                records = try await relay(.flowRecords, to: key, [], budget)
+            } catch {
+                // One of a release without flows, or a program in another language, knows none.
+                if (error as? CoordinatorError)?.code == .unsupported { return }
+                let metadata: Logger.Metadata = ["coordinator.path": "\(cell.path.appending(key))", "error": "\(error)"]
+                return cell.logger.warning("the open flows of a life that is replaced can't be read, and aren't tried", metadata: metadata)
+            }
+            do {
+                try await successor.tryFlows(records)
+                budget.argument = records["next"]
+                guard budget.argument == nil || cell.runtime.time.now < deadline else {
+                    throw CoordinatorError(.timedOut, "the flows of \(cell.path.appending(key)) weren't tried in \(Self.timeOfTrials)")
+                }
+            } catch let error as CoordinatorError where error.code == .unsupported {
+                return
+            } catch {
+                successor.discard()
+                throw error
+            }
+        } while budget.argument != nil
     }
 
     /// Begins the end of the present life: new messages wait for the next one from now on, which settles the handover's wait.

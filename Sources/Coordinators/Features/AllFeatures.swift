@@ -54,8 +54,14 @@ struct AllFeatures: TreeFeatures {
         _ budget: TimeoutBudget
     ) async throws -> JSONValue {
         let cell = CoordinatorCell.of(receiver)
-        return operation == .flows ? try await cell.listFlows(rest, budget) : try await cell.operateFlow(at: rest, budget)
+        return switch operation {
+        case .flows: try await cell.listFlows(rest, budget)
+        case .flowRecords: try await cell.readOpenFlows(budget)
+        default: try await cell.operateFlow(at: rest, budget)
+        }
     }
+
+    func tryFlows(_ records: JSONValue) throws { try OpenFlows(decoding: records).check() }
 
     func childHasEnded(_ path: CoordinatorPath, of parent: any MessageReceiver) { CoordinatorCell.of(parent).rewind(path) }
 

@@ -289,7 +289,7 @@ extension CoordinatorSnapshot.Flows: Codable {
         try container.encode(parked, forKey: .parked)
         try container.encode(due, forKey: .due)
         try container.encodeIfPresent(oldestDue?.wholeMilliseconds, forKey: .oldestDue)
-        try container.encodeIfPresent(commitP99.map { Int64($0 / .microseconds(1)) }, forKey: .commitP99)
+        try container.encodeIfPresent(commitP99.map { $0.wholeMicroseconds }, forKey: .commitP99)
     }
 }
 

@@ -4,14 +4,14 @@ import WireProtocol
 /// An operation that an operator can request of a coordinator, from any process.
 enum Operation: String, Sendable {
     case inspect, start, stop, restart, replace, kill, pause, resume, counters, reload
-    /// `flows` lists durable flows, `flow` is about the one at the path.
-    case flows, flow
+    /// `flows` lists durable flows, `flow` is about the one at the path; `flowRecords` reads those that a next build would go on with.
+    case flows, flow, flowRecords
 
     /// Whether the operation only reads, and must be quick; a start or a stop may take as long as the coordinators need.
-    var isDescription: Bool { self == .inspect || self == .counters || self == .flows }
+    var isDescription: Bool { [.inspect, .counters, .flows, .flowRecords].contains(self) }
 
     /// Whether the operation is carried out by the coordinator that provides the store of flows.
-    var isAboutFlows: Bool { self == .flows || self == .flow }
+    var isAboutFlows: Bool { [.flows, .flow, .flowRecords].contains(self) }
 }
 
 /// The time that a description of a process may take, and what it's to contain.

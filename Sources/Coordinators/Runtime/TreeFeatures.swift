@@ -43,6 +43,11 @@ protocol TreeFeatures: Sendable {
         _ budget: TimeoutBudget
     ) async throws -> JSONValue
 
+    /// Tries durable flows that a former build has open, which this process is to go on with.
+    ///
+    /// - Throws: `startFailed`, with those that this build can't go on with.
+    func tryFlows(_ records: JSONValue) throws
+
     // MARK: Children
 
     /// A life has ended of a child.

@@ -52,7 +52,9 @@ struct FlowsCommand: DaemonCommand {
     }
 
     private func rest(of answer: FlowList) -> String {
-        let unanswered = (answer.unanswered ?? []).map { "\(TextLayout.printable($0)) doesn't answer: its flows are missing\n" }
+        let unanswered = (answer.unanswered ?? []).map {
+            "\(TextLayout.printable($0)) says nothing of flows: if it has some, they're missing\n"
+        }
         return unanswered.joined() + (answer.next.map { "there are more: --after \(TextLayout.printable($0))\n" } ?? "")
     }
 

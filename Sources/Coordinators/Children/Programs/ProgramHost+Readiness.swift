@@ -107,7 +107,7 @@ extension ProgramHost {
             throw CoordinatorError(.spawnFailed, "\(path): \(error)")
         }
         if let watchdog = specification.watchdog {
-            channels.variables["WATCHDOG_USEC"] = String(max(1, Int64(watchdog / .microseconds(1))))
+            channels.variables["WATCHDOG_USEC"] = String(max(1, watchdog.wholeMicroseconds))
         }
         return channels
     }

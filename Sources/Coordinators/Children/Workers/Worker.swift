@@ -296,6 +296,10 @@ extension Worker: UplinkOwner {
             try proposal.check(by: runtime.types.registry)
             return .null
         }
+        if operation == WorkerHost.flowTrial {
+            try runtime.features.tryFlows(payload)
+            return .null
+        }
         guard let operation = Operation(rawValue: operation) else {
             throw CoordinatorError(.unsupported, "a worker doesn't know '\(operation)'")
         }

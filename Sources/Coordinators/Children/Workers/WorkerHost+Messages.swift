@@ -132,6 +132,19 @@ extension WorkerHost {
         }
     }
 
+    /// The operation by which a process that waits for a life is asked to try durable flows.
+    static let flowTrial = "tryFlows"
+
+    /// Has the process, which waits for a life, try durable flows.
+    func tryFlows(_ records: JSONValue) async throws {
+        guard let peer = await linkedPeer(within: runtime.options.startTimeout) else { throw unlinked }
+        do {
+            _ = try await peer.inspect(Self.flowTrial, path.description, records, timeout: runtime.options.startTimeout)
+        } catch let error as CoordinatorError where error.code == .peerLost {
+            throw unlinked
+        }
+    }
+
     private var unlinked: CoordinatorError {
         guard let status = state.withLock({ $0.process?.process.exitStatus }) else {
             return CoordinatorError(.startFailed, "the new process for \(path) has not dialled within \(runtime.options.startTimeout)")

@@ -136,16 +136,18 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             var record = former
             try refuse(record, key, cell, configuration)
             try migrate(&record, key)
+            record.symbol = symbol
             if opening.wasInterrupted { record.interrupted(before: opening.origin, limit: interruptionsLimit, at: now) }
             let life = FlowLife(store, key, record, row.sequence, try C.State(decoding: record.state), cell)
             if record != former { try await life.write(record, in: cell) }
             if let parking = record.parking {
+                if former.parking == nil { life.tellParked(parking, in: cell) }
                 cell.logger.error("a flow is parked", metadata: ["flow.key": "\(key)", "error": "\(parking.error)"])
             }
             return life
         }
         let (state, page) = try C.begin(cell.configuration(as: C.Configuration.self))
-        let record = FlowRecord(
+        var record = FlowRecord(
             type: cell.type.name,
             version: C.version,
             id: .random(in: .min ... .max),
@@ -154,6 +156,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             page: try page?.encodedAsJSON(),
             at: now
         )
+        record.symbol = symbol
         let life = FlowLife(store, key, record, 0, state, cell)
         try await life.write(record, in: cell)
         return life
@@ -166,6 +169,20 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         guard record.configuration == configuration else {
             throw CoordinatorError.flowDiffers(key)
         }
+    }
+
+    /// The type's name by which it's found again; `nil` if it isn't, as a private one in an optimised build.
+    private static var symbol: String? { _mangledTypeName(C.self).flatMap { _typeByName($0) == C.self ? $0 : nil } }
+
+    /// Checks that this build could go on with a flow: it reads all of it, after it has migrated it.
+    static func check(_ record: FlowRecord, _ key: String) throws {
+        var record = record
+        try migrate(&record, key)
+        guard try C.Configuration(decoding: record.configuration).encodedAsJSON() == record.configuration else {
+            throw CoordinatorError(.configurationDiffers, "its configuration reads as another one")
+        }
+        _ = try C.State(decoding: record.state)
+        for showing in record.showings { _ = try C.Page(decoding: showing.page) }
     }
 
     private static func migrate(_ record: inout FlowRecord, _ key: String) throws {
@@ -342,10 +359,13 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             store.settle(message.origin, message.number)
         }
         project(from: former.pages, in: cell)
-        if let parking = next.parking, former.parking == nil, cell.runtime.observation.lives.areWanted {
-            cell.runtime.observation.lives.add(LifecycleRecord(.parked(parking.error), of: cell.path, cell.incarnation, nil))
-        }
+        if let parking = next.parking, former.parking == nil { tellParked(parking, in: cell) }
         if next.isOver, !former.isOver { store.isOver(key, next.standing) }
+    }
+
+    private func tellParked(_ parking: FlowRecord.Parking, in cell: CoordinatorCell) {
+        guard cell.runtime.observation.lives.areWanted else { return }
+        cell.runtime.observation.lives.add(LifecycleRecord(.parked(parking.error), of: cell.path, cell.incarnation, nil))
     }
 
     /// Shows the pages as the coordinator's own, which are on no stack that others share: those of a thousand flows would be.

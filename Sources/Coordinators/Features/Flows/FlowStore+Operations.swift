@@ -1,5 +1,6 @@
 import ConcurrencySupport
 public import Flows
+import Logging
 public import WireProtocol
 
 extension FlowStore {
@@ -132,6 +133,15 @@ extension FlowStore {
         public let path: CoordinatorPath
         /// The flow, as its store has it.
         public let flow: Description
+
+        /// The bytes of the flows in one answer, beyond which the rest is left to the next one: half of what a message may have.
+        static let sizeLimit = 512 << 10
+
+        /// About the bytes of the entry in an answer.
+        var size: Int {
+            let texts = "\(path)".utf8.count + flow.key.utf8.count + flow.type.utf8.count + (flow.error?.utf8.count ?? 0)
+            return flow.pages.reduce(256 + texts) { $0 + JSONWriter.text(of: $1).count }
+        }
     }
 
     /// Flows of the stores of a tree.
@@ -143,17 +153,30 @@ extension FlowStore {
         /// The coordinators that didn't answer, so that the flows of their stores aren't there.
         public var unanswered: [CoordinatorPath] = []
 
-        /// Adds the flows of other stores, and keeps as many as are wanted.
+        /// Returns what a process may tell, which knows of what is at a path and below alone, and goes on where it was asked to.
+        func own(of path: CoordinatorPath, after: CoordinatorPath?) -> Listing {
+            var own = self
+            own.entries.removeAll { entry in
+                !entry.path.isWithin(path) || after.map { !"\($0)".precedes("\(entry.path)") } ?? false
+            }
+            own.unanswered.removeAll { !$0.isWithin(path) }
+            own.next = next.flatMap { _ in own.entries.last?.path }
+            return own
+        }
+
+        /// Adds the flows of other stores, and keeps as many as are wanted, and as one answer holds.
         mutating func add(_ others: [Listing], limit: Int) {
             // Behind the end of one that was cut, others may have flows that would come between.
-            next = (others.map(\.next) + [next]).compactMap { $0 }.min { "\($0)" < "\($1)" }
-            entries = (others.flatMap(\.entries) + entries).sorted { "\($0.path)" < "\($1.path)" }
+            let end = (others.map(\.next) + [next]).compactMap { $0.map { "\($0)" } }.min { $0.precedes($1) }
+            let all = (others.flatMap(\.entries) + entries).map { (text: "\($0.path)", entry: $0) }
+                .sorted { $0.text.precedes($1.text) }.filter { item in end.map { !$0.precedes(item.text) } ?? true }
             unanswered += others.flatMap(\.unanswered)
-            if let next { entries.removeAll { "\($0.path)" > "\(next)" } }
-            if entries.count > limit {
-                entries = Array(entries.prefix(limit))
-                next = entries.last?.path
+            var size = 0
+            entries = all.map(\.entry).prefix(limit).prefix { entry in
+                defer { size += entry.size }
+                return size == 0 || size + entry.size <= Entry.sizeLimit
             }
+            next = end != nil || entries.count < all.count ? entries.last?.path : nil
         }
     }
 
@@ -197,7 +220,7 @@ extension CoordinatorRuntime {
     ///
     /// - Throws: `noSuchPath` when no store above the path has a flow there.
     public func flow(_ path: CoordinatorPath) async throws -> FlowStore.Entry {
-        try await operate(.flow, path, FlowStore.FlowRequest(action: .show))
+        try await operate(path, FlowStore.FlowRequest(action: .show))
     }
 
     /// Has the work of a flow that was parked, or waits for its next attempt, be tried again at once; see ``FlowStore/retry(_:)``.
@@ -206,7 +229,7 @@ extension CoordinatorRuntime {
     /// - Throws: As ``flow(_:)``; what the start of the flow's coordinator throws.
     @discardableResult
     public func retryFlow(_ path: CoordinatorPath) async throws -> FlowStore.Entry {
-        try await operate(.flow, path, FlowStore.FlowRequest(action: .retry))
+        try await operate(path, FlowStore.FlowRequest(action: .retry))
     }
 
     /// Says that the page that a flow works on has come to its end outside of the flow; see ``FlowStore/skip(_:)``.
@@ -214,7 +237,7 @@ extension CoordinatorRuntime {
     /// - Throws: As ``retryFlow(_:)``.
     @discardableResult
     public func skipFlow(_ path: CoordinatorPath) async throws -> FlowStore.Entry {
-        try await operate(.flow, path, FlowStore.FlowRequest(action: .skip))
+        try await operate(path, FlowStore.FlowRequest(action: .skip))
     }
 
     /// Has a flow undo all that it has done; see ``FlowStore/cancel(_:because:)``.
@@ -222,7 +245,7 @@ extension CoordinatorRuntime {
     /// - Throws: As ``retryFlow(_:)``.
     @discardableResult
     public func cancelFlow(_ path: CoordinatorPath, because reason: String) async throws -> FlowStore.Entry {
-        try await operate(.flow, path, FlowStore.FlowRequest(action: .cancel, reason: reason))
+        try await operate(path, FlowStore.FlowRequest(action: .cancel, reason: reason))
     }
 
     /// Starts the coordinator of a flow, if it doesn't live.
@@ -230,7 +253,13 @@ extension CoordinatorRuntime {
     /// - Throws: As ``retryFlow(_:)``.
     @discardableResult
     public func resumeFlow(_ path: CoordinatorPath) async throws -> FlowStore.Entry {
-        try await operate(.flow, path, FlowStore.FlowRequest(action: .resume))
+        try await operate(path, FlowStore.FlowRequest(action: .resume))
+    }
+
+    private func operate(_ path: CoordinatorPath, _ request: FlowStore.FlowRequest) async throws -> FlowStore.Entry {
+        let entry: FlowStore.Entry = try await operate(.flow, path, request)
+        // Whatever a process says that it is about.
+        return FlowStore.Entry(path: path, flow: entry.flow)
     }
 
     private func operate<Answer: Decodable>(_ operation: Operation, _ path: CoordinatorPath, _ request: some Encodable) async throws
@@ -249,15 +278,14 @@ extension CoordinatorRuntime {
 extension CoordinatorCell {
     /// The time that a store is given to tell of itself for the description of its owner.
     private static var patienceOfDescriptions: Duration { .seconds(1) }
+
     /// The numbers of the flows of the store that this coordinator owns.
     var flowsSnapshot: CoordinatorSnapshot.Flows? {
         get async {
             guard let core = existingFlows?.store else { return nil }
-            let answer = OneShot<FlowSummary?>()
             let now = runtime.time.wall
-            runtime.execution.tasks.add { answer.settle(try? await core.storage.summary(at: now)) }
             // A disk that hangs doesn't make the tree unresponsive.
-            guard let summary = await answer.value(before: runtime.time.now + Self.patienceOfDescriptions, of: runtime.time) ?? nil else {
+            guard let summary = await core.summary(at: now, by: runtime.time.now + Self.patienceOfDescriptions, in: self) else {
                 return nil
             }
             return CoordinatorSnapshot.Flows(
@@ -281,12 +309,13 @@ extension CoordinatorCell {
             do {
                 guard let supervision = existingChildren else { throw noSuchPath(key) }
                 let below = try await supervision.relay(.flows, to: key, rest.dropFirst(), budget)
-                listing.add([try FlowStore.Listing(decoding: below)], limit: request.limit)
+                let own = try FlowStore.Listing(decoding: below).own(of: path.appending(key), after: request.after)
+                listing.add([own], limit: request.limit)
             } catch let error as CoordinatorError where error.code == .unsupported || core != nil && error.saysNobodyIsThere {
                 // A program has none, and the flows of this store may have no coordinator at the moment.
             }
         } else if let supervision = existingChildren {
-            listing.add(await supervision.flows(budget), limit: request.limit)
+            listing.add(await supervision.flows(budget, after: request.after), limit: request.limit)
         }
         return try listing.encodedAsJSON()
     }
@@ -301,15 +330,32 @@ extension CoordinatorCell {
             do {
                 return try await supervision.relay(.flow, to: key, rest.dropFirst(), budget)
             } catch let error as CoordinatorError where error.saysNobodyIsThere {
-                if error.code == .stopped { failure = error }
+                if [.stopped, .restarting].contains(error.code) { failure = error }
             }
         }
         guard let core = existingFlows?.store else { throw failure }
         let key = rest.joined(separator: "/")
         _ = try await core.open()
-        guard try await core.storage.row(of: key) != nil else { throw failure }
+        guard let row = try await core.storage.row(of: key) else { throw failure }
         let request = try FlowStore.FlowRequest(decoding: budget.argument ?? .null)
-        let store = FlowStore(keeping: core)
+        if request.action != .show {
+            guard !row.isOver else {
+                throw CoordinatorError(.startFailed, "the flow \(path.appending(rest)) is over: it's \(row.status.rawValue)")
+            }
+            do {
+                try await act(request, on: key, of: FlowStore(keeping: core))
+            } catch let error as CoordinatorError where error.saysNobodyIsThere {
+                // The flow is there: another store further up isn't asked for it.
+                throw CoordinatorError(.startFailed, "\(path.appending(rest)) can't be started for that: \(error.message)")
+            }
+        }
+        guard let row = try await core.storage.row(of: key) else { throw failure }
+        return try FlowStore.Entry(path: path.appending(rest), flow: FlowStore.Description(row)).encodedAsJSON()
+    }
+}
+
+extension CoordinatorCell {
+    private func act(_ request: FlowStore.FlowRequest, on key: String, of store: FlowStore) async throws {
         switch request.action {
         case .show: break
         case .retry: try await store.retry(key)
@@ -317,14 +363,12 @@ extension CoordinatorCell {
         case .cancel: try await store.cancel(key, because: request.reason ?? "cancelled by an operator")
         case .resume: try await store.resume(key)
         }
-        guard let row = try await core.storage.row(of: key) else { throw failure }
-        return try FlowStore.Entry(path: path.appending(rest), flow: FlowStore.Description(row)).encodedAsJSON()
     }
 }
 
 extension FlowStoreCore {
-    /// The bytes of the flows in one answer, beyond which the rest is left to the next one.
-    private static let answerLimit = 1 << 20
+    /// The number of rows that are read at a time.
+    private static let width = 64
 
     /// Returns flows of the store at a path and below it.
     ///
@@ -338,44 +382,58 @@ extension FlowStoreCore {
         let owner = cell.path
         var after: String?
         if let path = request.after {
-            // All keys come after a path that comes before the owner's, and none after one that comes behind what is below it.
             let isBelow = path.isWithin(owner)
-            if !isBelow, "\(path)" > "\(owner)" { return FlowStore.Listing() }
+            // All that is below the owner comes behind a path that comes before it, or none of it.
+            if !isBelow, (owner.isRoot ? "/" : "\(owner)/").precedes("\(path)") { return FlowStore.Listing() }
             after = isBelow ? path.components.dropFirst(owner.components.count).joined(separator: "/") : nil
         }
-        let query = FlowQuery(
-            selection: request.selection,
-            at: cell.runtime.time.wall,
-            below: rest.isEmpty ? nil : rest.joined(separator: "/"),
-            after: after,
-            limit: request.limit + 1
-        )
-        var listing = FlowStore.Listing()
-        var bytes = 0
-        for row in try await storage.rows(query) {
-            // What can't be read is told of by its name.
-            let flow = (try? FlowStore.Description(row)) ?? FlowStore.Description(unreadable: row)
-            bytes += row.key.utf8.count + flow.pages.reduce(256) { $0 + JSONWriter.text(of: $1).count } + (flow.error?.utf8.count ?? 0)
-            if listing.entries.count == request.limit || bytes > Self.answerLimit && !listing.entries.isEmpty {
-                listing.next = listing.entries.last?.path
-                break
+        var (listing, size) = (FlowStore.Listing(), 0)
+        while true {
+            let query = FlowQuery(
+                selection: request.selection,
+                at: cell.runtime.time.wall,
+                below: rest.isEmpty ? nil : rest.joined(separator: "/"),
+                after: after,
+                limit: Self.width
+            )
+            let rows = try await storage.rows(query)
+            for row in rows {
+                // What can't be read is told of by its name.
+                let flow = (try? FlowStore.Description(row)) ?? FlowStore.Description(unreadable: row)
+                let entry = FlowStore.Entry(path: owner.appending(row.key.split(separator: "/")[...]), flow: flow)
+                size += entry.size
+                let isFull = listing.entries.count == request.limit || size > FlowStore.Entry.sizeLimit && !listing.entries.isEmpty
+                if isFull {
+                    listing.next = listing.entries.last?.path
+                    return listing
+                }
+                listing.entries.append(entry)
             }
-            listing.entries.append(FlowStore.Entry(path: owner.appending(row.key.split(separator: "/")[...]), flow: flow))
+            guard rows.count == Self.width else { return listing }
+            after = rows.last?.key
         }
-        return listing
+    }
+
+    /// Returns the numbers of the store's flows; those that were known last, if the store doesn't answer in time.
+    ///
+    /// One question is under way at a time.
+    fileprivate func summary(at now: WallTime, by deadline: MonotonicTime, in cell: CoordinatorCell) async -> FlowSummary? {
+        let (answer, begins) = beginSummary()
+        if begins { cell.runtime.execution.tasks.add { [self] in endSummary(try? await storage.summary(at: now)) } }
+        return await answer.value(before: deadline, of: cell.runtime.time) ?? latestSummary
     }
 }
 
 extension ChildSupervisor {
     /// Returns the flows of the stores of all children and below them.
-    fileprivate func flows(_ budget: TimeoutBudget) async -> [FlowStore.Listing] {
+    fileprivate func flows(_ budget: TimeoutBudget, after: CoordinatorPath?) async -> [FlowStore.Listing] {
         await withTaskGroup(of: FlowStore.Listing?.self) { group in
             var listings: [FlowStore.Listing] = []
             for key in keys {
                 if asksOthers(about: key) {
-                    group.addTask { await self.flows(of: key, budget) }
+                    group.addTask { await self.flows(of: key, budget, after) }
                 } else if withSlot(key, { ($0.host as? LocalHost)?.coordinator?.existingFlows?.store != nil }) == true,
-                    let listing = await flows(of: key, budget)
+                    let listing = await flows(of: key, budget, after)
                 {
                     listings.append(listing)
                 }
@@ -385,22 +443,24 @@ extension ChildSupervisor {
         }
     }
 
-    private func flows(of key: String, _ budget: TimeoutBudget) async -> FlowStore.Listing? {
-        // One that isn't running has no store open.
-        guard withSlot(key, { $0.host != nil }) == true else { return nil }
+    private func flows(of key: String, _ budget: TimeoutBudget, _ after: CoordinatorPath?) async -> FlowStore.Listing? {
+        let path = cell.path.appending(key)
+        // One that was stopped has no store open; nobody knows that of one that is to live again.
+        guard withSlot(key, { $0.host != nil }) == true || lives(key) else { return nil }
         do {
-            return try FlowStore.Listing(decoding: try await relay(.flows, to: key, [], budget))
-        } catch let error as CoordinatorError where error.saysNobodyIsThere {
+            return try FlowStore.Listing(decoding: try await relay(.flows, to: key, [], budget)).own(of: path, after: after)
+        } catch let error as CoordinatorError where error.code == .unsupported || error.saysNobodyIsThere && !lives(key) {
             return nil
         } catch {
+            cell.logger.warning("flows can't be listed", metadata: ["coordinator.path": "\(path)", "error": "\(error)"])
             var listing = FlowStore.Listing()
-            listing.unanswered = [cell.path.appending(key)]
+            listing.unanswered = [path]
             return listing
         }
     }
 }
 
 extension CoordinatorError {
-    /// Whether no coordinator is there that could tell of flows, or it knows none.
-    fileprivate var saysNobodyIsThere: Bool { [.noSuchPath, .noSuchChild, .stopped, .unsupported].contains(code) }
+    /// Whether no coordinator is there at the moment that could tell of flows, or it knows none.
+    fileprivate var saysNobodyIsThere: Bool { [.noSuchPath, .noSuchChild, .stopped, .unsupported, .restarting].contains(code) }
 }

@@ -97,7 +97,7 @@ package struct FlowQuery: Sendable {
 
     /// Whether a row is one of those.
     func includes(_ row: FlowRow) -> Bool {
-        guard row.key > after, prefix.map({ row.key == $0 || row.key.hasPrefix("\($0)/") }) ?? true else { return false }
+        guard after.precedes(row.key), prefix.map({ row.key == $0 || row.key.hasPrefix("\($0)/") }) ?? true else { return false }
         return switch selection {
         case nil: true
         case .parked: row.status == .parked
@@ -198,6 +198,9 @@ final class FlowStoreCore: Sendable {
         var waits: [String: [End]] = [:]
         /// The times that the latest commits have taken.
         var commits = LatestDurations()
+        /// The numbers of flows that were known last, and the question for them that is under way.
+        var summary: FlowSummary?
+        var summing: OneShot<FlowSummary?>?
     }
 
     /// The latest of many durations.
@@ -270,6 +273,27 @@ final class FlowStoreCore: Sendable {
     /// The duration that one of a hundred of the latest commits exceeds.
     var commitP99: Duration? { state.withLock { $0.commits }.p99 }
 
+    var latestSummary: FlowSummary? { state.withLock { $0.summary } }
+
+    /// Returns what is settled with the numbers of flows, and whether the caller is to find them out.
+    func beginSummary() -> (answer: OneShot<FlowSummary?>, begins: Bool) {
+        state.withLock { state in
+            if let summing = state.summing { return (summing, false) }
+            let summing = OneShot<FlowSummary?>()
+            state.summing = summing
+            return (summing, true)
+        }
+    }
+
+    func endSummary(_ summary: FlowSummary?) {
+        let summing = state.withLock { state -> OneShot<FlowSummary?>? in
+            if let summary { state.summary = summary }
+            defer { state.summing = nil }
+            return state.summing
+        }
+        summing?.settle(summary)
+    }
+
     /// Returns what is settled when a flow has come to its end.
     func awaitEnd(of key: String) -> End {
         let end = End()
@@ -310,7 +334,13 @@ final class FlowStoreCore: Sendable {
         return DeliveryLabel(origin: message.origin, sequence: message.number, floor: floor)
     }
 
-    func begins(_ key: String, _ flow: any CoordinatorFlow) { state.withLock { $0.live[key] = flow } }
+    func begins(_ key: String, _ flow: any CoordinatorFlow) {
+        let waker = state.withLock { state in
+            state.live[key] = flow
+            return state.waker
+        }
+        waker?.hasBegun(key)
+    }
 
     /// Returns a flow that lives, and starts it if it doesn't.
     ///
@@ -428,7 +458,7 @@ final class MemoryFlowStorage: FlowStorage {
 
     func rows(_ query: FlowQuery) async throws -> [FlowRow] {
         let all = rows.withLock { Array($0.values) }
-        return Array(all.filter(query.includes).sorted { $0.key < $1.key }.prefix(query.limit))
+        return Array(all.filter(query.includes).sorted { $0.key.precedes($1.key) }.prefix(query.limit))
     }
 
     func summary(at time: WallTime) async throws -> FlowSummary {
@@ -447,6 +477,11 @@ final class MemoryFlowStorage: FlowStorage {
         end.settle()
         return end
     }
+}
+
+extension String {
+    /// Whether the text comes before another in the order of their bytes, which is that of a database.
+    func precedes(_ other: String) -> Bool { utf8.lexicographicallyPrecedes(other.utf8) }
 }
 
 extension FlowRow {

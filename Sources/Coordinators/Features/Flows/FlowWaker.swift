@@ -19,8 +19,8 @@ final class FlowWaker: Sendable {
         var latestForgetting: WallTime?
         /// The keys of flows that are to be opened, in the order of the times at which they were due.
         var queue: Deque<String> = []
-        /// The keys of flows that are being opened.
-        var opening: Set<String> = []
+        /// The keys of flows that are being opened, and whether each has begun meanwhile.
+        var opening: [String: Bool] = [:]
     }
 
     /// The number of flows that are opened at the same time: one that isn't answered for takes a place until its time is over, and the others
@@ -88,7 +88,7 @@ final class FlowWaker: Sendable {
         let due = try await core.storage.due(by: now).filter { !core.lives($0) }
         state.withLock { state in
             state.pauses = state.pauses.filter { $0.value > now }
-            state.queue = Deque(due.filter { state.pauses[$0] == nil && !state.opening.contains($0) })
+            state.queue = Deque(due.filter { state.pauses[$0] == nil && state.opening[$0] == nil })
         }
         openNext(cell)
         let next = try await core.storage.nextDue(after: now)
@@ -114,12 +114,15 @@ final class FlowWaker: Sendable {
         try await cell.open(Route(steps: key.split(separator: "/").map { Route.Step(section: String($0)) }), timeout: .seconds(30))
     }
 
+    /// Notes that a flow has begun, by whomever.
+    func hasBegun(_ key: String) { state.withLock { if $0.opening[key] != nil { $0.opening[key] = true } } }
+
     /// Begins to open the flows that are next, as many as there is room for.
     private func openNext(_ cell: CoordinatorCell) {
         let keys = state.withLock { state -> [String] in
             let keys = state.queue.prefix(max(Self.width - state.opening.count, 0))
             state.queue.removeFirst(keys.count)
-            state.opening.formUnion(keys)
+            for key in keys { state.opening[key] = false }
             return Array(keys)
         }
         for key in keys {
@@ -133,21 +136,20 @@ final class FlowWaker: Sendable {
     }
 
     private func open(_ key: String, _ cell: CoordinatorCell) async {
-        /// Notes the end of the opening; a flow that doesn't live is tried again after a while.
-        func ends(isTriedAgain: Bool) {
+        /// Notes the end of the opening; a flow that hasn't begun is tried again after a while.
+        func ends() {
             state.withLock { state in
-                state.opening.remove(key)
-                if isTriedAgain { state.pauses[key] = cell.runtime.time.wall + .seconds(60) }
+                // A parent that opens something else would be asked again at once.
+                if state.opening.removeValue(forKey: key) == false { state.pauses[key] = cell.runtime.time.wall + .seconds(60) }
             }
-            if isTriedAgain { look() }
+            if !core.lives(key) { look() }
         }
         do {
             try await start(key, cell)
-            // A parent that opens something else would be asked again at once.
-            ends(isTriedAgain: !core.lives(key))
+            ends()
         } catch {
             if Task.isCancelled { return }
-            ends(isTriedAgain: true)
+            ends()
             cell.logger.error(
                 "a flow that has something to do can't be started, and is tried again in a minute",
                 metadata: ["flow.key": "\(key)", "error": "\(error)"]

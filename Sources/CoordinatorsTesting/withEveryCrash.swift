@@ -82,13 +82,21 @@ private func run(
 /// A store whose commits a test makes, and which is as another one otherwise.
 package final class InterceptedFlowStorage: FlowStorage {
     package typealias Commit = @Sendable (_ storage: any FlowStorage, FlowRow, _ writes: [any Sendable]) async throws -> Void
+    package typealias Summary = @Sendable (_ storage: any FlowStorage, WallTime) async throws -> FlowSummary
 
     private let storage: any FlowStorage
     private let commit: Commit
+    private let summary: Summary
 
     package var isLocal: Bool { storage.isLocal }
 
-    package init(_ storage: any FlowStorage, commit: @escaping Commit) { (self.storage, self.commit) = (storage, commit) }
+    package init(
+        _ storage: any FlowStorage,
+        commit: @escaping Commit,
+        summary: @escaping Summary = { try await $0.summary(at: $1) }
+    ) {
+        (self.storage, self.commit, self.summary) = (storage, commit, summary)
+    }
 
     package func commit(_ row: FlowRow, _ writes: [any Sendable]) async throws { try await commit(storage, row, writes) }
     package func open() async throws -> FlowOpening { try await storage.open() }
@@ -97,6 +105,6 @@ package final class InterceptedFlowStorage: FlowStorage {
     package func due(by time: WallTime) async throws -> [String] { try await storage.due(by: time) }
     package func nextDue(after time: WallTime) async throws -> WallTime? { try await storage.nextDue(after: time) }
     package func rows(_ query: FlowQuery) async throws -> [FlowRow] { try await storage.rows(query) }
-    package func summary(at time: WallTime) async throws -> FlowSummary { try await storage.summary(at: time) }
+    package func summary(at time: WallTime) async throws -> FlowSummary { try await summary(storage, time) }
     package func close() -> OneShot<Void> { storage.close() }
 }

@@ -282,6 +282,31 @@ struct OrderSagaTests {
         }
     }
 
+    @Test("A store that hangs delays one description of the tree, and then what was known last is told")
+    func hangingStore() async throws {
+        let hangs = Lock(OneShot<Void>?.none)
+        let storage = InterceptedFlowStorage(FlowStore.inMemory().storage) { storage, row, writes in
+            try await storage.commit(row, writes)
+        } summary: { storage, time in
+            await hangs.withLock { $0 }?.value
+            return try await storage.summary(at: time)
+        }
+        let (services, time) = (Services(), ManualTime())
+        services.silence("ship")
+        try await withOrders(FlowStore(storage), services, time: time) { runtime, _ in
+            try await runtime.ask(OrdersCoordinator.Begin(order: Order()), at: "/")
+            #expect(try await runtime.snapshot().flows?.open == 1)
+            let end = OneShot<Void>()
+            hangs.withLock { $0 = end }
+            defer { end.settle() }
+            async let delayed = runtime.snapshot()
+            await time.advance(by: .seconds(2))
+            #expect(try await delayed.flows?.open == 1)
+            // The clock stands still: nothing is waited for.
+            #expect(try await runtime.snapshot().flows?.open == 1)
+        }
+    }
+
     @Test("What a process tells of flows is about itself, and goes on where it was asked to")
     func foreignFlows() throws {
         func entry(_ path: CoordinatorPath) throws -> FlowStore.Entry {

@@ -285,7 +285,7 @@ extension CoordinatorCell {
             guard let core = existingFlows?.store else { return nil }
             let now = runtime.time.wall
             // A disk that hangs doesn't make the tree unresponsive.
-            guard let summary = await core.summary(at: now, by: runtime.time.now + Self.patienceOfDescriptions, in: self) else {
+            guard let summary = await core.summary(at: now, within: Self.patienceOfDescriptions, in: self) else {
                 return nil
             }
             return CoordinatorSnapshot.Flows(
@@ -416,11 +416,12 @@ extension FlowStoreCore {
 
     /// Returns the numbers of the store's flows; those that were known last, if the store doesn't answer in time.
     ///
-    /// One question is under way at a time.
-    fileprivate func summary(at now: WallTime, by deadline: MonotonicTime, in cell: CoordinatorCell) async -> FlowSummary? {
-        let (answer, begins) = beginSummary()
+    /// One question is under way at a time: a store that hangs delays the first who wants to know, and nobody after that.
+    fileprivate func summary(at now: WallTime, within patience: Duration, in cell: CoordinatorCell) async -> FlowSummary? {
+        let time = cell.runtime.time
+        let (question, begins) = beginSummary(at: time.now)
         if begins { cell.runtime.execution.tasks.add { [self] in endSummary(try? await storage.summary(at: now)) } }
-        return await answer.value(before: deadline, of: cell.runtime.time) ?? latestSummary
+        return await question.answer.value(before: question.since + patience, of: time) ?? latestSummary
     }
 }
 

@@ -200,7 +200,13 @@ final class FlowStoreCore: Sendable {
         var commits = LatestDurations()
         /// The numbers of flows that were known last, and the question for them that is under way.
         var summary: FlowSummary?
-        var summing: OneShot<FlowSummary?>?
+        var summing: SummaryQuestion?
+    }
+
+    /// A question for the numbers of flows, which all share who want them meanwhile.
+    struct SummaryQuestion {
+        let answer = OneShot<FlowSummary?>()
+        let since: MonotonicTime
     }
 
     /// The latest of many durations.
@@ -275,23 +281,23 @@ final class FlowStoreCore: Sendable {
 
     var latestSummary: FlowSummary? { state.withLock { $0.summary } }
 
-    /// Returns what is settled with the numbers of flows, and whether the caller is to find them out.
-    func beginSummary() -> (answer: OneShot<FlowSummary?>, begins: Bool) {
+    /// Returns the question for the numbers of flows that is under way, and whether the caller is to find out its answer.
+    func beginSummary(at now: MonotonicTime) -> (question: SummaryQuestion, begins: Bool) {
         state.withLock { state in
             if let summing = state.summing { return (summing, false) }
-            let summing = OneShot<FlowSummary?>()
+            let summing = SummaryQuestion(since: now)
             state.summing = summing
             return (summing, true)
         }
     }
 
     func endSummary(_ summary: FlowSummary?) {
-        let summing = state.withLock { state -> OneShot<FlowSummary?>? in
+        let summing = state.withLock { state -> SummaryQuestion? in
             if let summary { state.summary = summary }
             defer { state.summing = nil }
             return state.summing
         }
-        summing?.settle(summary)
+        summing?.answer.settle(summary)
     }
 
     /// Returns what is settled when a flow has come to its end.

@@ -138,11 +138,11 @@ final class FlowWaker: Sendable {
     private func open(_ key: String, _ cell: CoordinatorCell) async {
         /// Notes the end of the opening; a flow that hasn't begun is tried again after a while.
         func ends() {
-            state.withLock { state in
-                // A parent that opens something else would be asked again at once.
-                if state.opening.removeValue(forKey: key) == false { state.pauses[key] = cell.runtime.time.wall + .seconds(60) }
-            }
-            if !core.lives(key) { look() }
+            let hasBegun = state.withLock { $0.opening.removeValue(forKey: key) } == true
+            if core.lives(key) { return }
+            // A parent that opens something else would be asked again at once.
+            if !hasBegun { state.withLock { $0.pauses[key] = cell.runtime.time.wall + .seconds(60) } }
+            look()
         }
         do {
             try await start(key, cell)

@@ -179,6 +179,12 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
         /// Adds a moment, in nanoseconds since 1970, or NULL.
         public mutating func appendInterpolation(_ time: WallTime?) { append(time.map { .integer($0.nanoseconds) } ?? .null) }
 
+        /// Adds a part of a statement, with its arguments.
+        mutating func appendInterpolation(part: SQL) {
+            text += part.text
+            arguments += part.arguments
+        }
+
         private mutating func append(_ argument: Argument) {
             text += "?"
             arguments.append(argument)

@@ -116,38 +116,24 @@ final class SQLiteFlowStorage: FlowStorage {
 
     func rows(_ query: FlowQuery) async throws -> [FlowRow] {
         // All that is below a path sorts between its slash and the character after that.
-        let (after, prefix, first, end) = (query.after, query.prefix, query.prefix.map { "\($0)/" }, query.prefix.map { "\($0)0" })
-        let limit = query.limit
-        // One statement for each selection, so that each uses its index.
-        let statement: SQL =
+        let (prefix, first, end) = (query.prefix, query.prefix.map { "\($0)/" }, query.prefix.map { "\($0)0" })
+        // A text of its own for each selection, so that each uses its index.
+        let selection: SQL =
             switch query.selection {
-            case nil:
-                """
-                SELECT \(columns: ()) FROM flow WHERE key > \(after) AND (\(prefix) IS NULL OR key = \(prefix) OR (key > \(first) AND key < \(end)))
-                ORDER BY key LIMIT \(limit)
-                """
-            case .parked:
-                """
-                SELECT \(columns: ()) FROM flow WHERE key > \(after) AND (\(prefix) IS NULL OR key = \(prefix) OR (key > \(first) AND key < \(end)))
-                AND status NOT IN ('finished', 'unwound') AND status = 'parked' ORDER BY key LIMIT \(limit)
-                """
-            case .due:
-                """
-                SELECT \(columns: ()) FROM flow WHERE key > \(after) AND (\(prefix) IS NULL OR key = \(prefix) OR (key > \(first) AND key < \(end)))
-                AND due <= \(query.time as WallTime?) ORDER BY key LIMIT \(limit)
-                """
-            case .open:
-                """
-                SELECT \(columns: ()) FROM flow WHERE key > \(after) AND (\(prefix) IS NULL OR key = \(prefix) OR (key > \(first) AND key < \(end)))
-                AND status NOT IN ('finished', 'unwound') ORDER BY key LIMIT \(limit)
-                """
-            case .finished:
-                """
-                SELECT \(columns: ()) FROM flow WHERE key > \(after) AND (\(prefix) IS NULL OR key = \(prefix) OR (key > \(first) AND key < \(end)))
-                AND status IN ('finished', 'unwound') ORDER BY key LIMIT \(limit)
-                """
+            case nil: "1"
+            case .parked: "status NOT IN ('finished', 'unwound') AND status = 'parked'"
+            case .due: "due <= \(query.time as WallTime?)"
+            case .open: "status NOT IN ('finished', 'unwound')"
+            case .finished: "status IN ('finished', 'unwound')"
             }
-        return try await read { try $0.rows(statement) }
+        return try await read { connection in
+            try connection.rows(
+                """
+                SELECT \(columns: ()) FROM flow WHERE key > \(query.after) AND \(part: selection)
+                AND (\(prefix) IS NULL OR key = \(prefix) OR (key > \(first) AND key < \(end))) ORDER BY key LIMIT \(query.limit)
+                """
+            )
+        }
     }
 
     func summary(at time: WallTime) async throws -> FlowSummary {

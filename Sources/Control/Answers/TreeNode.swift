@@ -104,6 +104,9 @@ public struct TreeNode: Codable, Hashable, Sendable {
             (self.open, self.unwinding, self.parked, self.due) = (open, unwinding, parked, due)
         }
 
+        /// The numbers of the flows that aren't over, by status.
+        package var byStatus: KeyValuePairs<String, Int> { ["open": open, "unwinding": unwinding, "parked": parked] }
+
         private enum CodingKeys: String, CodingKey {
             case open, unwinding, parked, due
             case oldestDueMilliseconds = "oldest_due_ms"

@@ -14,6 +14,8 @@ extension ControlOperation {
 
     /// What the operations on a lifecycle do.
     private static let lifecycle: OperationTraits = [.changes, .goesToOwner, .coversDescendants]
+    /// What the operations do that change one coordinator or program, and not its descendants.
+    private static let onItsOwn: OperationTraits = [.changes, .goesToOwner]
     /// The patience for what waits for children, which have times of their own to stop and to start: without a limit, as long as the daemon
     /// answers questions meanwhile.
     private static let childrensTimes: Duration? = nil
@@ -220,7 +222,7 @@ extension ControlOperation {
             Self(),
             "resume",
             .operate,
-            does: [.changes, .goesToOwner],
+            does: onItsOwn,
             patience: childrensTimes,
             .path(\.path)
         )
@@ -237,7 +239,7 @@ extension ControlOperation {
             Self(),
             "signal",
             .operate,
-            does: [.changes, .goesToOwner],
+            does: onItsOwn,
             .number("signal", \.signal, in: 1...64),
             .path(\.path)
         )
@@ -253,7 +255,7 @@ extension ControlOperation {
             Self(),
             "reload",
             .operate,
-            does: [.changes, .goesToOwner],
+            does: onItsOwn,
             patience: childrensTimes,
             .path(\.path)
         )
@@ -368,35 +370,20 @@ extension ControlOperation {
     }
     package static func flow(path: String) -> ControlOperation { ControlOperation(Flow(path: path)) }
 
-    /// What is said of a flow, whose coordinator is started for it if it doesn't live.
-    private static let intervention: OperationTraits = [.changes, .goesToOwner]
-    private static let timeOfIntervention = Duration.seconds(40)
+    /// The patience for what may have to start the flow's coordinator first.
+    private static let flowsStart = Duration.seconds(40)
 
     package struct FlowRetry: DescribedOperation {
         package typealias Answer = FlowList.Entry
         package var path = ""
-        package static let about = OperationDescription(
-            Self(),
-            "flow-retry",
-            .operate,
-            does: intervention,
-            patience: timeOfIntervention,
-            .path(\.path)
-        )
+        package static let about = OperationDescription(Self(), "flow-retry", .operate, does: onItsOwn, patience: flowsStart, .path(\.path))
         package static let summary = "Try the work of flows that are parked, or wait for their next attempt, again at once."
     }
 
     package struct FlowSkip: DescribedOperation {
         package typealias Answer = FlowList.Entry
         package var path = ""
-        package static let about = OperationDescription(
-            Self(),
-            "flow-skip",
-            .operate,
-            does: intervention,
-            patience: timeOfIntervention,
-            .path(\.path)
-        )
+        package static let about = OperationDescription(Self(), "flow-skip", .operate, does: onItsOwn, patience: flowsStart, .path(\.path))
         package static let summary = "Say that the pages that flows work on were performed, or undone, outside of them."
     }
 
@@ -409,8 +396,8 @@ extension ControlOperation {
             Self(),
             "flow-cancel",
             .operate,
-            does: intervention,
-            patience: timeOfIntervention,
+            does: onItsOwn,
+            patience: flowsStart,
             .path(\.path),
             .text("reason", \.reason)
         )
@@ -428,8 +415,8 @@ extension ControlOperation {
             Self(),
             "flow-resume",
             .operate,
-            does: intervention,
-            patience: timeOfIntervention,
+            does: onItsOwn,
+            patience: flowsStart,
             .path(\.path)
         )
         package static let summary = "Start the coordinators of flows that don't live."

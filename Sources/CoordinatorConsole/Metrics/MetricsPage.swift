@@ -133,8 +133,7 @@ extension PrometheusText {
         add(.oldest, nodes) { $0.mailbox.map { Double($0.oldestWaitingMilliseconds ?? 0) / 1000 } }
         begin(.flows)
         for node in nodes {
-            guard let flows = node.flows else { continue }
-            for (status, count) in [("open", flows.open), ("unwinding", flows.unwinding), ("parked", flows.parked)] {
+            for (status, count) in node.flows?.byStatus ?? [:] {
                 add(.flows, Double(count), [("path", node.path), ("status", status)])
             }
         }

@@ -227,5 +227,3 @@ struct StartFailure: Error, CustomStringConvertible {
     /// The error that the caller of the start gets.
     var told: CoordinatorError { CoordinatorError(.startFailed, description) }
 }
-
-// MARK: - An operator's operation

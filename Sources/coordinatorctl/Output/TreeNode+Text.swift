@@ -114,8 +114,7 @@ extension TreeNode {
             if let stuck = mailbox.stuck { facts.append(["stuck", "\(stuck)"]) }
         }
         if let flows {
-            let numbers = [("open", flows.open), ("unwinding", flows.unwinding), ("parked", flows.parked), ("due", flows.due)]
-            facts.append(["flows", numbers.map { "\($0.1) \($0.0)" }.joined(separator: ", ")])
+            facts.append(["flows", flows.byStatus.map { "\($0.value) \($0.key), " }.joined() + "\(flows.due) due"])
         }
         if let waitsFor { facts.append(["waits for", waitsFor.joined(separator: ", ")]) }
         if let statusText { facts.append(["status", statusText]) }

@@ -123,12 +123,9 @@ extension WorkerHost {
 
     private func propose(_ definition: CoordinatorDefinition, to peer: Peer, by deadline: MonotonicTime) async throws {
         do {
-            let payload = try StartProposal(definition).payload
-            _ = try await peer.inspect(StartProposal.operation, path.description, payload, timeout: deadline - .now)
+            try await ask(StartProposal.operation, try StartProposal(definition).payload, of: peer, within: deadline - .now)
         } catch let error as CoordinatorError where error.code == .unsupported {
             // A worker of another release doesn't know the question.
-        } catch let error as CoordinatorError where error.code == .peerLost {
-            throw unlinked
         }
     }
 
@@ -137,9 +134,15 @@ extension WorkerHost {
 
     /// Has the process, which waits for a life, try durable flows.
     func tryFlows(_ records: JSONValue) async throws {
-        guard let peer = await linkedPeer(within: runtime.options.startTimeout) else { throw unlinked }
+        let timeout = runtime.options.startTimeout
+        guard let peer = await linkedPeer(within: timeout) else { throw unlinked }
+        try await ask(Self.flowTrial, records, of: peer, within: timeout)
+    }
+
+    /// Asks the process, which waits for a life, whether it could host something.
+    private func ask(_ operation: String, _ payload: JSONValue, of peer: Peer, within timeout: Duration) async throws {
         do {
-            _ = try await peer.inspect(Self.flowTrial, path.description, records, timeout: runtime.options.startTimeout)
+            _ = try await peer.inspect(operation, path.description, payload, timeout: timeout)
         } catch let error as CoordinatorError where error.code == .peerLost {
             throw unlinked
         }

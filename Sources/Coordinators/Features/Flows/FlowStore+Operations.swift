@@ -134,9 +134,6 @@ extension FlowStore {
         /// The flow, as its store has it.
         public let flow: Description
 
-        /// The bytes of the flows in one answer, beyond which the rest is left to the next one: half of what a message may have.
-        static let sizeLimit = 512 << 10
-
         /// About the bytes of the entry in an answer.
         var size: Int {
             let texts = "\(path)".utf8.count + flow.key.utf8.count + flow.type.utf8.count + (flow.error?.utf8.count ?? 0)
@@ -174,7 +171,7 @@ extension FlowStore {
             var size = 0
             entries = all.map(\.entry).prefix(limit).prefix { entry in
                 defer { size += entry.size }
-                return size == 0 || size + entry.size <= Entry.sizeLimit
+                return size == 0 || size + entry.size <= FlowStoreCore.answerLimit
             }
             next = end != nil || entries.count < all.count ? entries.last?.path : nil
         }
@@ -367,9 +364,6 @@ extension CoordinatorCell {
 }
 
 extension FlowStoreCore {
-    /// The number of rows that are read at a time.
-    private static let width = 64
-
     /// Returns flows of the store at a path and below it.
     ///
     /// - Parameter rest: The path, below that of the store's owner.
@@ -387,41 +381,26 @@ extension FlowStoreCore {
             if !isBelow, (owner.isRoot ? "/" : "\(owner)/").precedes("\(path)") { return FlowStore.Listing() }
             after = isBelow ? path.components.dropFirst(owner.components.count).joined(separator: "/") : nil
         }
+        let query = FlowQuery(
+            selection: request.selection,
+            at: cell.runtime.time.wall,
+            below: rest.isEmpty ? nil : rest.joined(separator: "/"),
+            after: after
+        )
         var (listing, size) = (FlowStore.Listing(), 0)
-        while true {
-            let query = FlowQuery(
-                selection: request.selection,
-                at: cell.runtime.time.wall,
-                below: rest.isEmpty ? nil : rest.joined(separator: "/"),
-                after: after,
-                limit: Self.width
-            )
-            let rows = try await storage.rows(query)
-            for row in rows {
-                // What can't be read is told of by its name.
-                let flow = (try? FlowStore.Description(row)) ?? FlowStore.Description(unreadable: row)
-                let entry = FlowStore.Entry(path: owner.appending(row.key.split(separator: "/")[...]), flow: flow)
-                size += entry.size
-                let isFull = listing.entries.count == request.limit || size > FlowStore.Entry.sizeLimit && !listing.entries.isEmpty
-                if isFull {
-                    listing.next = listing.entries.last?.path
-                    return listing
-                }
-                listing.entries.append(entry)
+        let isComplete = try await storage.scan(query) { row in
+            // What can't be read is told of by its name.
+            let flow = (try? FlowStore.Description(row)) ?? FlowStore.Description(unreadable: row)
+            let entry = FlowStore.Entry(path: owner.appending(flowKey: row.key), flow: flow)
+            guard listing.entries.count < request.limit, size + entry.size <= Self.answerLimit || listing.entries.isEmpty else {
+                return false
             }
-            guard rows.count == Self.width else { return listing }
-            after = rows.last?.key
+            size += entry.size
+            listing.entries.append(entry)
+            return true
         }
-    }
-
-    /// Returns the numbers of the store's flows; those that were known last, if the store doesn't answer in time.
-    ///
-    /// One question is under way at a time: a store that hangs delays the first who wants to know, and nobody after that.
-    fileprivate func summary(at now: WallTime, within patience: Duration, in cell: CoordinatorCell) async -> FlowSummary? {
-        let time = cell.runtime.time
-        let (question, begins) = beginSummary(at: time.now)
-        if begins { cell.runtime.execution.tasks.add { [self] in endSummary(try? await storage.summary(at: now)) } }
-        return await question.answer.value(before: question.since + patience, of: time) ?? latestSummary
+        if !isComplete { listing.next = listing.entries.last?.path }
+        return listing
     }
 }
 

@@ -77,6 +77,20 @@ extension FlowStorage {
     package func rows(after key: String?, limit: Int) async throws -> [FlowRow] {
         try await rows(FlowQuery(selection: nil, at: .distantPast, after: key, limit: limit))
     }
+
+    /// Reads rows, as many at a time as the query says, until a function wants no more.
+    ///
+    /// - Parameter take: Takes a row, or returns false: nothing more is read then.
+    /// - Returns: Whether all were taken.
+    func scan(_ query: FlowQuery, _ take: (FlowRow) -> Bool) async throws -> Bool {
+        var query = query
+        while true {
+            let rows = try await rows(query)
+            for row in rows { guard take(row) else { return false } }
+            guard rows.count == query.limit, let last = rows.last else { return true }
+            query.after = last.key
+        }
+    }
 }
 
 /// The rows that are asked for of a store.
@@ -88,10 +102,11 @@ package struct FlowQuery: Sendable {
     /// The path to which the flows belong, or below which they are; `nil`: all.
     package let prefix: String?
     /// The key after which they begin; empty: all.
-    package let after: String
+    package fileprivate(set) var after: String
+    /// The number of rows at most.
     package let limit: Int
 
-    package init(selection: FlowStore.Selection?, at time: WallTime, below prefix: String? = nil, after: String? = nil, limit: Int) {
+    package init(selection: FlowStore.Selection?, at time: WallTime, below prefix: String? = nil, after: String? = nil, limit: Int = 64) {
         (self.selection, self.time, self.prefix, self.after, self.limit) = (selection, time, prefix, after ?? "", limit)
     }
 
@@ -227,6 +242,9 @@ final class FlowStoreCore: Sendable {
     /// The end of a flow.
     typealias End = OneShot<FlowRecord.Standing>
 
+    /// The bytes of flows in one answer, beyond which the rest is left to the next one: half of what an answer may have.
+    static let answerLimit = FrameLimits.default.maximumFrameSize / 2
+
     /// The time for which the outcome of a flow is kept.
     static let retention = Duration.seconds(7 * 86_400)
 
@@ -279,25 +297,28 @@ final class FlowStoreCore: Sendable {
     /// The duration that one of a hundred of the latest commits exceeds.
     var commitP99: Duration? { state.withLock { $0.commits }.p99 }
 
-    var latestSummary: FlowSummary? { state.withLock { $0.summary } }
-
-    /// Returns the question for the numbers of flows that is under way, and whether the caller is to find out its answer.
-    func beginSummary(at now: MonotonicTime) -> (question: SummaryQuestion, begins: Bool) {
-        state.withLock { state in
+    /// Returns the numbers of the store's flows; those that were known last, if the store doesn't answer in time.
+    ///
+    /// One question is under way at a time: a store that hangs delays the first who wants to know, and nobody after that.
+    func summary(at now: WallTime, within patience: Duration, in cell: CoordinatorCell) async -> FlowSummary? {
+        let time = cell.runtime.time
+        let (question, begins) = state.withLock { state -> (SummaryQuestion, Bool) in
             if let summing = state.summing { return (summing, false) }
-            let summing = SummaryQuestion(since: now)
+            let summing = SummaryQuestion(since: time.now)
             state.summing = summing
             return (summing, true)
         }
-    }
-
-    func endSummary(_ summary: FlowSummary?) {
-        let summing = state.withLock { state -> SummaryQuestion? in
-            if let summary { state.summary = summary }
-            defer { state.summing = nil }
-            return state.summing
+        if begins {
+            cell.runtime.execution.tasks.add { [self] in
+                let summary = try? await storage.summary(at: now)
+                state.withLock { state in
+                    state.summary = summary ?? state.summary
+                    state.summing = nil
+                }
+                question.answer.settle(summary)
+            }
         }
-        summing?.answer.settle(summary)
+        return await question.answer.value(before: question.since + patience, of: time) ?? state.withLock { $0.summary }
     }
 
     /// Returns what is settled when a flow has come to its end.
@@ -488,6 +509,11 @@ final class MemoryFlowStorage: FlowStorage {
 extension String {
     /// Whether the text comes before another in the order of their bytes, which is that of a database.
     func precedes(_ other: String) -> Bool { utf8.lexicographicallyPrecedes(other.utf8) }
+}
+
+extension CoordinatorPath {
+    /// Returns the path of a flow in a store that the coordinator at this path owns.
+    func appending(flowKey key: String) -> CoordinatorPath { appending(key.split(separator: "/")[...]) }
 }
 
 extension FlowRow {

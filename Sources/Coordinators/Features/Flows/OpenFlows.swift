@@ -16,11 +16,6 @@ struct OpenFlows: Codable, Sendable {
         var after: String?
     }
 
-    /// The bytes of the records beyond which the rest is left to the next reading: half of what a message may have.
-    static let limit = 512 << 10
-    /// The number of rows that are read at a time.
-    static let width = 64
-
     var entries: [Entry] = []
     var next: Place?
 
@@ -69,22 +64,19 @@ extension CoordinatorCell {
             guard let core = owner.existingFlows?.store else { continue }
             _ = try await core.open()
             var after = number == place.store ? place.after : nil
-            while true {
-                let query = FlowQuery(selection: .open, at: runtime.time.wall, after: after, limit: OpenFlows.width)
-                let rows = try await core.storage.rows(query)
-                for row in rows {
-                    if bytes + row.record.count > OpenFlows.limit, !found.entries.isEmpty {
-                        found.next = OpenFlows.Place(store: number, after: after)
-                        return try found.encodedAsJSON()
-                    }
-                    after = row.key
-                    bytes += row.record.count
-                    guard let record = try? PayloadCoder.decode(JSONValue.self, from: Bytes(row.record), codec: .json) else { continue }
-                    let entry = OpenFlows.Entry(path: owner.path.appending(row.key.split(separator: "/")[...]), record: record)
-                    // What this build can't go on with needn't be read by the next one.
-                    if entry.problem == nil { found.entries.append(entry) }
-                }
-                if rows.count < OpenFlows.width { break }
+            let isRead = try await core.storage.scan(FlowQuery(selection: .open, at: runtime.time.wall, after: after)) { row in
+                guard bytes + row.record.count <= FlowStoreCore.answerLimit || found.entries.isEmpty else { return false }
+                after = row.key
+                bytes += row.record.count
+                guard let record = try? PayloadCoder.decode(JSONValue.self, from: Bytes(row.record), codec: .json) else { return true }
+                let entry = OpenFlows.Entry(path: owner.path.appending(flowKey: row.key), record: record)
+                // What this build can't go on with needn't be read by the next one.
+                if entry.problem == nil { found.entries.append(entry) }
+                return true
+            }
+            if !isRead {
+                found.next = OpenFlows.Place(store: number, after: after)
+                break
             }
         }
         return try found.encodedAsJSON()

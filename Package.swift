@@ -190,7 +190,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "Shop",
-            dependencies: ["CSQLite", "Coordinators"],
+            dependencies: ["Coordinators", "CoordinatorsSQLite"],
             path: "Sources/Examples/Shop",
             exclude: ["README.md"],
             linkerSettings: [.linkedLibrary("crypt")]
@@ -336,7 +336,9 @@ let package = Package(
         .testTarget(name: "LinksTests", dependencies: ["ConcurrencySupport", "Links", "TestSupport", "WireProtocol"]),
         .testTarget(
             name: "ShopTests",
-            dependencies: ["Coordinators", "CoordinatorsTesting", "Processes", "TestSupport", "WireProtocol", "Shop", logging]
+            dependencies: [
+                "Coordinators", "CoordinatorsSQLite", "CoordinatorsTesting", "Processes", "TestSupport", "WireProtocol", "Shop", logging,
+            ]
         ),
         .exampleTests("Contacts"),
         .exampleTests("Experience"),

@@ -1,23 +1,45 @@
 import CSQLite
 public import Coordinators
 
-/// The database in which a store keeps its flows, within one commit of it.
+/// A database of SQLite: that in which a store keeps its flows, within one commit of it, or a file of one's own.
 ///
 ///     return .commit { flow in
 ///         flow.write { database in try database.execute("INSERT INTO charges VALUES (\(number), \(cents))") }
 ///         flow.show(.ship)
 ///     }
+///
+/// A call waits for the disk, and for other processes that have the file open. It isn't `Sendable`: the actor that opens a file has it for itself.
 public final class Database {
+    /// What those who have the database of a store at the moment may do.
+    private enum Use: Hashable {
+        /// The store's own: all.
+        case own
+        /// A user's function within a commit: anything but to end the transaction and to change the store's tables.
+        case write
+        /// A user's function between commits: nothing that changes anything.
+        case read
+    }
+
+    private struct Key: Hashable {
+        let text: String
+        /// SQLite checks a statement when it's prepared.
+        let use: Use
+    }
+
     let handle: OpaquePointer
-    /// The statements that are prepared already and aren't run, by their texts.
-    private var statements: [String: OpaquePointer] = [:]
-    private var isLent = false
+    /// The statements that are prepared already and aren't run.
+    private var statements: [Key: OpaquePointer] = [:]
+    private var use = Use.own
 
     /// The number of statements that stay prepared.
     private static let statementsLimit = 64
 
     /// Opens a file, which is created if it doesn't exist.
-    package init(path: String) throws(SQLiteError) {
+    ///
+    /// A store's file is its store's alone: see ``Coordinators/FlowStore/read(_:)``.
+    ///
+    /// - Throws: An ``SQLiteError``.
+    public init(path: String) throws(SQLiteError) {
         var handle: OpaquePointer?
         let code = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nil)
         guard code == SQLITE_OK, let handle else {
@@ -41,11 +63,16 @@ public final class Database {
         throw SQLiteError(code: code, message: String(cString: sqlite3_errmsg(handle)), text: text)
     }
 
-    /// Lends the database to a user's function, which can neither end the transaction nor change the store's tables.
-    func lend(_ body: (Database) throws -> Void) rethrows {
-        isLent = true
-        defer { isLent = false }
-        try body(self)
+    /// Lends the database of a store to a user's function within a commit.
+    func lendForCommit<Value>(_ body: (Database) throws -> Value) rethrows -> Value { try lend(.write, body) }
+
+    /// Lends the database of a store to a user's function between commits.
+    func lendForReading<Value>(_ body: (Database) throws -> Value) rethrows -> Value { try lend(.read, body) }
+
+    private func lend<Value>(_ use: Use, _ body: (Database) throws -> Value) rethrows -> Value {
+        self.use = use
+        defer { self.use = .own }
+        return try body(self)
     }
 
     /// Has SQLite refuse what a user's function may not do.
@@ -54,13 +81,19 @@ public final class Database {
             handle,
             { context, action, first, second, _, _ in
                 // Unsafe: the database outlives its handle.
-                guard let context, Unmanaged<Database>.fromOpaque(context).takeUnretainedValue().isLent else { return SQLITE_OK }
-                switch action {
-                case SQLITE_TRANSACTION, SQLITE_SAVEPOINT, SQLITE_ATTACH, SQLITE_DETACH, SQLITE_PRAGMA: return SQLITE_DENY
-                case SQLITE_INSERT, SQLITE_UPDATE, SQLITE_DELETE, SQLITE_DROP_TABLE, SQLITE_ALTER_TABLE:
-                    let name = (action == SQLITE_ALTER_TABLE ? second : first).map { String(cString: $0) } ?? ""
-                    return ["flow", "store"].contains(name) ? SQLITE_DENY : SQLITE_OK
-                default: return SQLITE_OK
+                guard let context else { return SQLITE_OK }
+                switch Unmanaged<Database>.fromOpaque(context).takeUnretainedValue().use {
+                case .own: return SQLITE_OK
+                case .write:
+                    switch action {
+                    case SQLITE_TRANSACTION, SQLITE_SAVEPOINT, SQLITE_ATTACH, SQLITE_DETACH, SQLITE_PRAGMA: return SQLITE_DENY
+                    case SQLITE_INSERT, SQLITE_UPDATE, SQLITE_DELETE, SQLITE_DROP_TABLE, SQLITE_ALTER_TABLE:
+                        let name = (action == SQLITE_ALTER_TABLE ? second : first).map { String(cString: $0) } ?? ""
+                        return ["flow", "store"].contains(name) ? SQLITE_DENY : SQLITE_OK
+                    default: return SQLITE_OK
+                    }
+                case .read:
+                    return [SQLITE_SELECT, SQLITE_READ, SQLITE_FUNCTION, SQLITE_RECURSIVE].contains(action) ? SQLITE_OK : SQLITE_DENY
                 }
             },
             Unmanaged.passUnretained(self).toOpaque()
@@ -104,9 +137,27 @@ public final class Database {
         }
     }
 
+    /// Runs a function in one transaction: all of it or, when it throws or the process ends, nothing.
+    ///
+    /// The lock for writing is taken at once: a transaction that has read can't wait for it. Within a commit of a store, which is a transaction already,
+    /// that is refused.
+    ///
+    /// - Throws: What the function throws; an ``SQLiteError``.
+    public func transaction<Value>(_ body: () throws -> Value) throws -> Value {
+        try execute("BEGIN IMMEDIATE")
+        do {
+            let value = try body()
+            try execute("COMMIT")
+            return value
+        } catch {
+            try? execute("ROLLBACK")
+            throw error
+        }
+    }
+
     /// Returns a statement that is ready to run, which no other call has.
     private func prepared(_ sql: SQL) throws(SQLiteError) -> OpaquePointer {
-        if let statement = statements.removeValue(forKey: sql.text) { return statement }
+        if let statement = statements.removeValue(forKey: Key(text: sql.text, use: use)) { return statement }
         var statement: OpaquePointer?
         var rest = ""
         let code = sql.text.withCString { text in
@@ -127,11 +178,12 @@ public final class Database {
     private func keep(_ statement: OpaquePointer, _ text: String) {
         sqlite3_reset(statement)
         sqlite3_clear_bindings(statement)
-        guard statements[text] == nil, statements.count < Self.statementsLimit else {
+        let key = Key(text: text, use: use)
+        guard statements[key] == nil, statements.count < Self.statementsLimit else {
             sqlite3_finalize(statement)
             return
         }
-        statements[text] = statement
+        statements[key] = statement
     }
 
     private func check(_ code: Int32, _ sql: SQL) throws(SQLiteError) {
@@ -252,6 +304,33 @@ extension Flow {
     /// The function runs when the change is made, on the thread of the store, after those of the change's earlier writes. When it throws, nothing of
     /// the change is made. It can't be used with a store that has no database.
     public mutating func write(_ body: @escaping @Sendable (Database) throws -> Void) { writes.append(DatabaseWrite(body: body)) }
+}
+
+extension FlowStore {
+    /// Reads from the database in which the store keeps its flows, such as what ``Coordinators/Flow/write(_:)`` has put there.
+    ///
+    /// The function runs on the thread of the store, between two commits, which wait for it. A statement that would change anything is refused.
+    ///
+    /// - Throws: What the function throws, such as an ``SQLiteError``; `stopped` while the store isn't open; `unsupported` when it has no database.
+    public func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
+        try await fileStorage.read { connection in Result { try connection.database.lendForReading(body) } }.get()
+    }
+
+    /// Copies the store to another file, as it is at one moment, while it's used.
+    ///
+    /// The copy is complete when the call returns, and isn't there when it throws. The file must not exist.
+    ///
+    /// - Throws: `storeCorrupt` or `storeFull` when the copy can't be made; `stopped` while the store isn't open; `unsupported` when it has no database.
+    public func backUp(to path: String) async throws { try await fileStorage.backUp(to: path) }
+
+    private var fileStorage: SQLiteFlowStorage {
+        get throws(CoordinatorError) {
+            guard let storage = storage as? SQLiteFlowStorage else {
+                throw CoordinatorError(.unsupported, "the store isn't a database of SQLite")
+            }
+            return storage
+        }
+    }
 }
 
 /// What a change has the database do.

@@ -167,7 +167,7 @@ final class SQLiteFlowStorage: FlowStorage {
     /// Copies the store to another file, as it is at one moment, while it's used.
     ///
     /// The copy is complete when the call returns, and isn't there when it throws. Its first opening has an origin of its own, as each has.
-    package func backUp(to copy: String) async throws {
+    func backUp(to copy: String) async throws {
         try await read { connection in
             do throws(SQLiteError) {
                 try connection.database.execute("VACUUM INTO \(copy)")
@@ -177,7 +177,7 @@ final class SQLiteFlowStorage: FlowStorage {
         }
     }
 
-    private func read<Value: Sendable>(_ body: @escaping @Sendable (Connection) throws -> Value) async throws -> Value {
+    func read<Value: Sendable>(_ body: @escaping @Sendable (Connection) throws -> Value) async throws -> Value {
         let path = path
         return try await call { connection in
             guard let connection else { throw CoordinatorError(.stopped, "the store \(path) is closed") }
@@ -255,7 +255,7 @@ final class SQLiteFlowStorage: FlowStorage {
 /// The open file of a store.
 ///
 /// Only the thread of the store uses it.
-private final class Connection {
+final class Connection {
     private let path: String
     let database: Database
 
@@ -403,7 +403,7 @@ private final class Connection {
                 guard let write = write as? DatabaseWrite else {
                     throw CoordinatorError(.unsupported, "the store \(path) doesn't know how to do what a change wants of it")
                 }
-                try database.lend { try write.body($0) }
+                try database.lendForCommit { try write.body($0) }
                 guard database.isInTransaction else { throw LostTransaction() }
             }
             try put(row)

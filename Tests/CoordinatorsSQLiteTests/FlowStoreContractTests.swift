@@ -269,6 +269,8 @@ struct SQLiteStoreTests {
             "ROLLBACK", "COMMIT", "BEGIN", "SAVEPOINT mine", "PRAGMA synchronous = OFF", "ATTACH ':memory:' AS other", "DELETE FROM flow",
             "UPDATE flow SET seq = 7", "DROP TABLE flow", "ALTER TABLE flow RENAME TO mine", "UPDATE store SET epoch = 7",
             "INSERT OR ROLLBACK INTO charge VALUES (1)", "INSERT INTO charge VALUES (8); INSERT INTO charge VALUES (9)", "nonsense",
+            // In the store's own words, which it has prepared.
+            "UPDATE store SET is_open = ?, epoch = epoch + ?",
         ]
     )
     func harmfulWrites(text: String) async throws {
@@ -306,6 +308,48 @@ struct SQLiteStoreTests {
         }
     }
 
+    @Test(
+        "Between commits the database can be read, and nothing of it changed",
+        arguments: [
+            // As a change has it, so that it's prepared already.
+            "INSERT INTO charge VALUES (1)", "UPDATE charge SET number = 7", "DELETE FROM charge", "CREATE TABLE other(number INTEGER)",
+            "DROP TABLE charge",
+            "PRAGMA user_version = 7", "BEGIN", "COMMIT", "SAVEPOINT mine", "ATTACH ':memory:' AS other", "VACUUM", "REINDEX", "ANALYZE",
+            "nonsense",
+        ]
+    )
+    func reads(text: String) async throws {
+        try await withTemporaryDirectory { directory in
+            let store = FlowStore.sqlite(at: "\(directory.path)/flows.sqlite")
+            let closed = await error { try await store.read { _ in } }
+            #expect(closed?.code == .stopped)
+            _ = try await store.storage.open()
+            let write = { @Sendable (sql: SQL) in DatabaseWrite { try $0.execute(sql) } }
+            try await store.storage.commit(
+                row("a", 1),
+                [write("CREATE TABLE charge(number INTEGER)"), write("INSERT INTO charge VALUES (1)")]
+            )
+            let charges = { @Sendable (database: Database) in
+                try database.rows("SELECT number FROM charge ORDER BY number") { $0.integer(0) }
+            }
+            #expect(try await store.read(charges) == [1])
+            let refusal = await #expect(throws: SQLiteError.self) { try await store.read { try $0.execute(SQL(stringLiteral: text)) } }
+            #expect(text == "nonsense" || refusal?.message.contains("auth") == true, "\(text): \(refusal.map { "\($0)" } ?? "done")")
+            await #expect(throws: SQLiteError.self) { try await store.read { database in try database.transaction {} } }
+            try await store.storage.commit(row("a", 2), [write("INSERT INTO charge VALUES (2)")])
+            #expect(try await store.read(charges) == [1, 2])
+            await store.storage.close().value
+        }
+    }
+
+    @Test("A store without a database can be neither read nor copied, and says so")
+    func noDatabase() async throws {
+        let store = FlowStore.inMemory()
+        for body in [{ try await store.read { _ in } }, { try await store.backUp(to: "/nowhere/copy") }] {
+            #expect(await error(body)?.code == .unsupported)
+        }
+    }
+
     private func fails(_ body: () async throws -> Void) async -> Bool {
         do { try await body() } catch { return true }
         return false
@@ -332,14 +376,15 @@ struct SQLiteStoreTests {
     @Test("A copy is a store of its own")
     func copy() async throws {
         try await withTemporaryDirectory { directory in
-            let storage = SQLiteFlowStorage("\(directory.path)/flows.sqlite")
+            let store = FlowStore.sqlite(at: "\(directory.path)/flows.sqlite")
+            let storage = store.storage
             let origin = try await storage.open().origin
             try await storage.commit(row("a", 1), [])
-            try await storage.backUp(to: "\(directory.path)/copy.sqlite")
+            try await store.backUp(to: "\(directory.path)/copy.sqlite")
             let copy = SQLiteFlowStorage("\(directory.path)/copy.sqlite")
             #expect(try await copy.open().origin != origin)
             #expect(try await copy.row(of: "a") == row("a", 1))
-            let error = await error { try await storage.backUp(to: "\(directory.path)/copy.sqlite") }
+            let error = await error { try await store.backUp(to: "\(directory.path)/copy.sqlite") }
             #expect(error?.message.contains("copy.sqlite") == true, "a copy that is there isn't written over")
             await storage.close().value
             await copy.close().value

@@ -1,4 +1,5 @@
 import Coordinators
+import CoordinatorsSQLite
 import TestSupport
 import Testing
 import WireProtocol
@@ -14,7 +15,7 @@ struct PromotedTests {
             #expect(try await promoted(shop) == ["milk", "apple", "bread"])
             try await lists(shop, ["milk", "apple", "bread"])
 
-            try SQLiteConnection(path: shop.database).execute("UPDATE product SET price = 1 WHERE sku = 'coffee'")
+            try Database(path: shop.database).execute("UPDATE product SET price = 1 WHERE sku = 'coffee'")
             #expect(try await promoted(shop) == ["milk", "apple", "bread"])
             try await lists(shop, ["coffee", "milk", "apple"])
             #expect(try await promoted(shop) == ["coffee", "milk", "apple"])

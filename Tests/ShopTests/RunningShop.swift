@@ -59,12 +59,14 @@ struct RunningShop {
     }
 
     /// The process that hosts a coordinator now.
-    func process(of path: CoordinatorPath) async throws -> ProcessIdentity {
-        let snapshot = try await runtime.snapshot(of: path)
-        return ProcessIdentity(
-            processID: try #require(snapshot.processID),
-            startTime: try #require(snapshot.processStartTime)
-        )
+    func process(of path: CoordinatorPath) async throws -> ProcessIdentity { try #require(await livingProcess(of: path)) }
+
+    /// The process that hosts a coordinator now, as far as is known; `nil` between two lives.
+    func livingProcess(of path: CoordinatorPath) async -> ProcessIdentity? {
+        guard let snapshot = try? await runtime.snapshot(of: path), let processID = snapshot.processID,
+            let startTime = snapshot.processStartTime
+        else { return nil }
+        return ProcessIdentity(processID: processID, startTime: startTime)
     }
 
     /// Kills the process of a section with -9, and returns when another life of the section answers.

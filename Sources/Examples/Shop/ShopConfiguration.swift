@@ -10,6 +10,9 @@ struct ShopConfiguration: CoordinatorConfiguration {
     /// The path of the database; empty: `shop.sqlite` in the state directory.
     var database = ""
 
+    /// The path of the orders, beside the database: one process has a store of flows open, and each section the database.
+    var orders: String { database + "-orders" }
+
     /// The same configuration with the database's path resolved, so that the sections' processes don't each resolve it for themselves.
     var resolved: ShopConfiguration {
         var configuration = self

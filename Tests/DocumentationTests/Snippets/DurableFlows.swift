@@ -109,6 +109,14 @@ enum DurableFlowsArticle {
         ]
     }
 
+    static func look(into store: FlowStore) async throws {
+        // snippet: reading
+        let orders = try await store.read { try $0.rows("SELECT count(*) FROM orders") { $0.integer(0) } }
+        try await store.backUp(to: "/var/backups/orders.sqlite")
+        // end
+        print(orders)
+    }
+
     @Suite("The article on durable flows")
     struct Tests {
         @Test("An order survives a crash at each commit")

@@ -1,3 +1,5 @@
+import CoordinatorsSQLite
+
 /// The products and customers of the shop on its first day.
 enum Samples {
     static let products = [
@@ -14,7 +16,7 @@ enum Samples {
         (name: "grace", fullName: "Grace Hopper", password: "hopper"),
     ]
 
-    static func insert(into connection: SQLiteConnection) throws {
+    static func insert(into connection: Database) throws {
         for product in products {
             try connection.execute(
                 "INSERT OR IGNORE INTO product (sku, title, price) VALUES (\(product.sku), \(product.title), \(product.price))"

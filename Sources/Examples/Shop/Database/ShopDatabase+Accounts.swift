@@ -1,3 +1,5 @@
+import CoordinatorsSQLite
+
 /// A customer's row: never leaves the account section.
 struct Credentials {
     let name: String

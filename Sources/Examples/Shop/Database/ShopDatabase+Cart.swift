@@ -1,10 +1,12 @@
+import CoordinatorsSQLite
+
 extension ShopDatabase {
     /// Returns the cart as it is now.
     func cart() throws -> CartContents {
         try connection.transaction {
             let lines = try connection.rows(
                 "SELECT sku, title, price, quantity FROM cartLine JOIN product USING (sku) ORDER BY title"
-            ) { row in CartLine(sku: row.text(0), title: row.text(1), price: row.integer(2), quantity: row.integer(3)) }
+            ) { row in CartLine(sku: row.text(0), title: row.text(1), price: Int(row.integer(2)), quantity: Int(row.integer(3))) }
             return CartContents(number: try cartNumber(), lines: lines)
         }
     }
@@ -21,7 +23,7 @@ extension ShopDatabase {
                 ON CONFLICT (sku) DO UPDATE SET quantity = quantity + excluded.quantity
                 """
             )
-            return try connection.rows("SELECT SUM(quantity) FROM cartLine") { $0.integer(0) }.first ?? 0
+            return try connection.rows("SELECT SUM(quantity) FROM cartLine") { Int($0.integer(0)) }.first ?? 0
         }
     }
 
@@ -46,7 +48,7 @@ extension ShopDatabase {
     }
 
     private func cartNumber() throws -> Int {
-        try connection.rows("SELECT number FROM cart") { $0.integer(0) }.first ?? 1
+        try connection.rows("SELECT number FROM cart") { Int($0.integer(0)) }.first ?? 1
     }
 
     private func beginNextCart() throws {

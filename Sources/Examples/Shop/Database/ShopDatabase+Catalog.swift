@@ -1,3 +1,5 @@
+import CoordinatorsSQLite
+
 extension ShopDatabase {
     /// Returns all products, by title.
     func products() throws -> [Product] {
@@ -20,6 +22,6 @@ extension ShopDatabase {
     }
 
     private func products(_ sql: SQL) throws -> [Product] {
-        try connection.rows(sql) { row in Product(sku: row.text(0), title: row.text(1), price: row.integer(2)) }
+        try connection.rows(sql) { row in Product(sku: row.text(0), title: row.text(1), price: Int(row.integer(2))) }
     }
 }

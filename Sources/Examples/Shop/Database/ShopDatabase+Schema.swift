@@ -1,10 +1,12 @@
+import CoordinatorsSQLite
+
 extension ShopDatabase {
     /// Brings the file up to date: makes the tables and fills the shelves, once.
     ///
     /// The shop does this before it opens its sections.
     func prepare() throws {
         try connection.transaction {
-            let done = try connection.rows("PRAGMA user_version") { $0.integer(0) }.first ?? 0
+            let done = try connection.rows("PRAGMA user_version") { Int($0.integer(0)) }.first ?? 0
             guard done < Self.migrations.count else { return }
             for migration in Self.migrations[done...] { try migration(connection) }
             try connection.execute(SQL(stringLiteral: "PRAGMA user_version = \(Self.migrations.count)"))
@@ -12,9 +14,9 @@ extension ShopDatabase {
     }
 
     /// Each change of the tables is a migration of its own; one that has been published is never edited.
-    private static var migrations: [(SQLiteConnection) throws -> Void] { [createTables, Samples.insert] }
+    private static var migrations: [(Database) throws -> Void] { [createTables, Samples.insert] }
 
-    private static func createTables(in connection: SQLiteConnection) throws {
+    private static func createTables(in connection: Database) throws {
         // The session has one row at most: the shop has one customer at a time, as the app on a telephone has.
         // The cart has one: the number of the cart that is being filled.
         let statements: [SQL] = [

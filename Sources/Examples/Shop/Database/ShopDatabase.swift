@@ -1,3 +1,4 @@
+import CoordinatorsSQLite
 import Dispatch
 
 /// The shop's SQLite file, open.
@@ -5,14 +6,20 @@ import Dispatch
 /// Each process of the shop opens the file once; the statements of each section are in an extension of their own. They wait for the disk
 /// and for other processes, so they run on a thread of their own and not on one that other actors need.
 actor ShopDatabase {
-    let connection: SQLiteConnection
+    let connection: Database
     private let executor = QueueExecutor()
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     /// Opens the file; creates it if it doesn't exist.
     init(path: String) throws {
-        connection = try SQLiteConnection(path: path)
+        connection = try Database(path: path)
+        // Another process that writes is waited for.
+        try connection.execute("PRAGMA busy_timeout = 5000")
+        // With a write-ahead log, readers of one process don't wait for the writer of another; writers wait for one another.
+        // https://sqlite.org/wal.html
+        try connection.execute("PRAGMA journal_mode = WAL")
+        try connection.execute("PRAGMA foreign_keys = ON")
     }
 }
 

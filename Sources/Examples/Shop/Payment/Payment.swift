@@ -4,8 +4,8 @@ import Coordinators
 enum Payment {
     /// Buys the content of the cart.
     ///
-    /// Errors: `ShopError.notLoggedIn`, `ShopError.emptyCart`. If a process is lost on the way, ask again: the same cart is never paid
-    /// twice.
+    /// Errors: `ShopError.notLoggedIn`, `ShopError.emptyCart`. If a process is lost on the way, the payment goes on all the same. Ask again for the
+    /// order: the same cart is never paid twice.
     struct Checkout: ResponderMessage {
         typealias Reply = Order
     }

@@ -39,6 +39,9 @@ static const unsigned char charts[] = {
 static const unsigned char events[] = {
 #embed "page/events.js"
 };
+static const unsigned char flows[] = {
+#embed "page/flows.js"
+};
 static const unsigned char staircase[] = {
 #embed "page/staircase.js"
 };
@@ -65,6 +68,7 @@ static const struct coordinator_console_asset assets[] = {
     {"/route.js", "text/javascript; charset=utf-8", route, sizeof route},
     {"/charts.js", "text/javascript; charset=utf-8", charts, sizeof charts},
     {"/events.js", "text/javascript; charset=utf-8", events, sizeof events},
+    {"/flows.js", "text/javascript; charset=utf-8", flows, sizeof flows},
     {"/staircase.js", "text/javascript; charset=utf-8", staircase, sizeof staircase},
     {"/actions.js", "text/javascript; charset=utf-8", actions, sizeof actions},
     {"/wall.js", "text/javascript; charset=utf-8", wall, sizeof wall},

@@ -42,9 +42,37 @@ struct BrowserTests {
         return files.first { FileManager.default.fileExists(atPath: $0) }
     }
 
+    /// A child whose durable flows are parked, since their charges fail.
+    private static let till = """
+        - name: till
+            worker:
+              executable: \(BuiltProgram("FlowWorker").path)
+              coordinator: Till
+              environment: { FLOW_STORE: DIRECTORY/till.sqlite, FLOW_ORDERS: "3", FLOW_FAILURES: "1000" }
+        """
+
+    @Test("Durable flows are shown with what they are worked on and why they wait, and go on by what an operator chooses")
+    func flows() async throws {
+        try await RunningConsole.with("  " + Self.till) { console in
+            let report = try await Self.browse("flows.py", "flows", console, [RunningConsole.token])
+            #expect(report["fact"]?.stringValue?.hasPrefix("0 open, 3 parked") == true)
+            let parked = (report["parked"]?.arrayValue ?? []).compactMap(\.stringValue)
+            #expect(parked.map { $0.prefix(8) } == ["orders/1", "orders/2", "orders/3"])
+            #expect(
+                parked.allSatisfy { $0.contains("parked, 4 attempts failed") && $0.contains(" charge ") && $0.hasSuffix(" ago") },
+                "\(parked)"
+            )
+            #expect(report["buttons_without_token"] == 0 && report["actions"] == ["retry", "skip", "cancel"])
+            #expect(report["question"]?.stringValue?.contains("skip /till/orders/1?") == true)
+            #expect(report["after_no"] == "parked, 4 attempts failed" && report["skipped"]?.stringValue?.hasPrefix("parked, 4") == false)
+            #expect(report["focus"] == "retry /till/orders/2" && report["problems"] == [])
+        }
+    }
+
     private static let accessibleChildren = """
           - name: tree
             worker: { executable: \(BuiltProgram("FixtureWorker").path), coordinator: RootCoordinator, configuration: { children: [a], placement: worker } }
+          \(till)
           - { name: talker, program: { command: [sh, -c, "seq -f 'line %g' 300; exec sleep 1000"] } }
           - { name: gone, restart_limits: { max_restarts: 0 }, program: { command: [sh, -c, "exit 7"] } }
           - { name: sick, program: { command: [sleep, "1000"], health: { command: ["false"], interval: 200ms, retries: 1, on_failure: report } } }

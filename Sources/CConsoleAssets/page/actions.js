@@ -99,11 +99,11 @@ export class Actions {
     throw new Error(answer.error?.message ?? `the console answered ${response.status}`);
   }
 
-  // Asks before a change that ends something.
-  confirm(operation, row, below) {
+  // Asks before a change that ends something, or can't be taken back.
+  confirm(operation, path, text) {
     const dialog = document.getElementById("confirm");
-    document.getElementById("confirm-title").textContent = printable(`${operation} ${row.path}?`);
-    document.getElementById("confirm-text").textContent = `Life ${row.life}${row.pid ? `, process ${row.pid}` : ""}${below ? `, and ${below} coordinators below it` : ""}.`;
+    document.getElementById("confirm-title").textContent = printable(`${operation} ${path}?`);
+    document.getElementById("confirm-text").textContent = text;
     document.getElementById("confirm-yes").textContent = operation;
     dialog.returnValue = "cancel";
     dialog.showModal();

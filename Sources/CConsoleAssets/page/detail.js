@@ -2,6 +2,7 @@
 
 import { operations } from "./actions.js";
 import { EventList, isAbout } from "./events.js";
+import { FlowList } from "./flows.js";
 import { bytes, count, duration, element, printable, seconds, sign } from "./format.js";
 import { LogView } from "./log.js";
 import { staircase } from "./staircase.js";
@@ -11,7 +12,9 @@ const question = async (address) => { const response = await fetch(address); ret
 
 // The facts that are sentences.
 const wide = new Set(["Waits for", "Last exit", "Health", "Mailbox", "Status", "Command"]);
-const tabs = { log: "Output", events: "Events", lives: "Lives", traces: "Traces" };
+const tabs = { log: "Output", events: "Events", flows: "Flows", lives: "Lives", traces: "Traces" };
+// Those whose content is asked for while they are looked at.
+const addresses = { lives: "history", traces: "traces" };
 
 export class Detail {
   path = null;
@@ -34,14 +37,16 @@ export class Detail {
     };
     const { title, state, problem, facts, newer, events, lives, traces, ask } = this.parts;
     this.events = new EventList({ list: events, newer, onPath });
+    this.flows = new FlowList({ onPath, onChange: (operation, flow) => this.#changeFlow(operation, flow) });
+    this.flows.onSelect = () => this.#refresh();
     store.addEventListener("events", ({ detail }) => {
       const own = this.path === null ? [] : detail.events.filter(({ event }) => isAbout(event, this.path));
       if (this.#early) this.#early.push(...own);
       else if (own.length) this.events.take({ missed: 0, events: own });
     });
     store.addEventListener("table", () => this.#facts());
-    const panels = { log: [this.log.node], events: [newer, events], lives: [lives], traces: [ask, traces] };
-    this.panels = Object.fromEntries(Object.entries(panels).map(([tab, parts]) => [tab, element("div", { class: "panel", role: "tabpanel", id: `panel-${tab}`, "aria-labelledby": `tab-${tab}`, tabindex: ["lives", "traces"].includes(tab) ? "0" : null, hidden: true }, ...parts)]));
+    const panels = { log: [this.log.node], events: [newer, events], flows: [this.flows.node], lives: [lives], traces: [ask, traces] };
+    this.panels = Object.fromEntries(Object.entries(panels).map(([tab, parts]) => [tab, element("div", { class: "panel", role: "tabpanel", id: `panel-${tab}`, "aria-labelledby": `tab-${tab}`, tabindex: ["flows", "lives", "traces"].includes(tab) ? "0" : null, hidden: true }, ...parts)]));
     this.buttons = Object.fromEntries(Object.entries(tabs).map(([tab, name]) => [tab, element("button", { type: "button", role: "tab", id: `tab-${tab}`, "aria-controls": `panel-${tab}`, onclick: () => onView({ tab }) }, name)]));
     this.parts.tabs.append(...Object.values(this.buttons));
     this.parts.tabs.addEventListener("keydown", (event) => this.#tabKey(event));
@@ -67,6 +72,7 @@ export class Detail {
     this.tab = null;
     this.#complain("");
     this.events.clear();
+    this.flows.clear();
     for (const part of [facts, lives, traces]) part.replaceChildren();
     if (this.path === null) { clearTimeout(this.#timer); return; }
     title.textContent = printable(this.path);
@@ -107,6 +113,7 @@ export class Detail {
     if (this.path === null) return;
     const { state, facts } = this.parts;
     const row = this.store.rows.get(this.path);
+    this.buttons.flows.hidden = this.tab !== "flows" && ![...this.store.rows.values()].some((each) => each.flows && (isAt(each.path, this.path) || isAt(this.path, each.path)));
     if (!row) {
       state.replaceChildren(element("span", { class: "hold" }, this.store.heard ? "There's nothing at this path." : "Waiting for the daemon."));
       facts.replaceChildren();
@@ -150,6 +157,7 @@ export class Detail {
       ["CPU", row.memory === undefined ? null : row.cpu === undefined ? "–" : `${count(row.cpu)} %`], ["Memory", row.memory === undefined ? null : bytes(row.memory)],
       ["Runs", row.pid ? `${placement} ${row.pid}${more}` : null], ["User", row.user],
       ["Life", `${row.life}, ${row.restarts} restarts`], [row.kind === "program" ? "Program" : "Type", row.type],
+      ["Flows", row.flows ? `${count(row.flows.open)} open${row.flows.parked ? `, ${count(row.flows.parked)} parked` : ""}${row.flows.due ? `, ${count(row.flows.due)} due` : ""}` : null, row.flows?.parked ? "bad" : undefined],
       ["Mailbox", mail], ["Status", row.status], ["Command", row.command, "mono"],
     ];
     return list.filter(([, value]) => value !== undefined && value !== null && value !== "");
@@ -159,6 +167,7 @@ export class Detail {
   controls() {
     this.#offered = null;
     this.#offer(this.path === null ? null : this.store.rows.get(this.path));
+    if (this.tab === "flows") this.#refresh();
     const { ask } = this.parts;
     ask.hidden = !this.actions.isUnlocked;
     ask.replaceChildren();
@@ -185,11 +194,22 @@ export class Detail {
     const row = this.store.rows.get(this.path);
     if (!row) return;
     const below = [...this.store.walk(row.path)].length - 1;
-    if (["stop", "kill", "restart"].includes(operation) && !(await this.actions.confirm(operation, row, below))) return;
+    const text = `Life ${row.life}${row.pid ? `, process ${row.pid}` : ""}${below ? `, and ${below} coordinators below it` : ""}.`;
+    if (["stop", "kill", "restart"].includes(operation) && !(await this.actions.confirm(operation, row.path, text))) return;
     this.#complain("");
     try {
       await this.actions.send(operation, { path: row.path, incarnation: row.life, request_id: crypto.randomUUID() });
     } catch (error) { if (this.path === row.path) this.#complain(`${operation}: ${error.message}`); }
+  }
+
+  async #changeFlow(operation, flow) {
+    const texts = { skip: "Its page is taken for done, without being performed or undone.", cancel: "All that the flow has done is undone." };
+    if (texts[operation] && !(await this.actions.confirm(operation, flow.path, texts[operation]))) return;
+    this.#complain("");
+    try {
+      await this.actions.send(`flow-${operation}`, { path: flow.path, request_id: crypto.randomUUID() });
+    } catch (error) { this.#complain(`${operation} ${flow.path}: ${error.message}`); }
+    this.#refresh();
   }
 
   async #trace(message, payload) {
@@ -214,14 +234,15 @@ export class Detail {
     this.events.take({ missed: 0, events: [...(answer?.events ?? []), ...early] });
   }
 
-  // Lives and traces are asked for while they are looked at.
+  // What isn't told by the stream is asked for while it's looked at.
   async #refresh() {
     clearTimeout(this.#timer);
     const { path, tab } = this;
-    if (path === null || !["lives", "traces"].includes(tab)) return;
-    const name = encodeURIComponent(path);
-    const answer = document.hidden ? null : await question(tab === "lives" ? `/api/v1/history?path=${name}` : `/api/v1/traces?path=${name}`).catch(() => null);
+    if (path === null || !["flows", "lives", "traces"].includes(tab)) return;
+    const address = tab === "flows" ? this.flows.address(path) : `/api/v1/${addresses[tab]}?path=${encodeURIComponent(path)}`;
+    const answer = document.hidden ? null : await question(address).catch(() => null);
     if (path !== this.path || tab !== this.tab) return;
+    if (answer?.flows) this.flows.take(answer, { path, now: this.store.now, isUnlocked: this.actions.isUnlocked });
     const { lives, traces } = this.parts;
     if (answer?.lives) {
       const list = answer.lives.toReversed().slice(0, 50);
@@ -236,4 +257,6 @@ export class Detail {
   }
 }
 
+// Whether a path is another one, or below it.
+const isAt = (path, other) => path === other || other === "/" || path.startsWith(`${other}/`);
 const life = (each) => element("li", {}, element("span", { class: "figure" }, `life ${each.incarnation}`), element("span", { class: "figure dim" }, duration(each.duration_ms)), element("span", { class: `reason ${each.ended ? "" : "ok"}` }, each.ended ? `✗ ${each.reason ?? "ended"}` : "● lives"));

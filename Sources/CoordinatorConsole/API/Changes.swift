@@ -4,7 +4,7 @@ import WireProtocol
 /// The part of the API that changes something: the operations on a lifecycle, and an ask that is traced.
 struct Changes: Sendable {
     /// The addresses.
-    static let operations: Set<String> = Set(lifecycle.keys).union([ControlOperation.Trace.address, unlock])
+    static let operations: Set<String> = Set(lifecycle.keys).union(flows.keys).union([ControlOperation.Trace.address, unlock])
     /// The address at which a token is tried; nothing is changed there.
     static let unlock = "/api/v1/unlock"
 
@@ -16,6 +16,14 @@ struct Changes: Sendable {
         ControlOperation.Resume.self,
         ControlOperation.Kill.self,
         ControlOperation.Reload.self
+    )
+
+    /// What is done about durable flows, whether their coordinators live or not.
+    static let flows = addresses(
+        of: ControlOperation.FlowRetry.self,
+        ControlOperation.FlowSkip.self,
+        ControlOperation.FlowCancel.self,
+        ControlOperation.FlowResume.self
     )
 
     /// The largest body.
@@ -35,11 +43,18 @@ struct Changes: Sendable {
             )
         }
         if address == ControlOperation.Trace.address { return try await trace(path, body) }
-        guard let operation = Self.lifecycle[address]?.at(path) else {
+        let operation: ControlOperation
+        if let lifecycle = Self.lifecycle[address] {
+            try await checkLife(body, path)
+            operation = lifecycle.at(path)
+        } else if address == ControlOperation.FlowCancel.address {
+            operation = .flowCancel(path: path, reason: try body.text("reason", atMost: 1_024))
+        } else if let flow = Self.flows[address] {
+            operation = flow.at(path)
+        } else {
             throw Refusal(.notFound, "noSuchPage", "there is no such operation")
         }
-        try await checkLife(body, path)
-        let requestID = try body.identifier("request_id")
+        let requestID = try body.text("request_id", atMost: 128)
         return .json(bytes: try ControlJSON.bytes(of: try await daemon.call(operation, requestID: requestID)))
     }
 
@@ -96,11 +111,11 @@ extension HTTPRequest {
 }
 
 extension JSONValue {
-    /// Returns a member that names a change, if there is one.
-    fileprivate func identifier(_ name: String) throws(Refusal) -> String? {
+    /// Returns a member that is a text, if there is one.
+    fileprivate func text(_ name: String, atMost limit: Int) throws(Refusal) -> String? {
         guard let member = self[name], !member.isNull else { return nil }
-        guard let text = member.stringValue, (1...128).contains(text.utf8.count) else {
-            throw Refusal(.badRequest, "invalidRequest", "`\(name)` isn't a text of 1 to 128 bytes")
+        guard let text = member.stringValue, (1...limit).contains(text.utf8.count) else {
+            throw Refusal(.badRequest, "invalidRequest", "`\(name)` isn't a text of 1 to \(limit) bytes")
         }
         return text
     }

@@ -86,6 +86,14 @@ struct OpenAPI {
                 Self.parameter("limit", ["type": "integer", "minimum": 1, "maximum": 1000, "default": 200]),
             ]
         )
+        try add(
+            question: ControlOperation.Flows.self,
+            onePath + [
+                Self.parameter("selection", ["type": "string", "enum": ["open", "parked", "due", "finished"]]),
+                Self.parameter("after", Self.path),
+                Self.parameter("limit", ["type": "integer", "minimum": 1, "maximum": 1000, "default": 100]),
+            ]
+        )
         add(
             "/api/v1/logs",
             ControlOperation.Logs.summary,
@@ -137,6 +145,16 @@ struct OpenAPI {
             ],
         ]
         for operation in Changes.lifecycle.values { try add(change: operation, Self.object(change, required: "path")) }
+        for operation in Changes.flows.values {
+            var members = change
+            members["incarnation"] = nil
+            if operation.address == ControlOperation.FlowCancel.address {
+                members["reason"] = [
+                    "type": ["string", "null"], "minLength": 1, "maxLength": 256, "description": "What whoever waits for the flow gets.",
+                ]
+            }
+            try add(change: operation, Self.object(members, required: "path"))
+        }
         let ask: [String: JSONValue] = ["path": Self.path, "message": ["type": "string", "minLength": 1], "payload": [:]]
         try add(change: ControlOperation.Trace.self, Self.object(ask, required: "path", "message"))
         add(

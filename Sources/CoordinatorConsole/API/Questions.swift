@@ -5,7 +5,8 @@ import WireProtocol
 struct Questions: Sendable {
     /// The addresses.
     static let paths: Set<String> = Set(kept.keys).union(ofPaths.keys).union([
-        "/api/v1/console", "/api/v1/events", "/api/v1/logs", "/api/v1/series", "/api/v1/traces", "/api/v1/stream", "/metrics", "/healthz",
+        "/api/v1/console", "/api/v1/events", ControlOperation.Flows.address, "/api/v1/logs", "/api/v1/series", "/api/v1/traces",
+        "/api/v1/stream", "/metrics", "/healthz",
         "/readyz",
     ])
 
@@ -17,7 +18,12 @@ struct Questions: Sendable {
     )
 
     /// The questions about a path.
-    static let ofPaths = addresses(of: ControlOperation.Where.self, ControlOperation.Status.self, ControlOperation.History.self)
+    static let ofPaths = addresses(
+        of: ControlOperation.Where.self,
+        ControlOperation.Status.self,
+        ControlOperation.History.self,
+        ControlOperation.Flow.self
+    )
 
     /// What a page must know of its console.
     private struct Description: Encodable {
@@ -57,6 +63,7 @@ struct Questions: Sendable {
             let operations = isReadOnly ? [] : Changes.operations.compactMap { $0.split(separator: "/").last.map(String.init) }.sorted()
             return try .json(Description(version: Release.version, readOnly: isReadOnly, operations: operations))
         case "/api/v1/events": return try await events(parameters)
+        case ControlOperation.Flows.address: return try .json(await daemon.call(try flows(parameters)))
         case "/api/v1/logs": return try await logs(parameters)
         case "/api/v1/series":
             let path = try parameters.optionalPath()
@@ -81,6 +88,15 @@ struct Questions: Sendable {
         let after = try parameters.number("after", in: 0...1 << 53, default: 0)
         let (entries, _) = await feed.ring.after(UInt64(after), limit: limit, path: try parameters.optionalPath())
         return try .json(["events": entries])
+    }
+
+    private func flows(_ parameters: Parameters) throws(Refusal) -> ControlOperation {
+        .flows(
+            path: try parameters.optionalPath() ?? "/",
+            selection: parameters.text("selection"),
+            after: parameters.text("after"),
+            limit: try parameters.number("limit", in: 1...1000, default: 100)
+        )
     }
 
     private func logs(_ parameters: Parameters) async throws -> HTTPResponse {

@@ -35,6 +35,8 @@ struct Row: Codable, Hashable, Sendable {
     var exit: String?
     var status: String?
     var health: String?
+    /// The flows of the store that the node provides.
+    var flows: Flows?
     /// The processor time that the node's process uses, with its descendants, in percent of one processor, to two digits; nil of a node in the
     /// process of its parent.
     var cpu: Double?
@@ -45,6 +47,13 @@ struct Row: Codable, Hashable, Sendable {
     /// The command line of the node's process, and its user.
     var command: String?
     var user: String?
+
+    /// The durable flows of a store, by what they need.
+    struct Flows: Codable, Hashable, Sendable {
+        var open: Int
+        var parked: Int
+        var due: Int
+    }
 }
 
 extension Row {
@@ -79,6 +88,7 @@ extension Row {
         awaits = node.waitsFor
         exit = node.lastExit
         status = node.statusText
+        flows = node.flows.map { Flows(open: $0.open + $0.unwinding, parked: $0.parked, due: $0.due) }
         // A figure of the process before is none of this one.
         if let figure, figure.pid == node.pid {
             cpu = figure.percent.map(Self.rounded)

@@ -1,7 +1,7 @@
 """Has axe-core look at the page in all that it can show, and prints what it found wrong as JSON, with the order of the focus.
 
 The tree has `/tree` with a child `/tree/a` in processes of their own, `/talker` with output, `/gone` that has failed, `/sick` that is unhealthy,
-and 500 programs `/jobs/job-1` and so on that don't run.
+`/till` with durable flows that are parked, and 500 programs `/jobs/job-1` and so on that don't run.
 
 usage: axe.py URL DIRECTORY TOKEN AXE
 """
@@ -23,7 +23,7 @@ def found():
 
 
 # What is laid out in another way on a small screen.
-small = {"list", "output", "events", "traces", "token-dialog"}
+small = {"list", "output", "events", "flows", "traces", "token-dialog"}
 
 
 def look(name):
@@ -80,6 +80,8 @@ try:
         look("search in output")
         at("#at/gone?tab=events", f"{title} === '/gone' && document.querySelectorAll('#panel-events li').length > 0")
         look("events")
+        at("#at/till?tab=flows", f"{title} === '/till' && document.querySelectorAll('#panel-flows tbody tr').length === 3")
+        look("flows")
         at("#at/sick?tab=lives", f"{title} === '/sick' && document.querySelectorAll('#panel-lives li').length > 0")
         look("lives")
         at("#at/tree?tab=traces", f"{title} === '/tree' && document.querySelectorAll('#panel-traces .trace').length > 0")
@@ -112,6 +114,9 @@ try:
     browser.wait("document.getElementById('mode').textContent === 'changes unlocked'")
     at("#at/tree?tab=traces", f"{title} === '/tree' && !document.querySelector('#detail form.ask').hidden")
     look("changes unlocked")
+    at("#at/till?tab=flows", "document.querySelectorAll('#panel-flows .actions button').length === 9")
+    look("flows, changes unlocked")
+    at("#at/tree", f"{title} === '/tree'")
     browser.value("[...document.querySelectorAll('#detail .actions button')].find((button) => button.textContent === 'stop').click()")
     browser.wait("document.getElementById('confirm').open")
     look("a question")

@@ -8,6 +8,9 @@ import Glibc
 /// - `FLOW_STORE`: The file of the store.
 /// - `FLOW_LEDGER`: The file in which the services write what they do.
 /// - `FLOW_ORDERS`: The number of orders.
+/// - `FLOW_FIRST`: The number of the first one; 1 unless given.
+/// - `FLOW_LARGE`: Of so many orders the last but one waits for an approval; none unless given.
+/// - `FLOW_WAITS`: `yes`: The process waits for these, too.
 actor Buyer: Coordinator {
     let context: Context
     init(_ context: Context) { self.context = context }
@@ -23,11 +26,19 @@ actor Buyer: Coordinator {
     func run() async throws {
         let context = context
         let outcomes = await withTaskGroup(of: String.self) { group in
-            for number in 1...(Int(Self.variable("FLOW_ORDERS")) ?? 1) {
-                let order = Order(number: number, card: number % 2 == 0 ? "stolen" : "good", isBooked: true)
-                group.addTask {
+            let first = Int(Self.variable("FLOW_FIRST")) ?? 1
+            let large = Int(Self.variable("FLOW_LARGE"))
+            for number in first..<first + (Int(Self.variable("FLOW_ORDERS")) ?? 1) {
+                var order = Order(number: number, card: number % 2 == 0 ? "stolen" : "good", isBooked: true)
+                let isLarge = large.map { number % $0 == $0 - 1 } == true
+                if isLarge { order.cents = 200_000 }
+                group.addTask { [order] in
                     do {
                         guard let orders = context.child(OrdersCoordinator.self) else { return "\(number): no orders" }
+                        guard !isLarge || Self.variable("FLOW_WAITS") == "yes" else {
+                            try await orders.ask(OrdersCoordinator.Begin(order: order))
+                            return "\(number): begun"
+                        }
                         return "\(number): \(try await orders.ask(OrdersCoordinator.Buy(order: order)).number)"
                     } catch {
                         return "\(number): \(error)"

@@ -101,8 +101,9 @@ public struct SteppedClocks: Sendable {
     /// What a command that is to live by the clocks begins with.
     public var wrapper: [String] { library.wrapper + ["CLOCK_OFFSETS=\(directory.file("offsets"))"] }
 
-    public init() async throws {
-        library = try await PreloadedLibrary(Self.source)
+    /// - Parameter source: Further functions in C that take the place of others.
+    public init(with source: String = "") async throws {
+        library = try await PreloadedLibrary(Self.source + "\n" + source)
         directory = try TemporaryDirectory()
         for clock in 0..<clockid_t(16) { try step(clock, by: 0) }
     }

@@ -89,7 +89,7 @@ public final class Database {
                     case SQLITE_TRANSACTION, SQLITE_SAVEPOINT, SQLITE_ATTACH, SQLITE_DETACH, SQLITE_PRAGMA: return SQLITE_DENY
                     case SQLITE_INSERT, SQLITE_UPDATE, SQLITE_DELETE, SQLITE_DROP_TABLE, SQLITE_ALTER_TABLE:
                         let name = (action == SQLITE_ALTER_TABLE ? second : first).map { String(cString: $0) } ?? ""
-                        return ["flow", "store"].contains(name) ? SQLITE_DENY : SQLITE_OK
+                        return ["flow", "store", "trial"].contains(name) ? SQLITE_DENY : SQLITE_OK
                     default: return SQLITE_OK
                     }
                 case .read:

@@ -86,6 +86,8 @@ final class SQLiteFlowStorage: FlowStorage {
         }
     }
 
+    func note(trial keys: [String]) async throws { try await read { try $0.note(trial: keys) } }
+
     func row(of key: String) async throws -> FlowRow? {
         try await read { try $0.rows("SELECT \(columns: ()) FROM flow WHERE key = \(key)").first }
     }
@@ -334,6 +336,7 @@ final class Connection {
                 ) WITHOUT ROWID
                 """
             )
+            try database.execute("CREATE TABLE IF NOT EXISTS trial(key TEXT PRIMARY KEY) WITHOUT ROWID")
             try database.execute("CREATE INDEX IF NOT EXISTS flow_due ON flow(due) WHERE due IS NOT NULL")
             try database.execute("CREATE INDEX IF NOT EXISTS flow_open ON flow(status) WHERE status NOT IN ('finished', 'unwound')")
             try database.control("PRAGMA application_id = \(Self.application)")
@@ -350,11 +353,24 @@ final class Connection {
     func begin() throws -> FlowOpening {
         do throws(SQLiteError) {
             let wasOpen = try database.rows("SELECT is_open FROM store") { $0.integer(0) != 0 }.first ?? false
-            let working = try database.rows("SELECT count(*) FROM flow WHERE due = \(Int64.min)") { $0.integer(0) }.first ?? 0
+            // Those that wait for their next attempt or send something have done no harm, unless it's time for that.
+            let now = WallTime(nanoseconds: Timers.nanoseconds(of: CLOCK_REALTIME))
+            let due = !wasOpen ? [] : try database.rows("SELECT key FROM flow WHERE due <= \(now as WallTime?) ORDER BY key") { $0.text(0) }
+            let tried = try Set(database.rows("SELECT key FROM trial") { $0.text(0) })
+            let suspects = due.filter(tried.contains)
+            // What was tried before a close says nothing of a later end.
+            if suspects.isEmpty, !tried.isEmpty { try database.execute("DELETE FROM trial") }
             try noteOpen(true)
-            return FlowOpening(wasInterrupted: wasOpen && working == 1)
+            return FlowOpening(suspects: suspects.isEmpty ? due : suspects)
         } catch {
             throw Self.error(error, "the store \(path) can't be opened")
+        }
+    }
+
+    func note(trial keys: [String]) throws {
+        try database.transaction {
+            try database.execute("DELETE FROM trial")
+            for key in keys { try database.execute("INSERT OR IGNORE INTO trial VALUES (\(key))") }
         }
     }
 

@@ -80,6 +80,34 @@ struct KilledProcessTests {
         }
     }
 
+    @Test(
+        "Those whose page ends the process are found among many, and are parked; all others come to their ends",
+        arguments: [[3], [3, 5], [1, 7, 9, 21, 39]]
+    )
+    func poison(numbers: [Int]) async throws {
+        try await withTemporaryDirectory { directory in
+            let (orders, store) = (40, directory.file("flows.sqlite"))
+            let words = numbers.map { "\($0)" }.joined(separator: " ")
+            let environment = environment(directory, orders: orders).merging(["FLOW_POISON": words]) { given, _ in given }
+            var lives = 0
+            while lives < 40 {
+                lives += 1
+                let end = try await worker.run(environment: environment)
+                if end.exitCode == 0 { break }
+                try #require(end.exitCode == -9, "\(end)")
+            }
+            print("\(numbers): parked after \(lives) lives")
+            // Three for each, and those in which they were found among the others.
+            #expect(lives <= numbers.count * 5 + 2)
+            let storage = SQLiteFlowStorage(store)
+            _ = try await storage.open()
+            let rows = try await storage.rows(after: nil, limit: 100)
+            #expect(rows.filter { $0.status == .parked }.map(\.key).sorted() == numbers.map { "orders/\($0)" }.sorted())
+            #expect(rows.count == orders && rows.filter { $0.status == .finished }.count == orders / 2 - numbers.count)
+            await storage.close().value
+        }
+    }
+
     @Test("Killed at each write to the disk and each sync, an order comes to its end, and each effect is had once")
     func everyWrite() async throws {
         let strace = BuiltProgram(path: "/usr/bin/strace")

@@ -99,6 +99,7 @@ struct WaitingTests {
         "CoordinatorsCluster/Node/ClusterNode.swift": "what the machine of ownership waits for",
         "Processes/ContinuousTimers.swift": "the clock of leases", "Processes/WallTimers.swift": "the clock of the day",
         "Coordinators/Features/Flows/FlowLife.swift": "what a flow does next: another attempt, or a message that leaves",
+        "Coordinators/Features/Flows/FlowStore.swift": "the next trial of flows whose work may have ended the process before",
         "Coordinators/Features/Flows/FlowWaker.swift": "the next flow that has something to do and sleeps",
         "CoordinatorDaemon/Schedules/Scheduler.swift": "the next time of a child that runs at times",
         // What was collected leaves together. Again only while there is more.

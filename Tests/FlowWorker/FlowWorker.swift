@@ -11,9 +11,12 @@ import Glibc
 /// - `FLOW_FIRST`: The number of the first one; 1 unless given.
 /// - `FLOW_LARGE`: Of so many orders the last but one waits for an approval; none unless given.
 /// - `FLOW_WAITS`: `yes`: The process waits for these, too.
+/// - `FLOW_POISON`: The numbers of orders whose charge ends the process, for which it doesn't wait.
 actor Buyer: Coordinator {
     let context: Context
     init(_ context: Context) { self.context = context }
+
+    static let poisonous = Set(variable("FLOW_POISON").split(separator: " ").compactMap { Int($0) })
 
     static func variable(_ name: String) -> String { getenv(name).map { String(cString: $0) } ?? "" }
 
@@ -35,7 +38,7 @@ actor Buyer: Coordinator {
                 group.addTask { [order] in
                     do {
                         guard let orders = context.child(OrdersCoordinator.self) else { return "\(number): no orders" }
-                        guard !isLarge || Self.variable("FLOW_WAITS") == "yes" else {
+                        guard !Self.poisonous.contains(number), !isLarge || Self.variable("FLOW_WAITS") == "yes" else {
                             try await orders.ask(OrdersCoordinator.Begin(order: order))
                             return "\(number): begun"
                         }

@@ -30,6 +30,7 @@ actor OrderCoordinator: DurableCoordinator {
             return .show(order.cents < 100_000 ? .charge : .approve)
         case .approve: return .commit { $0.send(Orders.TooLate(), after: .seconds(259_200)) }
         case .charge:
+            if Buyer.poisonous.contains(order.number) { kill(getpid(), SIGKILL) }
             switch try await context.ask(Bank.Charge(card: order.card, cents: order.cents, key: step.key)) {
             case nil: return .unwind(because: "the card was declined")
             case let number?:

@@ -137,7 +137,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             try refuse(record, key, cell, configuration)
             try migrate(&record, key)
             record.symbol = symbol
-            if opening.wasInterrupted { record.interrupted(before: opening.origin, limit: interruptionsLimit, at: now) }
+            if opening.culprit == key { record.interrupted(before: opening.origin, limit: interruptionsLimit, at: now) }
             let life = FlowLife(store, key, record, row.sequence, try C.State(decoding: record.state), cell)
             if record != former { try await life.write(record, in: cell) }
             if let parking = record.parking {
@@ -384,7 +384,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             guard state.hasBegun, !state.hasEnded, !state.isLost, state.pause ?? now <= now else { return nil }
             var work: FlowRecord.Work?
             if !state.isWorking, let next = state.record.work, next.showing.resumption ?? now <= now,
-                store.beginAttempt(key, otherwise: { [weak self, weak cell] in if let cell { self?.goOn(cell) } })
+                store.beginAttempt(key, in: cell.runtime, otherwise: { [weak self, weak cell] in if let cell { self?.goOn(cell) } })
             {
                 (work, state.isWorking) = (next, true)
             }
@@ -466,7 +466,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
 
     private func workHasEnded(_ cell: CoordinatorCell) {
         state.withLock { $0.isWorking = false }
-        store.attemptHasEnded(key)
+        store.attemptHasEnded(key, in: cell.runtime)
         goOn(cell)
     }
 

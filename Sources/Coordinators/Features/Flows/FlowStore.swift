@@ -50,6 +50,8 @@ package protocol FlowStorage: AnyObject, Sendable {
     ///
     /// - Throws: `storeInUse`, `storeCorrupt`.
     func open() async throws -> FlowOpening
+    /// Notes which of the suspects are tried from now on; none: all have been.
+    func note(trial keys: [String]) async throws
     /// Returns the row of a flow; `nil` if there is none.
     func row(of key: String) async throws -> FlowRow?
     /// Writes a row, if the one before has the number before; when it returns, that is on disk.
@@ -139,14 +141,14 @@ package struct FlowSummary: Sendable, Hashable {
 package struct FlowOpening: Sendable, Hashable {
     /// A random number that no other opening has.
     package let origin: UInt64
-    /// Whether the process that had it open before has ended without closing it, while one flow alone had work under way.
-    ///
-    /// That work may have ended it. Among several nobody knows which.
-    package let wasInterrupted: Bool
+    /// The keys of the flows one of whose work may have ended the process that had it open before, and hasn't closed it: those that were tried, or else
+    /// all that had work.
+    package let suspects: [String]
 
-    package init(origin: UInt64 = .random(in: 1 ... .max), wasInterrupted: Bool) {
-        (self.origin, self.wasInterrupted) = (origin, wasInterrupted)
-    }
+    package init(origin: UInt64 = .random(in: 1 ... .max), suspects: [String] = []) { (self.origin, self.suspects) = (origin, suspects) }
+
+    /// The one flow whose work has ended that process, if no other can have.
+    package var culprit: String? { suspects.count == 1 ? suspects[0] : nil }
 }
 
 /// A flow as a store keeps it.
@@ -209,6 +211,8 @@ final class FlowStoreCore: Sendable {
         var closings = 0
         /// The flows of which an attempt is under way, and what a later life of the flow does when it has ended.
         var attempts: [String: (@Sendable () -> Void)?] = [:]
+        /// What must be tried before anything else is worked on.
+        var trials: FlowTrials?
         /// Those who wait for the ends of flows.
         var waits: [String: [End]] = [:]
         /// The times that the latest commits have taken.
@@ -270,9 +274,14 @@ final class FlowStoreCore: Sendable {
             }
             let closings = state.withLock { $0.closings }
             let opening = try await storage.open()
-            let isOpen = state.withLock { state -> Bool in
+            var trials = opening.suspects.isEmpty ? nil : FlowTrials(of: opening.suspects)
+            if let tried = trials?.next() {
+                try await storage.note(trial: tried)
+                _ = trials?.release(tried)
+            }
+            let isOpen = state.withLock { [trials] state -> Bool in
                 guard state.closings == closings else { return false }
-                state.opening = opening
+                (state.opening, state.trials) = (opening, trials)
                 return true
             }
             if isOpen { return opening }
@@ -395,21 +404,57 @@ final class FlowStoreCore: Sendable {
         if isDue { waker?.look() }
     }
 
-    /// Notes that an attempt at a page of a flow begins, unless one of a former life still runs, whose end is told then.
-    func beginAttempt(_ key: String, otherwise hasEnded: @escaping @Sendable () -> Void) -> Bool {
-        state.withLock { state in
+    /// Notes that an attempt at a page of a flow begins, unless one of a former life still runs, or others are tried first: the end of that is told.
+    func beginAttempt(_ key: String, in runtime: RuntimeCore, otherwise later: @escaping @Sendable () -> Void) -> Bool {
+        let (begins, trial) = state.withLock { state -> (Bool, (number: Int, time: Duration)?) in
             if state.attempts.keys.contains(key) {
-                state.attempts[key] = .some(hasEnded)
-                return false
+                state.attempts[key] = .some(later)
+                return (false, nil)
             }
+            let time = state.trials?.timeToSet(begins: key)
+            let trial = time.map { (state.trials?.number ?? 0, $0) }
+            guard state.trials?.admits(key, otherwise: later) != false else { return (false, trial) }
             state.attempts[key] = .some(nil)
-            return true
+            return (true, trial)
         }
+        if let trial {
+            _ = runtime.time.schedule(at: runtime.time.now + trial.time) { [self, weak runtime] in
+                if let runtime { endTrial(trial.number, in: runtime) }
+            }
+        }
+        return begins
     }
 
-    func attemptHasEnded(_ key: String) {
-        let next = state.withLock { $0.attempts.removeValue(forKey: key) }
+    func attemptHasEnded(_ key: String, in runtime: RuntimeCore) {
+        let (next, trial) = state.withLock { state in
+            (state.attempts.removeValue(forKey: key), state.trials?.hasEnded(key) == true ? state.trials?.number : nil)
+        }
         (next ?? nil)?()
+        if let trial { endTrial(trial, in: runtime) }
+    }
+
+    /// Goes on to the next trial of flows, or to all others after the last one, once that is noted.
+    private func endTrial(_ number: Int, in runtime: RuntimeCore) {
+        let next = state.withLock { $0.trials?.number == number ? $0.trials?.next() : nil }
+        guard let next else { return }
+        runtime.execution.tasks.add { [self] in
+            // What can't be noted is tried all the same.
+            try? await storage.note(trial: next)
+            let held = state.withLock { state -> [@Sendable () -> Void] in
+                guard state.trials?.number == number + 1 else { return [] }
+                if !next.isEmpty { return state.trials?.release(next) ?? [] }
+                defer { state.trials = nil }
+                return state.trials?.all ?? []
+            }
+            for goOn in held { goOn() }
+            // Nothing of it may have been there to begin.
+            guard !next.isEmpty else { return }
+            let time = state.withLock { $0.trials?.number == number + 1 ? $0.trials?.timeToSet(begins: "") : nil }
+            guard let time else { return }
+            _ = runtime.time.schedule(at: runtime.time.now + time) { [self, weak runtime] in
+                if let runtime { endTrial(number + 1, in: runtime) }
+            }
+        }
     }
 
     func lives(_ key: String) -> Bool { state.withLock { $0.live[key] != nil } }
@@ -418,7 +463,7 @@ final class FlowStoreCore: Sendable {
     func close(by owner: CoordinatorCell) {
         let waker = state.withLock { state -> FlowWaker? in
             guard let waker = state.waker, waker.isOwned(by: owner) else { return nil }
-            (state.waker, state.opening, state.numbers) = (nil, nil, SequenceFloor())
+            (state.waker, state.opening, state.trials, state.numbers) = (nil, nil, nil, SequenceFloor())
             state.closings += 1
             return waker
         }
@@ -454,7 +499,9 @@ final class MemoryFlowStorage: FlowStorage {
     let isLocal = false
     private let rows = Lock<[String: FlowRow]>([:])
 
-    func open() async throws -> FlowOpening { FlowOpening(wasInterrupted: false) }
+    func open() async throws -> FlowOpening { FlowOpening() }
+
+    func note(trial keys: [String]) {}
 
     func row(of key: String) async throws -> FlowRow? { rows.withLock { $0[key] } }
 

@@ -260,7 +260,9 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
         parking = nil
         switch work {
         case .perform(let showing)?: performed(showing.number, change, at: now)
-        case .undo(let showing)?: undone(showing.number, at: now)
+        case .undo(let showing)?:
+            undone(showing.number, at: now)
+            if change.state != nil, !isOver { self.change(change, at: now) }
         case nil: self.change(change, at: now)
         }
     }

@@ -64,7 +64,24 @@ struct FlowOperatorTests {
             // One whose coordinator was stopped is known all the same, and lives again for what is said of it.
             #expect(try await daemon.control("stop", "/till/orders/3").exitCode == 0)
             #expect(try await daemon.control("flow", "/till/orders/3").output.contains("parked"))
-            #expect(try await daemon.control("flow", "skip", "/till/orders/3").exitCode == 0)
+            // It may get another state, if its type reads that.
+            let state = try await daemon.control("--json", "flow", "/till/orders/3", "--state")
+            #expect(state.output.contains(#""state":{"order":{"#), "\(state)")
+            for (wrong, code) in [("nonsense", 64), (#"{"order":7}"#, 64)] {
+                let refused = try await daemon.control("flow", "skip", "/till/orders/3", "--state", wrong)
+                #expect(refused.exitCode == code, "\(refused)")
+            }
+            #expect(try await daemon.control("flow", "/till/orders/3").output.contains("parked"))
+            let order = #"{"number":3,"item":"book","card":"good","cents":500,"isBooked":false}"#
+            let skipped = try await daemon.control(
+                "flow",
+                "skip",
+                "/till/orders/3",
+                "--state",
+                #"{"order":\#(order),"receipt":{"number":4711}}"#
+            )
+            #expect(skipped.exitCode == 0, "\(skipped)")
+            #expect(try await daemon.control("flow", "/till/orders/3", "--state").output.contains(#""receipt":{"number":4711}"#))
             try await daemon.eventually("nothing is parked") { try await daemon.node("/till").flows?.parked == 0 }
             let operators = try await daemon.control("--json", "events")
             for (operation, path) in [("flow-retry", "/till/orders/1"), ("flow-cancel", "/till/orders/2"), ("flow-skip", "/till/orders/3")]

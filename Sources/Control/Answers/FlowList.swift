@@ -23,6 +23,8 @@ public struct FlowList: Codable, Hashable, Sendable {
         public var due: String?
         /// The time of the latest change.
         public var changed: String
+        /// The flow's state; nil unless it was asked for.
+        public var state: JSONValue?
 
         /// Creates the description of a flow.
         public init(
@@ -34,10 +36,11 @@ public struct FlowList: Codable, Hashable, Sendable {
             failures: Int = 0,
             outgoing: Int = 0,
             due: String? = nil,
-            changed: String
+            changed: String,
+            state: JSONValue? = nil
         ) {
             (self.path, self.type, self.status, self.pages, self.error) = (path, type, status, pages, error)
-            (self.failures, self.outgoing, self.due, self.changed) = (failures, outgoing, due, changed)
+            (self.failures, self.outgoing, self.due, self.changed, self.state) = (failures, outgoing, due, changed, state)
         }
     }
 

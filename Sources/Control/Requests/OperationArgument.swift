@@ -161,6 +161,15 @@ extension OperationArgument {
         }
     }
 
+    /// A value that may be left out.
+    static func value(_ name: String, _ property: Property<JSONValue?>) -> Self {
+        Self(name: name) {
+            $0[keyPath: property]
+        } read: { operation, fields in
+            operation[keyPath: property] = fields.members[name]
+        }
+    }
+
     /// What another node is asked for.
     static func question(_ property: Property<ControlOperation>) -> Self {
         Self(name: "question") {

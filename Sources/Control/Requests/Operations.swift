@@ -8,7 +8,7 @@ extension ControlOperation {
     package static let all = OperationList<
         Tree, ProcessListing, Status, History, Events, Logs, DeadLetters, Metrics, Ping, Start, Stop, Restart, Replace, Replacements, Scale,
         Kill, Pause, Resume, Signal, Ask, Trace, Send, ConfigurationDifference, ConfigurationApplication, Shutdown, Upgrade, Nodes, Where,
-        Drain, Move, OnNode, Reload, Flows, Flow, FlowRetry, FlowSkip,
+        Drain, Move, OnNode, Reload, Flows, Flow, FlowState, FlowRetry, FlowSkip,
         FlowCancel, FlowResume
     >()
 
@@ -370,6 +370,13 @@ extension ControlOperation {
     }
     package static func flow(path: String) -> ControlOperation { ControlOperation(Flow(path: path)) }
 
+    package struct FlowState: DescribedOperation {
+        package typealias Answer = FlowList.Entry
+        package var path = ""
+        package static let about = OperationDescription(Self(), "flow-state", .operate, does: .goesToOwner, .path(\.path))
+        package static let summary = "Show durable flows with their states."
+    }
+
     /// The patience for what may have to start the flow's coordinator first.
     private static let flowsStart = Duration.seconds(40)
 
@@ -383,8 +390,23 @@ extension ControlOperation {
     package struct FlowSkip: DescribedOperation {
         package typealias Answer = FlowList.Entry
         package var path = ""
-        package static let about = OperationDescription(Self(), "flow-skip", .operate, does: onItsOwn, patience: flowsStart, .path(\.path))
+        /// The state that the flow has after that; nil: as before.
+        package var state: JSONValue?
+        package static let about = OperationDescription(
+            Self(),
+            "flow-skip",
+            .operate,
+            does: onItsOwn,
+            patience: flowsStart,
+            .path(\.path),
+            .value("state", \.state)
+        )
         package static let summary = "Say that the pages that flows work on were performed, or undone, outside of them."
+        package static let details =
+            "With a state the flow goes on from that one, if its type can read it; `flow show --state` prints the present one."
+    }
+    package static func flowSkip(path: String, state: JSONValue? = nil) -> ControlOperation {
+        ControlOperation(FlowSkip(path: path, state: state))
     }
 
     package struct FlowCancel: DescribedOperation {

@@ -256,6 +256,12 @@ extension ControlOperation.Flow: CarriedOutOperation {
     }
 }
 
+extension ControlOperation.FlowState: CarriedOutOperation {
+    func carriedOut(_ call: OperatorCall) async throws -> Encoded<FlowList.Entry> {
+        try Encoded(FlowList.Entry(await call.daemon.runtime.flow(try CoordinatorPath(operand: path), withState: true)))
+    }
+}
+
 extension ControlOperation.FlowRetry: CarriedOutOperation {
     func carriedOut(_ call: OperatorCall) async throws -> Encoded<FlowList.Entry> {
         try Encoded(FlowList.Entry(await call.daemon.runtime.retryFlow(try CoordinatorPath(operand: path))))
@@ -264,7 +270,7 @@ extension ControlOperation.FlowRetry: CarriedOutOperation {
 
 extension ControlOperation.FlowSkip: CarriedOutOperation {
     func carriedOut(_ call: OperatorCall) async throws -> Encoded<FlowList.Entry> {
-        try Encoded(FlowList.Entry(await call.daemon.runtime.skipFlow(try CoordinatorPath(operand: path))))
+        try Encoded(FlowList.Entry(await call.daemon.runtime.skipFlow(try CoordinatorPath(operand: path), state: state)))
     }
 }
 
@@ -293,7 +299,8 @@ extension FlowList.Entry {
             failures: flow.failures,
             outgoing: flow.outgoing,
             due: flow.due.map { Timestamp.text(microseconds: $0.nanoseconds / 1_000) },
-            changed: Timestamp.text(microseconds: flow.changed.nanoseconds / 1_000)
+            changed: Timestamp.text(microseconds: flow.changed.nanoseconds / 1_000),
+            state: flow.state
         )
     }
 }

@@ -81,7 +81,7 @@ extension FlowList.Entry {
             [
                 ["path", path], ["type", type], ["status", status], ["pages", pages.map(\.pageText).joined(separator: ", ")],
                 ["failed", "\(failures)"], ["messages out", "\(outgoing)"], ["due", dueText], ["changed", changed],
-            ] + (error.map { [["error", $0]] } ?? [])
+            ] + (error.map { [["error", $0]] } ?? []) + (state.map { [["state", $0.pageText]] } ?? [])
         return TextLayout.table(facts.map { [$0[0] + ":", TextLayout.printable($0[1])] }, [.left, .left])
     }
 }
@@ -93,7 +93,7 @@ struct FlowCommand: ParsableCommand {
         abstract: "Show durable flows, or say how they go on.",
         discussion: "`flow PATH` is `flow show PATH`. A flow has its path whether its coordinator lives or not.",
         subcommands: [
-            Show.self, Act<ControlOperation.FlowRetry>.self, Act<ControlOperation.FlowSkip>.self, Cancel.self,
+            Show.self, Act<ControlOperation.FlowRetry>.self, Skip.self, Cancel.self,
             Act<ControlOperation.FlowResume>.self,
         ],
         defaultSubcommand: Show.self
@@ -144,8 +144,31 @@ extension FlowCommand {
         @ParentCommand var parent: FlowCommand
         @OptionGroup var options: CommonOptions
         @OptionGroup var selection: PathArguments
+        @Flag(help: "Also the flow's state, which may be confidential.") var state = false
+
+        func operation(on path: String) -> ControlOperation { state ? ControlOperation.FlowState.at(path) : Operation.at(path) }
 
         func text(of answer: FlowList.Entry) -> String { answer.text }
+    }
+
+    /// The command `flow skip PATH…`.
+    struct Skip: FlowPathsCommand {
+        typealias Operation = ControlOperation.FlowSkip
+
+        static var configuration: CommandConfiguration { configuration() }
+
+        @ParentCommand var parent: FlowCommand
+        @OptionGroup var options: CommonOptions
+        @OptionGroup var selection: PathArguments
+        @Option(help: ArgumentHelp("The state that the flow has after that. Default: as before.", valueName: "json")) var state: String?
+
+        func validate() throws {
+            if let state, (try? ControlJSON.parse(Array(state.utf8))) == nil { throw ValidationError("--state isn't JSON: '\(state)'") }
+        }
+
+        func operation(on path: String) -> ControlOperation {
+            .flowSkip(path: path, state: state.flatMap { try? ControlJSON.parse(Array($0.utf8)) })
+        }
     }
 
     /// A command that says something of flows and has no options of its own.

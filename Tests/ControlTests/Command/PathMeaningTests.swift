@@ -59,7 +59,8 @@ import WireProtocol
 
     /// The words of an operation's command.
     private static func words(_ name: String) -> [String] {
-        name.hasPrefix("flow-") ? ["flow", String(name.dropFirst("flow-".count))] : [name]
+        if name == "flow-state" { return ["flow", "show", "--state"] }
+        return name.hasPrefix("flow-") ? ["flow", String(name.dropFirst("flow-".count))] : [name]
     }
 
     /// A daemon that knows the tree, and one more path.

@@ -310,8 +310,24 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
 
     func operate(_ change: @escaping @Sendable (inout FlowRecord, WallTime) -> Void) async throws {
         guard let cell else { throw CoordinatorError(.stopped, "the coordinator of the flow \(key) has ended") }
-        try await alter(in: cell, change)
+        await changes.enter()
+        defer { changes.leave() }
+        let former = state.withLock { $0.record }
+        var next = former
+        change(&next, cell.runtime.time.wall)
+        let value = next.state == former.state ? nil : try Self.read(next.state, key)
+        try await write(next, value, in: cell)
         goOn(cell)
+    }
+
+    /// Reads a state that an operator has given.
+    private static func read(_ state: JSONValue, _ key: String) throws(CoordinatorError) -> C.State {
+        do { return try C.State(decoding: state) } catch {
+            throw CoordinatorError(
+                .coding,
+                "\(C.self) can't read the state that was given for the flow \(key), and nothing has changed: \(error)"
+            )
+        }
     }
 
     /// Returns the edits with the identities of messages: those that leave later get their numbers then, since a number that is open keeps all

@@ -59,9 +59,12 @@ extension FlowStore {
         public let due: WallTime?
         /// The time of the latest change.
         public let changed: WallTime
+        /// The flow's state, as its store has it; `nil` unless it was asked for.
+        public let state: JSONValue?
 
-        init(_ row: FlowRow) throws(CoordinatorError) {
+        init(_ row: FlowRow, withState: Bool = false) throws(CoordinatorError) {
             let record = try row.decoded()
+            state = withState ? record.state : nil
             (key, type, status, pages) = (row.key, record.type, row.status, record.pages)
             let showing = record.work?.showing ?? record.showings.last { $0.error != nil }
             (error, failures) = (record.parking?.error ?? showing?.error, showing?.failures ?? 0)
@@ -73,7 +76,7 @@ extension FlowStore {
         /// Describes a flow whose record this build can't read.
         init(unreadable row: FlowRow) {
             (key, type, status, pages, failures, outgoing) = (row.key, "unknown", row.status, [], 0, 0)
-            (error, due, changed) = ("its record can't be read by this build", row.due, row.changed)
+            (error, due, changed, state) = ("its record can't be read by this build", row.due, row.changed, nil)
         }
     }
 
@@ -100,8 +103,13 @@ extension FlowStore {
     ///
     /// The flow then goes on with what is next, or waits with the page on top.
     ///
-    /// - Throws: As `retry`.
-    public func skip(_ key: String) async throws { try await core.flow(key).operate { $0.skip(FlowRecord.Change(), at: $1) } }
+    /// - Parameters:
+    ///   - key: The flow's path below the coordinator that provides the store.
+    ///   - state: The state that the flow has after that, such as one with the receipt of what was done outside; as before by default.
+    /// - Throws: As `retry`; `coding` when the flow's type can't read the state, and nothing has changed.
+    public func skip(_ key: String, state: JSONValue? = nil) async throws {
+        try await core.flow(key).operate { $0.skip(FlowRecord.Change(state: state), at: $1) }
+    }
 
     /// Has a flow undo all that it has done.
     ///
@@ -191,6 +199,10 @@ extension FlowStore {
         var action: Action
         /// The reason of a cancellation.
         var reason: String?
+        /// The state after a page was skipped; `nil`: as before.
+        var state: JSONValue?
+        /// Whether the answer has the flow's state.
+        var showsState: Bool?
     }
 }
 
@@ -215,9 +227,12 @@ extension CoordinatorRuntime {
 
     /// Returns the durable flow of the coordinator at a path, whether it lives or not.
     ///
+    /// - Parameters:
+    ///   - path: The path.
+    ///   - withState: Whether the flow's state is wanted, too.
     /// - Throws: `noSuchPath` when no store above the path has a flow there.
-    public func flow(_ path: CoordinatorPath) async throws -> FlowStore.Entry {
-        try await operate(path, FlowStore.FlowRequest(action: .show))
+    public func flow(_ path: CoordinatorPath, withState: Bool = false) async throws -> FlowStore.Entry {
+        try await operate(path, FlowStore.FlowRequest(action: .show, showsState: withState))
     }
 
     /// Has the work of a flow that was parked, or waits for its next attempt, be tried again at once; see ``FlowStore/retry(_:)``.
@@ -229,12 +244,12 @@ extension CoordinatorRuntime {
         try await operate(path, FlowStore.FlowRequest(action: .retry))
     }
 
-    /// Says that the page that a flow works on has come to its end outside of the flow; see ``FlowStore/skip(_:)``.
+    /// Says that the page that a flow works on has come to its end outside of the flow; see ``FlowStore/skip(_:state:)``.
     ///
-    /// - Throws: As ``retryFlow(_:)``.
+    /// - Throws: As ``retryFlow(_:)``; `coding` when the flow's type can't read the state.
     @discardableResult
-    public func skipFlow(_ path: CoordinatorPath) async throws -> FlowStore.Entry {
-        try await operate(path, FlowStore.FlowRequest(action: .skip))
+    public func skipFlow(_ path: CoordinatorPath, state: JSONValue? = nil) async throws -> FlowStore.Entry {
+        try await operate(path, FlowStore.FlowRequest(action: .skip, state: state))
     }
 
     /// Has a flow undo all that it has done; see ``FlowStore/cancel(_:because:)``.
@@ -347,7 +362,8 @@ extension CoordinatorCell {
             }
         }
         guard let row = try await core.storage.row(of: key) else { throw failure }
-        return try FlowStore.Entry(path: path.appending(rest), flow: FlowStore.Description(row)).encodedAsJSON()
+        let description = try FlowStore.Description(row, withState: request.showsState == true)
+        return try FlowStore.Entry(path: path.appending(rest), flow: description).encodedAsJSON()
     }
 }
 
@@ -356,7 +372,7 @@ extension CoordinatorCell {
         switch request.action {
         case .show: break
         case .retry: try await store.retry(key)
-        case .skip: try await store.skip(key)
+        case .skip: try await store.skip(key, state: request.state)
         case .cancel: try await store.cancel(key, because: request.reason ?? "cancelled by an operator")
         case .resume: try await store.resume(key)
         }

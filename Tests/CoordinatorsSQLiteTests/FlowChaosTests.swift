@@ -72,7 +72,7 @@ struct FlowChaosTests {
         repeat {
             var latest = offset
             let round = Round(number: number, directory: directory)
-            // Not more kills than would park a page that is the last one.
+            // Fewer kills than would park a page that is worked on alone.
             for fault in [.kill, .kill] + (0..<3).map({ _ in Fault.allCases[1...].randomElement(using: &chance)! }).shuffled(using: &chance)
             {
                 faults[fault, default: 0] += 1
@@ -83,7 +83,7 @@ struct FlowChaosTests {
                         .milliseconds(Int.random(in: 0...100, using: &chance)),
                         because: "what goes on after it may be in its middle"
                     )
-                    try? child.send(.kill)
+                    try? child.send(.terminate)
                     _ = await child.waitForExit()
                 }
                 latest = max(latest, offset)

@@ -36,7 +36,7 @@ public final class Database {
 
     /// Opens a file, which is created if it doesn't exist.
     ///
-    /// A store's file is its store's alone: see ``Coordinators/FlowStore/read(_:)``.
+    /// A statement waits for five seconds for another process that writes, unless `PRAGMA busy_timeout` says something else. A store's file is its store's alone: see ``Coordinators/FlowStore/read(_:)``.
     ///
     /// - Throws: An ``SQLiteError``.
     public init(path: String) throws(SQLiteError) {
@@ -48,6 +48,8 @@ public final class Database {
             throw error
         }
         sqlite3_extended_result_codes(handle, 1)
+        // Another process that writes is waited for.
+        sqlite3_busy_timeout(handle, 5_000)
         self.handle = handle
     }
 
@@ -86,14 +88,22 @@ public final class Database {
                 case .own: return SQLITE_OK
                 case .write:
                     switch action {
+                    case SQLITE_SELECT, SQLITE_READ, SQLITE_FUNCTION, SQLITE_RECURSIVE: return SQLITE_OK
                     case SQLITE_TRANSACTION, SQLITE_SAVEPOINT, SQLITE_ATTACH, SQLITE_DETACH, SQLITE_PRAGMA: return SQLITE_DENY
-                    case SQLITE_INSERT, SQLITE_UPDATE, SQLITE_DELETE, SQLITE_DROP_TABLE, SQLITE_ALTER_TABLE:
-                        let name = (action == SQLITE_ALTER_TABLE ? second : first).map { String(cString: $0) } ?? ""
-                        return ["flow", "store", "trial"].contains(name) ? SQLITE_DENY : SQLITE_OK
-                    default: return SQLITE_OK
+                    default:
+                        // Triggers, indexes and temporary tables of these names would change what the store's own statements do, too. The second name
+                        // of an update is a column's.
+                        let names = [first, action == SQLITE_UPDATE ? nil : second].map { $0.map { String(cString: $0).lowercased() } }
+                        return names.contains { ["flow", "store", "flow_trial"].contains($0) } ? SQLITE_DENY : SQLITE_OK
                     }
                 case .read:
-                    return [SQLITE_SELECT, SQLITE_READ, SQLITE_FUNCTION, SQLITE_RECURSIVE].contains(action) ? SQLITE_OK : SQLITE_DENY
+                    switch action {
+                    case SQLITE_SELECT, SQLITE_READ, SQLITE_FUNCTION, SQLITE_RECURSIVE: return SQLITE_OK
+                    // What SQLite itself does for a function that returns a table, and for a search of texts; a statement of that kind is refused.
+                    case SQLITE_UPDATE: return first.map { String(cString: $0) } == "sqlite_master" ? SQLITE_OK : SQLITE_DENY
+                    case SQLITE_PRAGMA: return first.map { String(cString: $0) } == "data_version" ? SQLITE_OK : SQLITE_DENY
+                    default: return SQLITE_DENY
+                    }
                 }
             },
             Unmanaged.passUnretained(self).toOpaque()

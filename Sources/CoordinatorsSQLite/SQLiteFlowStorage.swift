@@ -86,7 +86,7 @@ final class SQLiteFlowStorage: FlowStorage {
         }
     }
 
-    func note(trial keys: [String]) async throws { try await read { try $0.note(trial: keys) } }
+    func note(_ note: [UInt8]?) async throws { try await read { try $0.note(note) } }
 
     func row(of key: String) async throws -> FlowRow? {
         try await read { try $0.rows("SELECT \(columns: ()) FROM flow WHERE key = \(key)").first }
@@ -171,9 +171,18 @@ final class SQLiteFlowStorage: FlowStorage {
     /// The copy is complete when the call returns, and isn't there when it throws. Its first opening has an origin of its own, as each has.
     func backUp(to copy: String) async throws {
         try await read { connection in
+            // For this user alone, as the store itself is.
+            let file = Glibc.open(copy, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+            guard file >= 0 else {
+                throw CoordinatorError(.storeCorrupt, "the copy \(copy) of the store can't be made: \(String(cString: strerror(errno)))")
+            }
+            Glibc.close(file)
             do throws(SQLiteError) {
                 try connection.database.execute("VACUUM INTO \(copy)")
+                // Nothing has ended while the copy was open.
+                try Database(path: copy).execute("UPDATE store SET is_open = 0")
             } catch {
+                for suffix in ["", "-journal", "-wal", "-shm"] { unlink(copy + suffix) }
                 throw Connection.error(error, "the copy \(copy) of the store can't be made")
             }
         }
@@ -309,6 +318,8 @@ final class Connection {
     }
 
     private func prepare() throws {
+        // Who waits for the store is asked again by `opened`.
+        try database.execute("PRAGMA busy_timeout = 0")
         try database.execute("PRAGMA locking_mode = EXCLUSIVE")
         _ = try database.rows("PRAGMA journal_mode = WAL") { $0.text(0) }
         try database.execute("PRAGMA synchronous = FULL")
@@ -336,7 +347,7 @@ final class Connection {
                 ) WITHOUT ROWID
                 """
             )
-            try database.execute("CREATE TABLE IF NOT EXISTS trial(key TEXT PRIMARY KEY) WITHOUT ROWID")
+            try database.execute("CREATE TABLE IF NOT EXISTS flow_trial(id INTEGER PRIMARY KEY CHECK (id = 1), note BLOB)")
             try database.execute("CREATE INDEX IF NOT EXISTS flow_due ON flow(due) WHERE due IS NOT NULL")
             try database.execute("CREATE INDEX IF NOT EXISTS flow_open ON flow(status) WHERE status NOT IN ('finished', 'unwound')")
             try database.control("PRAGMA application_id = \(Self.application)")
@@ -353,24 +364,21 @@ final class Connection {
     func begin() throws -> FlowOpening {
         do throws(SQLiteError) {
             let wasOpen = try database.rows("SELECT is_open FROM store") { $0.integer(0) != 0 }.first ?? false
-            // Those that wait for their next attempt or send something have done no harm, unless it's time for that.
-            let now = WallTime(nanoseconds: Timers.nanoseconds(of: CLOCK_REALTIME))
-            let due = !wasOpen ? [] : try database.rows("SELECT key FROM flow WHERE due <= \(now as WallTime?) ORDER BY key") { $0.text(0) }
-            let tried = try Set(database.rows("SELECT key FROM trial") { $0.text(0) })
-            let suspects = due.filter(tried.contains)
-            // What was tried before a close says nothing of a later end.
-            if suspects.isEmpty, !tried.isEmpty { try database.execute("DELETE FROM trial") }
+            let note = try database.rows("SELECT note FROM flow_trial") { $0.bytes(0) }.first
+            // What was noted before a close says nothing of a later end.
+            if !wasOpen { try self.note(nil) }
             try noteOpen(true)
-            return FlowOpening(suspects: suspects.isEmpty ? due : suspects)
+            return FlowOpening(isAfterEnd: wasOpen, note: wasOpen ? note : nil)
         } catch {
             throw Self.error(error, "the store \(path) can't be opened")
         }
     }
 
-    func note(trial keys: [String]) throws {
-        try database.transaction {
-            try database.execute("DELETE FROM trial")
-            for key in keys { try database.execute("INSERT OR IGNORE INTO trial VALUES (\(key))") }
+    func note(_ note: [UInt8]?) throws(SQLiteError) {
+        if let note {
+            try database.execute("INSERT OR REPLACE INTO flow_trial VALUES (1, \(note))")
+        } else {
+            try database.execute("DELETE FROM flow_trial")
         }
     }
 

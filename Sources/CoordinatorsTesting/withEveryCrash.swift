@@ -100,7 +100,7 @@ package final class InterceptedFlowStorage: FlowStorage {
 
     package func commit(_ row: FlowRow, _ writes: [any Sendable]) async throws { try await commit(storage, row, writes) }
     package func open() async throws -> FlowOpening { try await storage.open() }
-    package func note(trial keys: [String]) async throws { try await storage.note(trial: keys) }
+    package func note(_ note: [UInt8]?) async throws { try await storage.note(note) }
     package func row(of key: String) async throws -> FlowRow? { try await storage.row(of: key) }
     package func forget(before time: WallTime) async throws { try await storage.forget(before: time) }
     package func due(by time: WallTime) async throws -> [String] { try await storage.due(by: time) }

@@ -51,6 +51,12 @@ actor Buyer: Coordinator {
             return await group.reduce(into: []) { $0.append($1) }.sorted()
         }
         print(outcomes.joined(separator: "\n"))
+        // Those that end the process may be held until others have been tried.
+        while let store = context.dependencies.flows, !Self.poisonous.isEmpty,
+            (try? await store.flows().contains { $0.status == .open }) != false
+        {
+            try? await context.clock.sleep(for: .milliseconds(10))
+        }
     }
 }
 

@@ -14,6 +14,8 @@ export class FlowList {
   #path = null;
   // What is shown, so that what hasn't changed keeps the focus and a selection of text.
   #shown = "";
+  // What changes with the time alone.
+  #times = [];
 
   // `onChange(operation, flow)` carries a change out; `onPath` shows a flow's own coordinator.
   constructor({ onChange, onPath }) {
@@ -43,7 +45,8 @@ export class FlowList {
     const remark = remarks.filter(Boolean).join(" ");
     if (this.remark.textContent !== remark) this.remark.textContent = remark;
     const shown = JSON.stringify([path, flows, isUnlocked]);
-    if (shown === this.#shown) return;
+    if (shown === this.#shown) { for (const update of this.#times) update(now); return; }
+    this.#times = [];
     [this.#path, this.#shown] = [path, shown];
     const focus = this.rows.contains(document.activeElement) ? document.activeElement.dataset.place : undefined;
     this.rows.replaceChildren(...flows.map((flow) => this.#row(flow, now, isUnlocked)));
@@ -52,17 +55,21 @@ export class FlowList {
 
   #row(flow, now, isUnlocked) {
     const name = this.#path !== "/" && flow.path.startsWith(`${this.#path}/`) ? flow.path.slice(this.#path.length + 1) : flow.path;
-    const age = (time) => duration(now - Date.parse(time));
-    const dues = flow.due ? (Date.parse(flow.due) > now ? `, due in ${duration(Date.parse(flow.due) - now)}` : ", due") : "";
+    const timed = (text) => {
+      const node = document.createTextNode(text(now));
+      this.#times.push((time) => { if (node.data !== text(time)) node.data = text(time); });
+      return node;
+    };
+    const due = Date.parse(flow.due);
     const failures = flow.failures ? `, ${flow.failures} attempts failed` : "";
     const actions = isUnlocked ? possible[flow.status] ?? [] : [];
     const pages = flow.pages.map(text);
     return element("tr", {},
       element("th", { scope: "row" }, element("button", { type: "button", class: "to", title: `${flow.path}, ${flow.type}`, "data-place": flow.path, onclick: () => this.onPath(flow.path) }, name)),
-      element("td", { class: tones[flow.status] ?? null }, `${flow.status}${failures}${dues}`, flow.error ? element("div", { class: "error" }, flow.error) : null,
+      element("td", { class: tones[flow.status] ?? null }, `${flow.status}${failures}`, flow.due ? timed((time) => (due > time ? `, due in ${duration(due - time)}` : ", due")) : null, flow.error ? element("div", { class: "error" }, flow.error) : null,
         actions.length ? element("div", { class: "actions", role: "group", "aria-label": `Changes of ${flow.path}` }, ...actions.map((operation) =>
           element("button", { type: "button", "data-place": `${operation} ${flow.path}`, onclick: () => this.onChange(operation, flow) }, operation))) : null),
       element("td", { title: pages.join(" › ") || "none" }, pages.at(-1) ?? "–"),
-      element("td", { class: "figure dim" }, `${age(flow.changed)} ago`));
+      element("td", { class: "figure dim" }, timed((time) => `${duration(time - Date.parse(flow.changed))} ago`)));
   }
 }

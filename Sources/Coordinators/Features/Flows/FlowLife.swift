@@ -404,7 +404,13 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             {
                 (work, state.isWorking) = (next, true)
             }
-            let leaving = state.record.outgoing.filter { $0.departure <= now && state.underWay.insert(Message($0)).inserted }
+            var leaving = state.record.outgoing.filter { $0.departure <= now && !state.underWay.contains(Message($0)) }
+            if !leaving.isEmpty,
+                !store.maySend(key, in: cell.runtime, otherwise: { [weak self, weak cell] in if let cell { self?.goOn(cell) } })
+            {
+                leaving = []
+            }
+            state.underWay.formUnion(leaving.map(Message.init))
             let isDone = state.record.isOver && state.underWay.isEmpty && !state.isWorking
             if isDone { state.hasEnded = true }
             return (work, leaving, state.record, isDone)
@@ -468,6 +474,14 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
                 let change = try await me.perform(page, step)
                 await changes.enter()
                 defer { changes.leave() }
+                // An operator has said meanwhile what became of the page: nothing of this is true any more.
+                guard state.withLock({ $0.record.showings.contains { $0.number == number && $0.phase == .begun } }) else {
+                    cell.logger.warning(
+                        "an attempt at a page has ended that was skipped meanwhile",
+                        metadata: ["flow.page": "\(work.showing.page)"]
+                    )
+                    break
+                }
                 try await make(cell, change.body) { next, change, _ in next.performed(number, change, at: cell.runtime.time.wall) }
             case .undo:
                 try await me.undo(page, step)

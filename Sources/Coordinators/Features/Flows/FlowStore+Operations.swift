@@ -238,7 +238,7 @@ extension CoordinatorRuntime {
     /// Has the work of a flow that was parked, or waits for its next attempt, be tried again at once; see ``FlowStore/retry(_:)``.
     ///
     /// - Returns: The flow after that.
-    /// - Throws: As ``flow(_:)``; what the start of the flow's coordinator throws.
+    /// - Throws: As ``flow(_:withState:)``; what the start of the flow's coordinator throws.
     @discardableResult
     public func retryFlow(_ path: CoordinatorPath) async throws -> FlowStore.Entry {
         try await operate(path, FlowStore.FlowRequest(action: .retry))

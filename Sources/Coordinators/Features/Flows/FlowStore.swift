@@ -1,6 +1,7 @@
 import Acknowledgement
 package import ConcurrencySupport
 package import Flows
+import Glibc
 import WireProtocol
 
 /// The place where durable flows are kept.
@@ -50,8 +51,8 @@ package protocol FlowStorage: AnyObject, Sendable {
     ///
     /// - Throws: `storeInUse`, `storeCorrupt`.
     func open() async throws -> FlowOpening
-    /// Notes which of the suspects are tried from now on; none: all have been.
-    func note(trial keys: [String]) async throws
+    /// Notes what the next opening is to know if this process ends without closing the store; `nil`: nothing.
+    func note(_ note: [UInt8]?) async throws
     /// Returns the row of a flow; `nil` if there is none.
     func row(of key: String) async throws -> FlowRow?
     /// Writes a row, if the one before has the number before; when it returns, that is on disk.
@@ -141,14 +142,16 @@ package struct FlowSummary: Sendable, Hashable {
 package struct FlowOpening: Sendable, Hashable {
     /// A random number that no other opening has.
     package let origin: UInt64
-    /// The keys of the flows one of whose work may have ended the process that had it open before, and hasn't closed it: those that were tried, or else
-    /// all that had work.
-    package let suspects: [String]
+    /// Whether the process that had it open before has ended without closing it.
+    package let isAfterEnd: Bool
+    /// What that process has noted.
+    package let note: [UInt8]?
+    /// The flow whose work has ended that process, if no other can have.
+    package internal(set) var culprit: String?
 
-    package init(origin: UInt64 = .random(in: 1 ... .max), suspects: [String] = []) { (self.origin, self.suspects) = (origin, suspects) }
-
-    /// The one flow whose work has ended that process, if no other can have.
-    package var culprit: String? { suspects.count == 1 ? suspects[0] : nil }
+    package init(origin: UInt64 = .random(in: 1 ... .max), isAfterEnd: Bool = false, note: [UInt8]? = nil) {
+        (self.origin, self.isAfterEnd, self.note) = (origin, isAfterEnd, note)
+    }
 }
 
 /// A flow as a store keeps it.
@@ -220,6 +223,18 @@ final class FlowStoreCore: Sendable {
         /// The numbers of flows that were known last, and the question for them that is under way.
         var summary: FlowSummary?
         var summing: SummaryQuestion?
+
+        /// Returns whether trials let a flow work or send; `nil`: there are none.
+        mutating func admits(
+            _ key: String,
+            works: Bool,
+            in runtime: RuntimeCore,
+            otherwise later: @escaping @Sendable () -> Void
+        ) -> (isAdmitted: Bool, effects: FlowTrials.Effects)? {
+            // A time that a test moves may stand still.
+            if runtime.time.virtual != nil { trials = nil }
+            return trials?.admits(key, works: works, otherwise: later)
+        }
     }
 
     /// A question for the numbers of flows, which all share who want them meanwhile.
@@ -273,13 +288,10 @@ final class FlowStoreCore: Sendable {
                 )
             }
             let closings = state.withLock { $0.closings }
-            let opening = try await storage.open()
-            var trials = opening.suspects.isEmpty ? nil : FlowTrials(of: opening.suspects)
-            if let tried = trials?.next() {
-                try await storage.note(trial: tried)
-                _ = trials?.release(tried)
-            }
-            let isOpen = state.withLock { [trials] state -> Bool in
+            var opening = try await storage.open()
+            let trials = try await trials(after: opening)
+            opening.culprit = trials?.culprit
+            let isOpen = state.withLock { [opening] state -> Bool in
                 guard state.closings == closings else { return false }
                 (state.opening, state.trials) = (opening, trials)
                 return true
@@ -288,6 +300,24 @@ final class FlowStoreCore: Sendable {
             throw CoordinatorError(.stopped, "the owner of the store has ended")
         }
     }
+
+    /// Returns the trials of flows one of which may have ended the process before.
+    private func trials(after opening: FlowOpening) async throws -> FlowTrials? {
+        guard opening.isAfterEnd else { return nil }
+        let now = WallTime(nanoseconds: Timers.nanoseconds(of: CLOCK_REALTIME))
+        var works: [FlowTrials.Work] = []
+        _ = try await storage.scan(FlowQuery(selection: .due, at: now)) { row in
+            guard let work = try? row.decoded().work, work.showing.resumption ?? now <= now else { return true }
+            works.append(FlowTrials.Work(key: row.key, isFirst: work.showing.resumption == nil))
+            return true
+        }
+        let former = opening.note.flatMap { try? PayloadCoder.decode(FlowTrials.Note.self, from: Bytes($0), codec: .json) }
+        let trials = FlowTrials(after: former, works)
+        try await storage.note(try trials.map { try Self.bytes(of: $0.note) })
+        return trials
+    }
+
+    private static func bytes(of note: FlowTrials.Note) throws -> [UInt8] { JSONWriter.text(of: try note.encodedAsJSON()) }
 
     /// Returns the opened store, whose flows are started by a coordinator from now on.
     func storage(openedBy owner: CoordinatorCell) async throws -> any FlowStorage {
@@ -406,55 +436,68 @@ final class FlowStoreCore: Sendable {
 
     /// Notes that an attempt at a page of a flow begins, unless one of a former life still runs, or others are tried first: the end of that is told.
     func beginAttempt(_ key: String, in runtime: RuntimeCore, otherwise later: @escaping @Sendable () -> Void) -> Bool {
-        let (begins, trial) = state.withLock { state -> (Bool, (number: Int, time: Duration)?) in
+        let (begins, effects) = state.withLock { state -> (Bool, FlowTrials.Effects?) in
             if state.attempts.keys.contains(key) {
                 state.attempts[key] = .some(later)
                 return (false, nil)
             }
-            let time = state.trials?.timeToSet(begins: key)
-            let trial = time.map { (state.trials?.number ?? 0, $0) }
-            guard state.trials?.admits(key, otherwise: later) != false else { return (false, trial) }
-            state.attempts[key] = .some(nil)
-            return (true, trial)
+            let admission = state.admits(key, works: true, in: runtime, otherwise: later)
+            if admission?.isAdmitted != false { state.attempts[key] = .some(nil) }
+            return (admission?.isAdmitted ?? true, admission?.effects)
         }
-        if let trial {
-            _ = runtime.time.schedule(at: runtime.time.now + trial.time) { [self, weak runtime] in
-                if let runtime { endTrial(trial.number, in: runtime) }
-            }
-        }
+        if let effects { carryOut(effects, in: runtime) }
         return begins
     }
 
-    func attemptHasEnded(_ key: String, in runtime: RuntimeCore) {
-        let (next, trial) = state.withLock { state in
-            (state.attempts.removeValue(forKey: key), state.trials?.hasEnded(key) == true ? state.trials?.number : nil)
-        }
-        (next ?? nil)?()
-        if let trial { endTrial(trial, in: runtime) }
+    /// Returns whether messages of a flow may leave, or wait for the end of trials, which is told.
+    func maySend(_ key: String, in runtime: RuntimeCore, otherwise later: @escaping @Sendable () -> Void) -> Bool {
+        let admission = state.withLock { $0.admits(key, works: false, in: runtime, otherwise: later) }
+        if let admission { carryOut(admission.effects, in: runtime) }
+        return admission?.isAdmitted ?? true
     }
 
-    /// Goes on to the next trial of flows, or to all others after the last one, once that is noted.
-    private func endTrial(_ number: Int, in runtime: RuntimeCore) {
-        let next = state.withLock { $0.trials?.number == number ? $0.trials?.next() : nil }
-        guard let next else { return }
-        runtime.execution.tasks.add { [self] in
-            // What can't be noted is tried all the same.
-            try? await storage.note(trial: next)
-            let held = state.withLock { state -> [@Sendable () -> Void] in
-                guard state.trials?.number == number + 1 else { return [] }
-                if !next.isEmpty { return state.trials?.release(next) ?? [] }
-                defer { state.trials = nil }
-                return state.trials?.all ?? []
-            }
-            for goOn in held { goOn() }
-            // Nothing of it may have been there to begin.
-            guard !next.isEmpty else { return }
-            let time = state.withLock { $0.trials?.number == number + 1 ? $0.trials?.timeToSet(begins: "") : nil }
-            guard let time else { return }
-            _ = runtime.time.schedule(at: runtime.time.now + time) { [self, weak runtime] in
-                if let runtime { endTrial(number + 1, in: runtime) }
+    func attemptHasEnded(_ key: String, in runtime: RuntimeCore) {
+        let (next, effects) = state.withLock { ($0.attempts.removeValue(forKey: key), $0.trials?.hasEnded(key)) }
+        (next ?? nil)?()
+        if let effects { carryOut(effects, in: runtime) }
+    }
+
+    /// The time after the last trial for which an end of the process is one of a row.
+    private static let rowOfEnds = Duration.seconds(60)
+
+    /// Carries out what follows a step of the trials of this opening.
+    private func carryOut(_ effects: FlowTrials.Effects, in runtime: RuntimeCore) {
+        guard let origin = state.withLock({ $0.opening?.origin }) else { return }
+        if let timer = effects.timer {
+            _ = runtime.time.schedule(at: runtime.time.now + timer.time) { [self, weak runtime] in
+                if let runtime { step(origin, in: runtime) { $0.hasPassed(timer.number) } }
             }
         }
+        if let note = effects.note {
+            runtime.execution.tasks.add { [self] in
+                guard state.withLock({ $0.opening?.origin == origin }) else { return }
+                // What can't be noted is tried all the same.
+                try? await storage.note(Self.bytes(of: note))
+                step(origin, in: runtime) { $0.hasNoted() }
+            }
+        }
+        if effects.isOver {
+            _ = runtime.time.schedule(at: runtime.time.now + Self.rowOfEnds) { [weak self, weak runtime] in
+                guard let self, let runtime, state.withLock({ $0.opening?.origin == origin && $0.trials == nil }) else { return }
+                runtime.execution.tasks.add { try? await self.storage.note(nil) }
+            }
+        }
+        for goOn in effects.goOn { goOn() }
+    }
+
+    private func step(_ origin: UInt64, in runtime: RuntimeCore, _ step: (inout FlowTrials) -> FlowTrials.Effects) {
+        let effects = state.withLock { state -> FlowTrials.Effects? in
+            guard state.opening?.origin == origin, var trials = state.trials else { return nil }
+            let effects = step(&trials)
+            state.trials = effects.isOver ? nil : trials
+            return effects
+        }
+        if let effects { carryOut(effects, in: runtime) }
     }
 
     func lives(_ key: String) -> Bool { state.withLock { $0.live[key] != nil } }
@@ -501,7 +544,7 @@ final class MemoryFlowStorage: FlowStorage {
 
     func open() async throws -> FlowOpening { FlowOpening() }
 
-    func note(trial keys: [String]) {}
+    func note(_ note: [UInt8]?) {}
 
     func row(of key: String) async throws -> FlowRow? { rows.withLock { $0[key] } }
 

@@ -1,70 +1,203 @@
-/// The trials of the flows that had work under way when the process before ended without closing the store: some of that work may have ended it, and
-/// does so again.
+import WireProtocol
+
+/// The trials of the flows that had work when the process before ended without closing the store: some of that work may have ended it, and does so again.
 ///
-/// They are tried some at a time, and nothing else is worked on meanwhile, so that whoever ends this process is among few: one, if they were few. A
-/// trial that is under way is noted in the store. It lasts until its work has ended, or a moment after that has begun: what ends a process does so
-/// soon, and what waits for a service would hold up all others.
+/// First nothing is worked on for a while, so that an end by something else is no flow's. Then the suspects are tried, in up to eight groups in the
+/// order in which they come, and nothing else is worked on or sent meanwhile. A trial is over when its work has ended, or its time has passed. What is
+/// under way is noted before it begins: if the process ends, it was one of that; and that one, if it was alone. An end that narrows nothing doubles the
+/// times, so that work which ends the process late is alone in the end, too.
+///
+/// The owner calls the methods one at a time, and carries out what they return.
 struct FlowTrials {
-    /// The number of trials; of more suspects several are tried together.
-    private static let count = 8
-    /// The time that the work of a trial may take.
-    static let slot = Duration.milliseconds(100)
-    /// The time for which a trial waits for its work to begin.
-    static let patience = Duration.milliseconds(250)
+    /// What the process after this one is to know.
+    struct Note: Codable, Sendable, Hashable {
+        /// The number of ends in a row that came soon after a beginning, and narrowed nothing.
+        var round = 0
+        /// The number of suspects in the beginning.
+        var count = 0
+        /// The number of ends in a row that were those of the only suspect.
+        var ends = 0
+        /// The flows that haven't been tried.
+        var suspects: [String] = []
+        /// The flows that are worked on while nothing else is.
+        var underWay: [String] = []
 
-    /// The number of the trial that is under way.
-    private(set) var number = 0
-    /// Whether the time of the trial runs, and whether that is the time of its work.
-    private var isTimed = false
+        /// Whether an end during that has told something: it was one of few, or something else while nothing was worked on.
+        fileprivate var narrows: Bool { underWay.isEmpty ? !suspects.isEmpty : underWay.count < max(count, 2) }
+    }
+
+    /// A flow that had work.
+    struct Work {
+        let key: String
+        /// Whether it was no attempt that waited for its time.
+        let isFirst: Bool
+    }
+
+    typealias GoOn = @Sendable () -> Void
+
+    /// What follows a call.
+    struct Effects {
+        /// What is to be noted, after which `noted` is called.
+        var note: Note?
+        /// The time after which `passed` is called, with the number.
+        var timer: (time: Duration, number: Int)?
+        /// What is to be called, outside of locks.
+        var goOn: [GoOn] = []
+        var isOver = false
+    }
+
+    private enum Stage {
+        /// Nothing has been wanted yet. Can transition to: control.
+        case waiting
+        /// Nothing is worked on. Can transition to: trying.
+        case control
+        /// Can transition to: ending.
+        case trying
+        /// The end of all trials is being noted.
+        case ending
+    }
+
+    /// The number of groups.
+    private static let groups = 8
+    /// The number of doublings of all times, at most.
+    private static let doublings = 8
+
+    /// The flow whose work has ended the process before: it was alone.
+    let culprit: String?
+    private let round: Int
+    private let ends: Int
+    /// The number of suspects in the beginning, and in a group.
+    private let count: Int
+    private let size: Int
+    private var stage = Stage.waiting
+    private var suspects: Set<String>
+    /// Those of which an attempt is under way, or is about to be.
+    private var underWay: Set<String> = []
+    /// Those of them that are tried now, and the number that may come yet.
+    private var trial: Set<String> = []
+    private var room = 0
     private var hasBegun = false
-    /// The flows that may be worked on, as soon as that is noted.
-    private(set) var tried: Set<String> = []
-    private var rest: [ArraySlice<String>]
-    /// What has to be worked on later, by the keys of the flows.
-    private var held: [String: @Sendable () -> Void] = [:]
+    /// Those that may begin, since that is noted.
+    private var admitted: Set<String> = []
+    /// Those that wait for a note: that which is under way, and the next.
+    private var noting: [String]?
+    private var pending: [String] = []
+    /// What is wanted by others, by the keys of the flows.
+    private var held: [String: GoOn] = [:]
+    private var timer = 0
 
-    /// - Parameter suspects: The flows, at least one.
-    init(of suspects: [String]) {
-        let size = (suspects.count + Self.count - 1) / Self.count
-        rest = stride(from: 0, to: suspects.count, by: size).map { suspects[$0..<min($0 + size, suspects.count)] }
-    }
-
-    /// Returns whether a flow may be worked on now; if not, a function is kept that is called when it may.
-    mutating func admits(_ key: String, otherwise later: @escaping @Sendable () -> Void) -> Bool {
-        if tried.contains(key) { return true }
-        held[key] = later
-        return false
-    }
-
-    /// Returns the time after which the trial is over, the first time after it has begun, or its work has.
-    mutating func timeToSet(begins key: String) -> Duration? {
-        if tried.contains(key), !hasBegun {
-            (hasBegun, isTimed) = (true, true)
-            return Self.slot
+    /// - Parameters:
+    ///   - former: What the process before has noted; `nil`: nothing.
+    ///   - works: The flows that have work now.
+    /// - Returns: `nil` when there are none.
+    init?(after former: Note?, _ works: [Work]) {
+        guard !works.isEmpty else { return nil }
+        round = former.map { $0.narrows ? $0.round : $0.round + 1 } ?? 0
+        let keys = Set(works.map(\.key))
+        let wereAlone = former.map { $0.underWay.isEmpty ? $0.suspects : $0.underWay } ?? []
+        let rest = keys.intersection(wereAlone)
+        suspects = rest.isEmpty ? keys : rest
+        count = suspects.count
+        size = (count + Self.groups - 1) / Self.groups
+        if let former, former.underWay.count == 1 {
+            culprit = rest.first
+            ends = former.count == 1 ? former.ends + 1 : 1
+        } else {
+            ends = former.map { $0.narrows && $0.count == 1 ? $0.ends : 0 } ?? 0
+            // One that waited for its next attempt has done the process no harm, as far as is known.
+            culprit = former == nil && works.count == 1 && works[0].isFirst ? works[0].key : nil
         }
-        defer { isTimed = true }
-        return isTimed ? nil : Self.patience
     }
 
-    /// - Returns: Whether that was the last work of the trial.
-    mutating func hasEnded(_ key: String) -> Bool { tried.remove(key) != nil && tried.isEmpty }
+    var note: Note { Note(round: round, count: count, ends: ends, suspects: suspects.sorted(), underWay: underWay.sorted()) }
 
-    /// Goes on to the next trial, whose flows may be worked on once they are noted.
-    ///
-    /// - Returns: The flows; none if there is no other trial.
-    mutating func next() -> [String] {
-        (number, isTimed, hasBegun, tried) = (number + 1, false, false, [])
-        return rest.isEmpty ? [] : Array(rest.removeFirst())
+    /// Returns whether a flow may be worked on, or send; if not, it's called when it may.
+    mutating func admits(_ key: String, works: Bool, otherwise later: @escaping GoOn) -> (isAdmitted: Bool, Effects) {
+        var effects = Effects()
+        if stage == .waiting {
+            stage = .control
+            // Longer than until the latest end, which may have been something else's.
+            effects.timer = wait(.milliseconds(100), doublings: 2 * ends)
+        }
+        if admitted.contains(key) {
+            if works, !hasBegun {
+                hasBegun = true
+                effects.timer = wait(.milliseconds(100))
+            }
+            return (true, effects)
+        }
+        held[key] = later
+        if works, stage == .trying, room > 0, suspects.remove(key) != nil {
+            room -= 1
+            trial.insert(key)
+            underWay.insert(key)
+            pending.append(key)
+            effects.note = noteToBegin()
+        }
+        return (false, effects)
     }
 
-    /// Lets flows be worked on.
-    ///
-    /// - Returns: What was kept for them.
-    mutating func release(_ keys: [String]) -> [@Sendable () -> Void] {
-        tried = Set(keys)
-        return keys.compactMap { held.removeValue(forKey: $0) }
+    /// The attempt at a page of a flow has ended.
+    mutating func hasEnded(_ key: String) -> Effects {
+        guard underWay.remove(key) != nil else { return Effects() }
+        trial.remove(key)
+        admitted.remove(key)
+        return stage == .trying && trial.isEmpty && (room == 0 || suspects.isEmpty) ? next() : Effects()
     }
 
-    /// What is kept for flows that may be worked on after all trials.
-    var all: [@Sendable () -> Void] { Array(held.values) }
+    /// A time has passed.
+    mutating func hasPassed(_ number: Int) -> Effects {
+        guard number == timer else { return Effects() }
+        switch stage {
+        case .control:
+            stage = .trying
+            return beginTrial()
+        case .trying: return next()
+        case .waiting, .ending: return Effects()
+        }
+    }
+
+    /// What was to be noted is.
+    mutating func hasNoted() -> Effects {
+        var effects = Effects()
+        admitted.formUnion(noting ?? [])
+        effects.goOn = (noting ?? []).compactMap { held.removeValue(forKey: $0) }
+        noting = nil
+        effects.note = noteToBegin()
+        if stage == .ending, effects.note == nil {
+            effects.goOn += held.values
+            effects.isOver = true
+        }
+        return effects
+    }
+
+    private mutating func next() -> Effects {
+        // Those that haven't come may have no parent that resumes them.
+        if !suspects.isEmpty, room < size { return beginTrial() }
+        (stage, suspects, underWay) = (.ending, [], [])
+        var effects = Effects()
+        pending.append("")
+        effects.note = noteToBegin()
+        return effects
+    }
+
+    private mutating func beginTrial() -> Effects {
+        (room, trial, hasBegun) = (size, [], false)
+        var effects = Effects()
+        effects.timer = wait(.milliseconds(250))
+        effects.goOn = suspects.compactMap { held[$0] }
+        return effects
+    }
+
+    /// Returns what is to be noted for those that wait for it, unless a note is under way.
+    private mutating func noteToBegin() -> Note? {
+        guard noting == nil, !pending.isEmpty else { return nil }
+        (noting, pending) = (pending, [])
+        return note
+    }
+
+    private mutating func wait(_ time: Duration, doublings: Int = 0) -> (time: Duration, number: Int) {
+        timer += 1
+        return (time * (1 << min(round + doublings, Self.doublings)), timer)
+    }
 }

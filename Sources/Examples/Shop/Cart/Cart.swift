@@ -16,6 +16,12 @@ enum Cart {
         static let isIdempotent = true
     }
 
+    /// Gives the cart another number, unless it has one by now: the payment of it was given up.
+    struct Renumber: ResponderMessage {
+        static let isIdempotent = true
+        var number: Int
+    }
+
     /// Takes out of the cart what has been bought, and begins the next cart; what was added meanwhile moves over.
     ///
     /// Settling an order again does nothing, so a sender that can't tell whether it was settled may send it again.

@@ -15,6 +15,7 @@ actor CartCoordinator: Coordinator {
         },
         .respond(to: Cart.Contents.self, needs: \.database) { _, _, database in try await database.cart() },
         .respond(to: Cart.Clear.self, needs: \.database) { _, _, database in try await database.clearCart() },
+        .respond(to: Cart.Renumber.self, needs: \.database) { _, cart, database in try await database.renumberCart(cart.number) },
         .respond(to: Cart.Settle.self, needs: \.database) { _, settle, database in try await database.settleCart(settle.order) },
     ]
 }

@@ -35,6 +35,11 @@ extension ShopDatabase {
         }
     }
 
+    /// Gives the cart the next number, unless that has happened.
+    func renumberCart(_ number: Int) throws {
+        try connection.transaction { if try cartNumber() == number { try beginNextCart() } }
+    }
+
     /// Takes out what the order holds and goes on to the next cart, unless that has happened.
     func settleCart(_ order: Order) throws {
         try connection.transaction {

@@ -14,8 +14,6 @@ actor ShopDatabase {
     /// Opens the file; creates it if it doesn't exist.
     init(path: String) throws {
         connection = try Database(path: path)
-        // Another process that writes is waited for.
-        try connection.execute("PRAGMA busy_timeout = 5000")
         // With a write-ahead log, readers of one process don't wait for the writer of another; writers wait for one another.
         // https://sqlite.org/wal.html
         try connection.execute("PRAGMA journal_mode = WAL")

@@ -52,7 +52,12 @@ actor OrderCoordinator: DurableCoordinator {
     }
 
     func undo(_ page: Page, _ step: Step) async throws {
-        // Here a shop would refund `step.key`, should an operator cancel the order after the charge.
+        switch page {
+        // What is left of the cart can be paid as another one.
+        case .price: try await context.ask(Cart.Renumber(number: context.state.order.number))
+        // Here a shop would refund `step.key`, should an operator cancel the order.
+        case .charge, .settle: break
+        }
     }
 }
 

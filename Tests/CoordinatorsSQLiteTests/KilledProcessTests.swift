@@ -90,7 +90,7 @@ struct KilledProcessTests {
             let words = numbers.map { "\($0)" }.joined(separator: " ")
             let environment = environment(directory, orders: orders).merging(["FLOW_POISON": words]) { given, _ in given }
             var lives = 0
-            while lives < 40 {
+            while lives < 60 {
                 lives += 1
                 let end = try await worker.run(environment: environment)
                 if end.exitCode == 0 { break }
@@ -98,7 +98,7 @@ struct KilledProcessTests {
             }
             print("\(numbers): parked after \(lives) lives")
             // Three for each, and those in which they were found among the others.
-            #expect(lives <= numbers.count * 5 + 2)
+            #expect(lives <= numbers.count * 8 + 10)
             let storage = SQLiteFlowStorage(store)
             _ = try await storage.open()
             let rows = try await storage.rows(after: nil, limit: 100)

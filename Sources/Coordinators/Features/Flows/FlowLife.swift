@@ -77,9 +77,6 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         init(origin: UInt64, number: UInt64) { (self.origin, self.number) = (origin, number) }
     }
 
-    /// The ends of the process during the work on a page after which the flow is parked.
-    private static var interruptionsLimit: Int { 3 }
-
     let key: String
     private let store: FlowStoreCore
     /// The coordinator, as long as it's there.
@@ -137,7 +134,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             try refuse(record, key, cell, configuration)
             try migrate(&record, key)
             record.symbol = symbol
-            if opening.culprit == key { record.interrupted(before: opening.origin, limit: interruptionsLimit, at: now) }
+            if opening.culprit == key { record.interrupted(before: opening.origin, limit: FlowTrials.endsOfCulprit, at: now) }
             let life = FlowLife(store, key, record, row.sequence, try C.State(decoding: record.state), cell)
             if record != former { try await life.write(record, in: cell) }
             if let parking = record.parking {

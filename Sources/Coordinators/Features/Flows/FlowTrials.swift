@@ -62,6 +62,9 @@ struct FlowTrials {
     /// The number of doublings of all times, at most.
     private static let doublings = 8
 
+    /// The ends of a flow's process, with it alone, after which it's parked.
+    static let endsOfCulprit = 3
+
     /// The flow whose work has ended the process before: it was alone.
     let culprit: String?
     private let round: Int
@@ -92,7 +95,6 @@ struct FlowTrials {
     /// - Returns: `nil` when there are none.
     init?(after former: Note?, _ works: [Work]) {
         guard !works.isEmpty else { return nil }
-        round = former.map { $0.narrows ? $0.round : $0.round + 1 } ?? 0
         let keys = Set(works.map(\.key))
         let wereAlone = former.map { $0.underWay.isEmpty ? $0.suspects : $0.underWay } ?? []
         let rest = keys.intersection(wereAlone)
@@ -101,12 +103,15 @@ struct FlowTrials {
         size = (count + Self.groups - 1) / Self.groups
         if let former, former.underWay.count == 1 {
             culprit = rest.first
-            ends = former.count == 1 ? former.ends + 1 : 1
+            ends = former.count == 1 ? min(former.ends + 1, Self.endsOfCulprit) : 1
         } else {
             ends = former.map { $0.narrows && $0.count == 1 ? $0.ends : 0 } ?? 0
             // One that waited for its next attempt has done the process no harm, as far as is known.
             culprit = former == nil && works.count == 1 && works[0].isFirst ? works[0].key : nil
         }
+        // A culprit that is parked by now ends nothing any more.
+        let isParked = max(ends, former?.ends ?? 0) >= Self.endsOfCulprit
+        round = isParked ? 0 : former.map { $0.narrows ? $0.round : $0.round + 1 } ?? 0
     }
 
     var note: Note { Note(round: round, count: count, ends: ends, suspects: suspects.sorted(), underWay: underWay.sorted()) }
@@ -117,7 +122,7 @@ struct FlowTrials {
         if stage == .waiting {
             stage = .control
             // Longer than until the latest end, which may have been something else's.
-            effects.timer = wait(.milliseconds(100), doublings: 2 * ends)
+            effects.timer = wait(.milliseconds(100), doublings: ends < Self.endsOfCulprit ? 2 * ends : 0)
         }
         if admitted.contains(key) {
             if works, !hasBegun {

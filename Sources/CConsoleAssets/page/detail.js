@@ -1,7 +1,7 @@
 // One coordinator or program: what it is and how it is, what can be done, and beneath one of its output, events, lives and traces.
 
 import { operations } from "./actions.js";
-import { EventList, isAbout } from "./events.js";
+import { EventList, isAbout, isAt } from "./events.js";
 import { FlowList } from "./flows.js";
 import { bytes, count, duration, element, printable, seconds, sign } from "./format.js";
 import { LogView } from "./log.js";
@@ -13,8 +13,6 @@ const question = async (address) => { const response = await fetch(address); ret
 // The facts that are sentences.
 const wide = new Set(["Waits for", "Last exit", "Health", "Mailbox", "Status", "Command"]);
 const tabs = { log: "Output", events: "Events", flows: "Flows", lives: "Lives", traces: "Traces" };
-// Those whose content is asked for while they are looked at.
-const addresses = { lives: "history", traces: "traces" };
 
 export class Detail {
   path = null;
@@ -37,8 +35,9 @@ export class Detail {
     };
     const { title, state, problem, facts, newer, events, lives, traces, ask } = this.parts;
     this.events = new EventList({ list: events, newer, onPath });
-    this.flows = new FlowList({ onPath, onChange: (operation, flow) => this.#changeFlow(operation, flow) });
-    this.flows.onSelect = () => this.#refresh();
+    this.flows = new FlowList({ onPath, onSelect: () => this.#refresh(), onChange: (operation, flow) => this.#changeFlow(operation, flow) });
+    // Of what is asked for while it's looked at.
+    this.addresses = { flows: (path) => this.flows.address(path), lives: (path) => `/api/v1/history?path=${encodeURIComponent(path)}`, traces: (path) => `/api/v1/traces?path=${encodeURIComponent(path)}` };
     store.addEventListener("events", ({ detail }) => {
       const own = this.path === null ? [] : detail.events.filter(({ event }) => isAbout(event, this.path));
       if (this.#early) this.#early.push(...own);
@@ -46,7 +45,7 @@ export class Detail {
     });
     store.addEventListener("table", () => this.#facts());
     const panels = { log: [this.log.node], events: [newer, events], flows: [this.flows.node], lives: [lives], traces: [ask, traces] };
-    this.panels = Object.fromEntries(Object.entries(panels).map(([tab, parts]) => [tab, element("div", { class: "panel", role: "tabpanel", id: `panel-${tab}`, "aria-labelledby": `tab-${tab}`, tabindex: ["flows", "lives", "traces"].includes(tab) ? "0" : null, hidden: true }, ...parts)]));
+    this.panels = Object.fromEntries(Object.entries(panels).map(([tab, parts]) => [tab, element("div", { class: "panel", role: "tabpanel", id: `panel-${tab}`, "aria-labelledby": `tab-${tab}`, tabindex: Object.hasOwn(this.addresses, tab) ? "0" : null, hidden: true }, ...parts)]));
     this.buttons = Object.fromEntries(Object.entries(tabs).map(([tab, name]) => [tab, element("button", { type: "button", role: "tab", id: `tab-${tab}`, "aria-controls": `panel-${tab}`, onclick: () => onView({ tab }) }, name)]));
     this.parts.tabs.append(...Object.values(this.buttons));
     this.parts.tabs.addEventListener("keydown", (event) => this.#tabKey(event));
@@ -238,9 +237,8 @@ export class Detail {
   async #refresh() {
     clearTimeout(this.#timer);
     const { path, tab } = this;
-    if (path === null || !["flows", "lives", "traces"].includes(tab)) return;
-    const address = tab === "flows" ? this.flows.address(path) : `/api/v1/${addresses[tab]}?path=${encodeURIComponent(path)}`;
-    const answer = document.hidden ? null : await question(address).catch(() => null);
+    if (path === null || !Object.hasOwn(this.addresses, tab)) return;
+    const answer = document.hidden ? null : await question(this.addresses[tab](path)).catch(() => null);
     if (path !== this.path || tab !== this.tab) return;
     if (answer?.flows) this.flows.take(answer, { path, now: this.store.now, isUnlocked: this.actions.isUnlocked });
     const { lives, traces } = this.parts;
@@ -257,6 +255,4 @@ export class Detail {
   }
 }
 
-// Whether a path is another one, or below it.
-const isAt = (path, other) => path === other || other === "/" || path.startsWith(`${other}/`);
 const life = (each) => element("li", {}, element("span", { class: "figure" }, `life ${each.incarnation}`), element("span", { class: "figure dim" }, duration(each.duration_ms)), element("span", { class: `reason ${each.ended ? "" : "ok"}` }, each.ended ? `✗ ${each.reason ?? "ended"}` : "● lives"));

@@ -11,7 +11,10 @@ const troubles = new Set(["crashed", "gave_up", "start_failed", "unresponsive", 
 const turns = new Set(["crashed", "start_failed", "restarting", "failing", "restarted"]);
 const ends = new Set(["crashed", "start_failed"]);
 
-export const isAbout = (event, path) => (event.path === undefined || event.path === null ? path === "/" : path === "/" || event.path === path || event.path.startsWith(`${path}/`));
+// Whether a path is another one, or below it.
+export const isAt = (path, other) => other === "/" || path === other || path.startsWith(`${other}/`);
+// An event without a path is about the whole tree.
+export const isAbout = (event, path) => isAt(event.path ?? "/", path);
 
 export class EventList {
   #entries = [];

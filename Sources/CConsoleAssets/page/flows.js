@@ -11,16 +11,15 @@ const possible = { open: ["retry", "cancel", "resume"], unwinding: ["retry", "re
 const text = (page) => (typeof page === "string" ? page : JSON.stringify(page));
 
 export class FlowList {
-  #path = null;
   // What is shown, so that what hasn't changed keeps the focus and a selection of text.
   #shown = "";
   // What changes with the time alone.
   #times = [];
 
-  // `onChange(operation, flow)` carries a change out; `onPath` shows a flow's own coordinator.
-  constructor({ onChange, onPath }) {
+  // `onChange(operation, flow)` carries a change out; `onPath` shows a flow's own coordinator; `onSelect` asks anew.
+  constructor({ onChange, onPath, onSelect }) {
     Object.assign(this, { onChange, onPath });
-    this.selection = element("select", { onchange: () => this.onSelect?.() }, ...Object.entries(selections).map(([value, name]) => element("option", { value }, name)));
+    this.selection = element("select", { onchange: onSelect }, ...Object.entries(selections).map(([value, name]) => element("option", { value }, name)));
     this.rows = element("tbody");
     this.table = element("table", {},
       element("caption", { class: "hidden" }, "Durable flows"),
@@ -47,14 +46,14 @@ export class FlowList {
     const shown = JSON.stringify([path, flows, isUnlocked]);
     if (shown === this.#shown) { for (const update of this.#times) update(now); return; }
     this.#times = [];
-    [this.#path, this.#shown] = [path, shown];
+    this.#shown = shown;
     const focus = this.rows.contains(document.activeElement) ? document.activeElement.dataset.place : undefined;
-    this.rows.replaceChildren(...flows.map((flow) => this.#row(flow, now, isUnlocked)));
+    this.rows.replaceChildren(...flows.map((flow) => this.#row(flow, path, now, isUnlocked)));
     if (focus !== undefined) (this.rows.querySelector(`[data-place="${CSS.escape(focus)}"]`) ?? this.selection).focus();
   }
 
-  #row(flow, now, isUnlocked) {
-    const name = this.#path !== "/" && flow.path.startsWith(`${this.#path}/`) ? flow.path.slice(this.#path.length + 1) : flow.path;
+  #row(flow, path, now, isUnlocked) {
+    const name = path !== "/" && flow.path.startsWith(`${path}/`) ? flow.path.slice(path.length + 1) : flow.path;
     const timed = (text) => {
       const node = document.createTextNode(text(now));
       this.#times.push((time) => { if (node.data !== text(time)) node.data = text(time); });

@@ -340,8 +340,11 @@ extension ControlOperation {
 
     package struct Flows: DescribedOperation {
         package typealias Answer = FlowList
+        /// The flows that can be asked for.
+        package enum Selection: String, CaseIterable, Sendable { case open, parked, due, finished }
+
         package var path = ""
-        /// The flows that are meant: `open`, `parked`, `due` or `finished`; nil: all.
+        /// The flows that are meant, a ``Selection``; nil: all.
         package var selection: String?
         /// The path after which they begin; nil: from the first on.
         package var after: String?

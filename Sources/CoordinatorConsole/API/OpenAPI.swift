@@ -89,7 +89,10 @@ struct OpenAPI {
         try add(
             question: ControlOperation.Flows.self,
             onePath + [
-                Self.parameter("selection", ["type": "string", "enum": ["open", "parked", "due", "finished"]]),
+                Self.parameter(
+                    "selection",
+                    ["type": "string", "enum": .array(ControlOperation.Flows.Selection.allCases.map { .string($0.rawValue) })]
+                ),
                 Self.parameter("after", Self.path),
                 Self.parameter("limit", ["type": "integer", "minimum": 1, "maximum": 1000, "default": 100]),
             ]

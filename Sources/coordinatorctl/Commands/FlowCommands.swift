@@ -2,21 +2,19 @@ import ArgumentParser
 import Control
 import WireProtocol
 
-/// The command `flows [PATH]`.
-struct FlowsCommand: DaemonCommand {
-    enum Selection: String, EnumerableFlag {
-        case open, parked, due, finished
-
-        static func help(for value: Selection) -> ArgumentHelp? {
-            switch value {
-            case .open: "Show those that aren't over."
-            case .parked: "Show those that don't go on before somebody says how."
-            case .due: "Show those that have something to do now."
-            case .finished: "Show those that have come to their end in the last seven days."
-            }
+extension ControlOperation.Flows.Selection: EnumerableFlag {
+    static func help(for value: Self) -> ArgumentHelp? {
+        switch value {
+        case .open: "Show those that aren't over."
+        case .parked: "Show those that don't go on before somebody says how."
+        case .due: "Show those that have something to do now."
+        case .finished: "Show those that have come to their end in the last seven days."
         }
     }
+}
 
+/// The command `flows [PATH]`.
+struct FlowsCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         of: ControlOperation.Flows.self,
         discussion: """
@@ -28,7 +26,7 @@ struct FlowsCommand: DaemonCommand {
     @ParentCommand var root: CoordinatorControl
     @OptionGroup var options: CommonOptions
     @Argument(help: "The path at and below which the flows are.", completion: .livePaths) var path = "/"
-    @Flag(exclusivity: .exclusive) var selection: Selection?
+    @Flag(exclusivity: .exclusive) var selection: ControlOperation.Flows.Selection?
     @Option(help: ArgumentHelp("Show those after this path, as the last line has it.", valueName: "path")) var after: String?
     @Option(help: ArgumentHelp("Show so many at most. Default: 1000, and at most.", valueName: "number")) var limit: Int?
 

@@ -292,7 +292,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         return result
     }
 
-    /// Makes the next record of something that changes no state.
+    /// Makes the next record by a function that doesn't know the flow's types.
     private func alter(
         in cell: CoordinatorCell,
         opened: [Message] = [],
@@ -307,13 +307,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
 
     func operate(_ change: @escaping @Sendable (inout FlowRecord, WallTime) -> Void) async throws {
         guard let cell else { throw CoordinatorError(.stopped, "the coordinator of the flow \(key) has ended") }
-        await changes.enter()
-        defer { changes.leave() }
-        let former = state.withLock { $0.record }
-        var next = former
-        change(&next, cell.runtime.time.wall)
-        let value = next.state == former.state ? nil : try Self.read(next.state, key)
-        try await write(next, value, in: cell)
+        try await alter(in: cell, change)
         goOn(cell)
     }
 
@@ -351,8 +345,10 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         var next = next
         // What the flow has sent itself has no row any more.
         if next.isOver, !former.isOver { next.change(FlowRecord.Change([.cancel(cell.type.table.names)]), at: next.changed) }
+        var value = value
         do {
             if isLost { throw CoordinatorError.flowIsElsewhere(key) }
+            if value == nil, next.state != former.state { value = try Self.read(next.state, key) }
             try await store.commit(FlowRow(next, key: key, sequence: sequence + 1), writes, by: cell.runtime.time)
         } catch {
             guard (error as? CoordinatorError)?.code == .peerLost else {
@@ -393,20 +389,17 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
     func goOn(_ cell: CoordinatorCell) {
         guard cell.isOpenForWork else { return }
         let now = cell.runtime.time.wall
+        let later: @Sendable () -> Void = { [weak self, weak cell] in if let cell { self?.goOn(cell) } }
         let next = state.withLock { state -> (work: FlowRecord.Work?, leaving: [FlowRecord.Outgoing], record: FlowRecord, ends: Bool)? in
             guard state.hasBegun, !state.hasEnded, !state.isLost, state.pause ?? now <= now else { return nil }
             var work: FlowRecord.Work?
             if !state.isWorking, let next = state.record.work, next.showing.resumption ?? now <= now,
-                store.beginAttempt(key, in: cell.runtime, otherwise: { [weak self, weak cell] in if let cell { self?.goOn(cell) } })
+                store.beginAttempt(key, in: cell.runtime, otherwise: later)
             {
                 (work, state.isWorking) = (next, true)
             }
             var leaving = state.record.outgoing.filter { $0.departure <= now && !state.underWay.contains(Message($0)) }
-            if !leaving.isEmpty,
-                !store.maySend(key, in: cell.runtime, otherwise: { [weak self, weak cell] in if let cell { self?.goOn(cell) } })
-            {
-                leaving = []
-            }
+            if !leaving.isEmpty, !store.maySend(key, in: cell.runtime, otherwise: later) { leaving = [] }
             state.underWay.formUnion(leaving.map(Message.init))
             let isDone = state.record.isOver && state.underWay.isEmpty && !state.isWorking
             if isDone { state.hasEnded = true }
@@ -604,10 +597,15 @@ struct WallTimer: Sendable {
     let cancel: @Sendable () -> Void
 }
 
+extension WallTime {
+    /// The time of the machine's wall clock.
+    static var machine: WallTime { WallTime(nanoseconds: Timers.nanoseconds(of: CLOCK_REALTIME)) }
+}
+
 extension TimeSource {
     /// The wall clock's time; one that a test moves begins in the year 2000.
     var wall: WallTime {
-        guard virtual != nil else { return WallTime(nanoseconds: Timers.nanoseconds(of: CLOCK_REALTIME)) }
+        guard virtual != nil else { return .machine }
         return WallTime(nanoseconds: 946_684_800_000_000_000 + now.nanoseconds)
     }
 

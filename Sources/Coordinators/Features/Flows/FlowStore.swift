@@ -1,7 +1,6 @@
 import Acknowledgement
 package import ConcurrencySupport
 package import Flows
-import Glibc
 import WireProtocol
 
 /// The place where durable flows are kept.
@@ -304,7 +303,7 @@ final class FlowStoreCore: Sendable {
     /// Returns the trials of flows one of which may have ended the process before.
     private func trials(after opening: FlowOpening) async throws -> FlowTrials? {
         guard opening.isAfterEnd else { return nil }
-        let now = WallTime(nanoseconds: Timers.nanoseconds(of: CLOCK_REALTIME))
+        let now = WallTime.machine
         var works: [FlowTrials.Work] = []
         _ = try await storage.scan(FlowQuery(selection: .due, at: now)) { row in
             guard let work = try? row.decoded().work, work.showing.resumption ?? now <= now else { return true }

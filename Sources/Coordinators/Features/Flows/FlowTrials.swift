@@ -85,6 +85,8 @@ struct FlowTrials {
     /// Those that wait for a note: that which is under way, and the next.
     private var noting: [String]?
     private var pending: [String] = []
+    /// Whether what was noted last isn't true any more.
+    private var isStale = false
     /// What is wanted by others, by the keys of the flows.
     private var held: [String: GoOn] = [:]
     private var timer = 0
@@ -137,6 +139,7 @@ struct FlowTrials {
             trial.insert(key)
             underWay.insert(key)
             pending.append(key)
+            isStale = true
             effects.note = noteToBegin()
         }
         return (false, effects)
@@ -179,9 +182,8 @@ struct FlowTrials {
     private mutating func next() -> Effects {
         // Those that haven't come may have no parent that resumes them.
         if !suspects.isEmpty, room < size { return beginTrial() }
-        (stage, suspects, underWay) = (.ending, [], [])
+        (stage, suspects, underWay, isStale) = (.ending, [], [], true)
         var effects = Effects()
-        pending.append("")
         effects.note = noteToBegin()
         return effects
     }
@@ -196,8 +198,8 @@ struct FlowTrials {
 
     /// Returns what is to be noted for those that wait for it, unless a note is under way.
     private mutating func noteToBegin() -> Note? {
-        guard noting == nil, !pending.isEmpty else { return nil }
-        (noting, pending) = (pending, [])
+        guard noting == nil, isStale else { return nil }
+        (noting, pending, isStale) = (pending, [], false)
         return note
     }
 

@@ -97,7 +97,12 @@ extension ChildProcess {
             // Another process's child: that one reaps it, after which the kernel tells of the end.
             if isAdopted, case .failed(errno: ECHILD) = reaped {
                 reaped = systemCalls.foreignExit(descriptor)
-                if case .failed = reaped { reaped = .failed(errno: ECHILD) }
+                switch reaped {
+                // It is being reaped at this moment: its numbers are gone, and the look at its exit was before that.
+                case .failed(errno: ESRCH): reaped = .stillRunning
+                case .failed: reaped = .failed(errno: ECHILD)
+                case .stillRunning, .ended: break
+                }
             }
             switch reaped {
             case .stillRunning: return .stillRunning

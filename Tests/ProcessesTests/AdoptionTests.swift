@@ -42,12 +42,24 @@ extension ProcessesTests {
             }
         }
 
-        @Test func theExitIsKnownWithoutItsStatusWhereTheKernelDoesNotTellIt() async throws {
+        /// The kernel's answers until the last, which is asked for again for as long as it may come.
+        @Test(
+            arguments: [
+                ([.failed(errno: ENOTTY)], ExitStatus.unknown), ([.failed(errno: EINVAL)], .unknown),
+                // In the midst of the reaping.
+                ([.failed(errno: ESRCH), .ended(.exited(code: 3))], .exited(code: 3)),
+                ([.stillRunning, .failed(errno: ESRCH), .failed(errno: ESRCH), .ended(.exited(code: 3))], .exited(code: 3)),
+                ([.failed(errno: ESRCH)], .unknown),
+            ] as [([SystemCalls.Reaped], ExitStatus)]
+        )
+        func theExitIsKnownWithItsStatusAsSoonAsTheKernelTellsIt(answers: [SystemCalls.Reaped], status: ExitStatus) async throws {
             try await withOrphan("trap 'exit 3' TERM; echo ready; while :; do sleep 0.05; done") { orphan, _ in
                 var systemCalls = SystemCalls.live
-                systemCalls.foreignExit = { _ in .failed(errno: ENOTTY) }
+                let left = Lock(answers)
+                systemCalls.foreignExit = { _ in left.withLock { $0.count > 1 ? $0.removeFirst() : $0[0] } }
                 let process = try await ProcessSpawner(systemCalls: systemCalls).adopt(orphan)
-                #expect(await process.terminate(grace: .patient(.seconds(10))) == .unknown)
+                try process.send(.terminate)
+                #expect(await process.waitForExit() == status)
             }
         }
 

@@ -213,10 +213,11 @@ let package = Package(
         ),
         // For Benchmarks/nodes, and here for the same reason.
         .executableTarget(name: "NodesWorker", dependencies: ["Coordinators"], path: "Benchmarks/Nodes"),
-        // For Benchmarks/flows.
+        // For Benchmarks/flows; the module of the memory's figures is that of the other benchmarks, whose package is another one.
+        .systemLibrary(name: "CHeap", path: "Benchmarks/Sources/CMalloc"),
         .executableTarget(
             name: "FlowMeasure",
-            dependencies: ["ConcurrencySupport", "Coordinators", "CoordinatorsSQLite", logging],
+            dependencies: ["CHeap", "ConcurrencySupport", "Coordinators", "CoordinatorsSQLite", logging],
             path: "Benchmarks/Flows"
         ),
         // For Tests/Chaos/run: a library that judges, a tree that is harmed, and the program that harms it.

@@ -1,3 +1,4 @@
+import CMalloc
 import ConcurrencySupport
 import Coordinators
 import CoordinatorsSQLite
@@ -20,8 +21,8 @@ struct FlowMeasure {
         }
     }
 
-    /// The bytes of a row like that of a small flow.
-    private static let record = [UInt8](repeating: 0x61, count: 450)
+    /// The bytes of a row like those of the flows below, half of whose pages are done.
+    private static let record = [UInt8](repeating: 0x61, count: 570)
 
     private static func tell(_ name: String, _ value: Double) { print("\(name) \(value)") }
 
@@ -81,7 +82,14 @@ struct FlowMeasure {
     private static func open(_ directory: String) async throws {
         Root.store.withLock { $0 = .sqlite(at: "\(directory)/open.sqlite") }
         var runtime = try await start()
-        _ = try await runtime.ask(Begin(waiting: 9_900, working: 100), at: "/")
+        // By then SQLite's cache of pages is as large as it gets.
+        _ = try await runtime.ask(Begin(waiting: 5_000, working: 0), at: "/")
+        let former = mallinfo2()
+        _ = try await runtime.ask(Begin(waiting: 4_900, working: 0, first: "v"), at: "/")
+        let latter = mallinfo2()
+        let bytes = Double(latter.uordblks + latter.hblkhd) - Double(former.uordblks + former.hblkhd)
+        tell("sleeping_bytes", max(bytes / 4_900, 0))
+        _ = try await runtime.ask(Begin(waiting: 0, working: 100), at: "/")
         await runtime.stop()
         Steps.begun.withLock { $0 = 0 }
         let start = ContinuousClock.now
@@ -114,6 +122,7 @@ struct Begin: ResponderMessage {
     typealias Reply = Int
     static var timeout: Duration { .seconds(300) }
     var waiting, working: Int
+    var first = "w"
 }
 
 struct Poke: ResponderMessage {
@@ -162,9 +171,14 @@ actor Root: Coordinator {
                 try await withThrowingTaskGroup(of: Void.self) { tasks in
                     for flow in group..<min(group + 100, begin.waiting) {
                         tasks.addTask {
-                            try await context.start(Stepper.self, as: "w\(flow)", restart: .transient, with: Stepper.Plan(steps: -1))
+                            try await context.start(
+                                Stepper.self,
+                                as: "\(begin.first)\(flow)",
+                                restart: .transient,
+                                with: Stepper.Plan(steps: -1)
+                            )
                             // It sleeps.
-                            try await context.remove("w\(flow)")
+                            try await context.remove("\(begin.first)\(flow)")
                         }
                     }
                     try await tasks.waitForAll()

@@ -5,6 +5,11 @@ package final class AsyncLock: Sendable {
     private struct State {
         var isTaken = false
         var waiting: Deque<CheckedContinuation<Void, Never>> = []
+
+        mutating func takeIfFree() -> Bool {
+            defer { isTaken = true }
+            return !isTaken
+        }
     }
 
     private let state = Lock(State())
@@ -22,14 +27,12 @@ package final class AsyncLock: Sendable {
 
     /// Waits until those that came before have left; the caller has to leave, too.
     package func enter() async {
+        if state.withLock({ $0.takeIfFree() }) { return }
         await withCheckedContinuation { continuation in
             let isFree = state.withLock { state -> Bool in
-                if state.isTaken {
-                    state.waiting.append(continuation)
-                    return false
-                }
-                state.isTaken = true
-                return true
+                let isFree = state.takeIfFree()
+                if !isFree { state.waiting.append(continuation) }
+                return isFree
             }
             if isFree { continuation.resume() }
         }

@@ -51,9 +51,11 @@ final class SQLiteFlowStorage: FlowStorage {
 
     private enum Job: Sendable {
         /// Something that changes a row, in a group with others.
-        case commit(FlowRow, [any Sendable], Answer<Void>)
-        /// Something else, alone.
-        case other(@Sendable (inout Connection?) -> Void)
+        case commit(Commit, Answer<Void>)
+        /// Something that changes no row: it comes before the changes that haven't been answered.
+        case read(@Sendable (Connection?) -> Void)
+        /// An opening or a closing, after all that was asked before it.
+        case turn(@Sendable (inout Connection?) -> Void)
     }
 
     private typealias Answer<Value> = CheckedContinuation<Value, any Error>
@@ -80,27 +82,37 @@ final class SQLiteFlowStorage: FlowStorage {
 
     func open() async throws -> FlowOpening {
         let (path, patience) = (path, patience)
-        return try await call { connection in
-            if connection == nil { connection = try Connection.opened(at: path, within: patience) }
-            return try connection!.begin()
+        return try await withCheckedThrowingContinuation { (answer: Answer<FlowOpening>) in
+            add(
+                .turn { connection in
+                    answer.resume(
+                        with: Result {
+                            if connection == nil { connection = try Connection.opened(at: path, within: patience) }
+                            return try connection!.begin()
+                        }
+                    )
+                }
+            )
         }
     }
 
-    func note(_ note: [UInt8]?) async throws { try await read { try $0.note(note) } }
+    func note(_ note: [UInt8]?) async throws { try await read { connection in try connection.change { try connection.note(note) } } }
 
     func row(of key: String) async throws -> FlowRow? {
         try await read { try $0.rows("SELECT \(columns: ()) FROM flow WHERE key = \(key)").first }
     }
 
-    func commit(_ row: FlowRow, _ writes: [any Sendable]) async throws {
-        try await withCheckedThrowingContinuation { add(.commit(row, writes, $0)) }
+    func commit(_ row: FlowRow, _ writes: [any Sendable], keepsPlace: Bool) async throws {
+        try await withCheckedThrowingContinuation { add(.commit(Commit(row: row, writes: writes, keepsPlace: keepsPlace), $0)) }
     }
 
     func forget(before time: WallTime) async throws {
         try await read { connection in
-            try connection.database.execute(
-                "DELETE FROM flow WHERE status IN ('finished', 'unwound') AND due IS NULL AND changed < \(time as WallTime?)"
-            )
+            try connection.change {
+                try connection.database.execute(
+                    "DELETE FROM flow WHERE status IN ('finished', 'unwound') AND due IS NULL AND changed < \(time as WallTime?)"
+                )
+            }
         }
     }
 
@@ -156,7 +168,7 @@ final class SQLiteFlowStorage: FlowStorage {
     func close() -> OneShot<Void> {
         let end = OneShot<Void>()
         add(
-            .other { connection in
+            .turn { connection in
                 // The next opening finds that nothing was under way.
                 try? connection?.noteOpen(false)
                 connection = nil
@@ -190,19 +202,21 @@ final class SQLiteFlowStorage: FlowStorage {
 
     func read<Value: Sendable>(_ body: @escaping @Sendable (Connection) throws -> Value) async throws -> Value {
         let path = path
-        return try await call { connection in
-            guard let connection else { throw CoordinatorError(.stopped, "the store \(path) is closed") }
-            do {
-                return try body(connection)
-            } catch let error as SQLiteError {
-                throw Connection.error(error, "the store \(path) can't be read")
-            }
-        }
-    }
-
-    private func call<Value: Sendable>(_ body: @escaping @Sendable (inout Connection?) throws -> Value) async throws -> Value {
-        try await withCheckedThrowingContinuation { answer in
-            add(.other { connection in answer.resume(with: Result { try body(&connection) }) })
+        return try await withCheckedThrowingContinuation { (answer: Answer<Value>) in
+            add(
+                .read { connection in
+                    answer.resume(
+                        with: Result {
+                            guard let connection else { throw CoordinatorError(.stopped, "the store \(path) is closed") }
+                            do {
+                                return try body(connection)
+                            } catch let error as SQLiteError {
+                                throw Connection.error(error, "the store \(path) can't be read")
+                            }
+                        }
+                    )
+                }
+            )
         }
     }
 
@@ -225,43 +239,50 @@ final class SQLiteFlowStorage: FlowStorage {
         var connection: Connection?
         while true {
             let jobs = state.withLock { state -> [Job] in
-                var group: [Job] = []
-                while group.count < Self.groupLimit, let job = state.jobs.first {
-                    if case .other = job, !group.isEmpty { break }
-                    group.append(state.jobs.removeFirst())
-                    if case .other = job { break }
-                }
-                if group.isEmpty, connection == nil { state.isRunning = false }
-                return group
+                let end = state.jobs.firstIndex { if case .turn = $0 { true } else { false } } ?? state.jobs.endIndex
+                let count = end == 0 ? min(state.jobs.count, 1) : min(end, Self.groupLimit)
+                if count == 0, connection == nil { state.isRunning = false }
+                defer { state.jobs.removeFirst(count) }
+                return Array(state.jobs.prefix(count))
             }
             if jobs.isEmpty {
                 if connection == nil { return }
                 signal.wait()
                 continue
             }
-            if case .other(let body) = jobs[0] {
-                body(&connection)
-            } else {
-                commit(jobs, connection)
-            }
+            carryOut(jobs, &connection)
         }
     }
 
-    private func commit(_ jobs: [Job], _ connection: Connection?) {
-        let commits = jobs.compactMap { job -> (row: FlowRow, writes: [any Sendable], answer: Answer<Void>)? in
-            if case .commit(let row, let writes, let answer) = job { (row, writes, answer) } else { nil }
+    private func carryOut(_ jobs: [Job], _ connection: inout Connection?) {
+        var (commits, answers): ([Commit], [Answer<Void>]) = ([], [])
+        for job in jobs {
+            switch job {
+            case .commit(let commit, let answer):
+                commits.append(commit)
+                answers.append(answer)
+            case .read(let body): body(connection)
+            case .turn(let body): body(&connection)
+            }
         }
+        if commits.isEmpty { return }
         guard let connection else {
             let error = CoordinatorError(.stopped, "the store \(path) is closed")
-            for commit in commits { commit.answer.resume(throwing: error) }
+            for answer in answers { answer.resume(throwing: error) }
             return
         }
-        let results = connection.commit(commits.map { ($0.row, $0.writes) })
-        for (commit, result) in zip(commits, results) { commit.answer.resume(with: result) }
+        for (answer, result) in zip(answers, connection.commit(commits)) { answer.resume(with: result) }
     }
 }
 
 // MARK: - The file
+
+/// A row that is to be written, with what the change has the database do.
+struct Commit: Sendable {
+    let row: FlowRow
+    let writes: [any Sendable]
+    let keepsPlace: Bool
+}
 
 /// The open file of a store.
 ///
@@ -272,8 +293,10 @@ final class Connection {
 
     /// The number that SQLite keeps for the program in a file's header; "flow".
     private static let application: Int64 = 0x66_6C_6F_77
-    /// The number of the form of the tables.
-    private static let form: Int64 = 1
+    /// The number of the form of the tables and the records.
+    ///
+    /// Since 2 a record leaves out what is as usual; what was written before is read, too.
+    private static let form: Int64 = 2
     /// The pages of the log after which it's written back to the file between commits; 16 MiB.
     private static let logPages: Int64 = 4_096
 
@@ -362,14 +385,16 @@ final class Connection {
 
     /// Notes that the store is open, and returns what the last process has left.
     func begin() throws -> FlowOpening {
-        do throws(SQLiteError) {
+        do {
             let wasOpen = try database.rows("SELECT is_open FROM store") { $0.integer(0) != 0 }.first ?? false
             let note = try database.rows("SELECT note FROM flow_trial") { $0.bytes(0) }.first
             // What was noted before a close says nothing of a later end.
-            if !wasOpen { try self.note(nil) }
-            try noteOpen(true)
+            try change {
+                if !wasOpen { try self.note(nil) }
+                try noteOpen(true)
+            }
             return FlowOpening(isAfterEnd: wasOpen, note: wasOpen ? note : nil)
-        } catch {
+        } catch let error as SQLiteError {
             throw Self.error(error, "the store \(path) can't be opened")
         }
     }
@@ -403,10 +428,10 @@ final class Connection {
     // MARK: Commits
 
     /// Commits changes together, each of which is made as a whole or not at all.
-    func commit(_ commits: [(row: FlowRow, writes: [any Sendable])]) -> [Result<Void, any Error>] {
+    func commit(_ commits: [Commit]) -> [Result<Void, any Error>] {
         do {
             try database.control("BEGIN IMMEDIATE")
-            let results = try commits.map { commit in try attempt(commit.row, commit.writes) }
+            let results = try commits.map { try attempt($0) }
             try database.control("COMMIT")
             return results
         } catch {
@@ -420,24 +445,28 @@ final class Connection {
     /// Makes a change, or nothing of it.
     ///
     /// - Throws: An error that is one of the whole transaction.
-    private func attempt(_ row: FlowRow, _ writes: [any Sendable]) throws -> Result<Void, any Error> {
-        try database.control("SAVEPOINT change")
+    private func attempt(_ commit: Commit) throws -> Result<Void, any Error> {
+        // What is one statement is made as a whole or not at all.
+        let isOne = commit.writes.isEmpty
+        if !isOne { try database.control("SAVEPOINT change") }
         do {
-            for write in writes {
+            for write in commit.writes {
                 guard let write = write as? DatabaseWrite else {
                     throw CoordinatorError(.unsupported, "the store \(path) doesn't know how to do what a change wants of it")
                 }
                 try database.lendForCommit { try write.body($0) }
                 guard database.isInTransaction else { throw LostTransaction() }
             }
-            try put(row)
-            try database.control("RELEASE change")
+            try put(commit.row, keepsPlace: commit.keepsPlace)
+            if !isOne { try database.control("RELEASE change") }
             return .success(())
         } catch {
             guard database.isInTransaction else { throw error }
             if let error = error as? SQLiteError, error.kind == SQLITE_FULL || error.kind == SQLITE_IOERR { throw error }
-            try database.control("ROLLBACK TO change")
-            try database.control("RELEASE change")
+            if !isOne {
+                try database.control("ROLLBACK TO change")
+                try database.control("RELEASE change")
+            }
             return .failure(error)
         }
     }
@@ -447,9 +476,17 @@ final class Connection {
         var description: String { "a statement of a change has ended the store's transaction; nothing of the change was made" }
     }
 
-    private func put(_ row: FlowRow) throws {
+    private func put(_ row: FlowRow, keepsPlace: Bool) throws {
         let (key, sequence) = (row.key, Int64(bitPattern: row.sequence))
-        if row.sequence == 1 {
+        if keepsPlace {
+            // SQLite writes an index anew for each column that a statement sets, whatever its value.
+            try database.execute(
+                """
+                UPDATE flow SET seq = \(sequence), changed = \(row.changed as WallTime?), record = \(row.record)
+                WHERE key = \(key) AND seq = \(sequence - 1)
+                """
+            )
+        } else if row.sequence == 1 {
             try database.execute(
                 """
                 INSERT INTO flow VALUES (\(key), 1, \(row.status.rawValue), \(row.due), \(row.changed as WallTime?), \(row.record))
@@ -465,6 +502,11 @@ final class Connection {
             )
         }
         guard sqlite3_changes(database.handle) == 1 else { throw CoordinatorError.flowIsElsewhere(key) }
+    }
+
+    /// Changes something outside of the commits of flows.
+    func change(_ body: () throws -> Void) throws {
+        do { try body() } catch { throw failed(error) }
     }
 
     /// Returns the error of a commit that wasn't made; doesn't return when what is on disk isn't known any more.

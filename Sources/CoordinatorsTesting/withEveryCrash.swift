@@ -98,7 +98,7 @@ package final class InterceptedFlowStorage: FlowStorage {
         (self.storage, self.commit, self.summary) = (storage, commit, summary)
     }
 
-    package func commit(_ row: FlowRow, _ writes: [any Sendable]) async throws { try await commit(storage, row, writes) }
+    package func commit(_ row: FlowRow, _ writes: [any Sendable], keepsPlace: Bool) async throws { try await commit(storage, row, writes) }
     package func open() async throws -> FlowOpening { try await storage.open() }
     package func note(_ note: [UInt8]?) async throws { try await storage.note(note) }
     package func row(of key: String) async throws -> FlowRow? { try await storage.row(of: key) }

@@ -3,7 +3,7 @@ import WireProtocol
 extension FlowRecord {
     /// The record as JSON, as it's decoded.
     package var text: [UInt8] {
-        var writer = JSONWriter()
+        var writer = JSONWriter(capacity: 1_024)
         writer.object { writer in
             writer.member("type") { $0.write(type) }
             if let symbol { writer.member("symbol") { $0.write(symbol) } }
@@ -38,18 +38,49 @@ extension FlowRecord.Standing {
     }
 }
 
-extension FlowRecord.Showing {
+extension FlowRecord.Showing: Decodable {
+    private enum CodingKeys: CodingKey { case number, page, phase, isPopped, failures, interruptions, error, resumption }
+
+    /// Whether its number and its page say all: most of a flow's pages are done, and stay.
+    private var isPlain: Bool {
+        phase == .performed && !isPopped && failures == 0 && interruptions == 0 && error == nil && resumption == nil
+    }
+
     fileprivate func write(_ writer: inout JSONWriter) {
+        if isPlain {
+            return writer.array { writer in
+                writer.write(number)
+                writer.write(page)
+            }
+        }
         writer.object { writer in
             writer.member("number") { $0.write(number) }
             writer.member("page") { $0.write(page) }
             writer.member("phase") { $0.write(phase.rawValue) }
-            writer.member("isPopped") { $0.write(isPopped) }
-            writer.member("failures") { $0.write(failures) }
-            writer.member("interruptions") { $0.write(interruptions) }
+            if isPopped { writer.member("isPopped") { $0.write(isPopped) } }
+            if failures != 0 { writer.member("failures") { $0.write(failures) } }
+            if interruptions != 0 { writer.member("interruptions") { $0.write(interruptions) } }
             if let error { writer.member("error") { $0.write(error) } }
             if let resumption { writer.member("resumption") { $0.write(resumption.nanoseconds) } }
         }
+    }
+
+    package init(from decoder: any Decoder) throws {
+        if var plain = try? decoder.unkeyedContainer() {
+            self.init(number: try plain.decode(UInt64.self), page: try plain.decode(JSONValue.self), phase: .performed)
+            return
+        }
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            number: try container.decode(UInt64.self, forKey: .number),
+            page: try container.decode(JSONValue.self, forKey: .page),
+            phase: try container.decode(Phase.self, forKey: .phase),
+            isPopped: try container.decodeIfPresent(Bool.self, forKey: .isPopped) ?? false,
+            failures: try container.decodeIfPresent(Int.self, forKey: .failures) ?? 0,
+            interruptions: try container.decodeIfPresent(Int.self, forKey: .interruptions) ?? 0,
+            error: try container.decodeIfPresent(String.self, forKey: .error),
+            resumption: try container.decodeIfPresent(WallTime.self, forKey: .resumption)
+        )
     }
 }
 

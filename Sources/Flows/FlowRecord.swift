@@ -26,7 +26,7 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
     }
 
     /// A page, from the time when it's shown until it's known to be undone.
-    package struct Showing: Sendable, Hashable, Decodable {
+    package struct Showing: Sendable, Hashable {
         package enum Phase: String, Sendable, Decodable {
             /// Nothing has been done for the page. Can transition to: begun.
             case waiting
@@ -169,8 +169,11 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
     }
 
     /// The page that is to be worked on; `nil`: none, before something else happens.
-    package var work: Work? {
-        guard parking == nil, !isOver else { return nil }
+    package var work: Work? { parking == nil ? pending : nil }
+
+    /// The page that is worked on, or would be if the flow weren't parked.
+    package var pending: Work? {
+        if isOver { return nil }
         if let last = showings.last(where: \.isPopped) { return last.phase == .performed ? .undo(last) : .perform(last) }
         return showings.first { $0.phase == .begun }.map { .perform($0) }
     }

@@ -52,7 +52,7 @@ extension ControlOperation {
     /// One or more of each name.
     static let samples: [ControlOperation] = [
         .flows(path: "/"), .flows(path: "/a", selection: "parked", after: "/a/b", limit: 3), .flow(path: "/a/b"),
-        ControlOperation.FlowRetry.at("/a/b"), ControlOperation.FlowSkip.at("/a/b"), .flowSkip(path: "/a/b", state: ["b": 1]),
+        ControlOperation.FlowRetry.at("/a/b"), ControlOperation.FlowSkip.at("/a/b"), .flowSkip(path: "/a/b", page: 3, state: ["b": 1]),
         ControlOperation.FlowState.at("/a/b"), .flowCancel(path: "/a/b", reason: "sold out"),
         ControlOperation.FlowResume.at("/a/b"),
         .tree, .ps, .deadLetters, .metrics, .ping, .shutdown(), .shutdown(now: true), .status(path: "/a"), .start(path: "/a"),

@@ -72,11 +72,16 @@ struct FlowOperatorTests {
                 #expect(refused.exitCode == code, "\(refused)")
             }
             #expect(try await daemon.control("flow", "/till/orders/3").output.contains("parked"))
+            // Who has looked at another page skips nothing.
+            let stale = try await daemon.control("flow", "skip", "/till/orders/3", "--page", "1")
+            #expect(stale.exitCode == 1 && stale.errors.contains("has gone on to page number 2"), "\(stale)")
             let order = #"{"number":3,"item":"book","card":"good","cents":500,"isBooked":false}"#
             let skipped = try await daemon.control(
                 "flow",
                 "skip",
                 "/till/orders/3",
+                "--page",
+                "2",
                 "--state",
                 #"{"order":\#(order),"receipt":{"number":4711}}"#
             )

@@ -56,12 +56,16 @@ struct FlowStoreContract {
             #expect(try await storage.row(of: "a") == nil)
             try await storage.commit(row("a", 1), [])
             try await storage.commit(row("a", 2, due: 7), [])
-            #expect(try await storage.row(of: "a") == row("a", 2, due: 7))
-            for wrong: UInt64 in [1, 2, 4] {
-                #expect(await code { try await storage.commit(row("a", wrong), []) } == .peerLost, "\(wrong)")
+            try await storage.commit(row("a", 3, due: 7, changed: 9), [], keepsPlace: true)
+            #expect(try await storage.row(of: "a") == row("a", 3, due: 7, changed: 9))
+            for wrong: UInt64 in [1, 3, 5] {
+                for keepsPlace in [false, wrong > 1] {
+                    let code = await code { try await storage.commit(row("a", wrong), [], keepsPlace: keepsPlace) }
+                    #expect(code == .peerLost, "\(wrong)")
+                }
             }
             #expect(await code { try await storage.commit(row("b", 2), []) } == .peerLost)
-            #expect(try await storage.row(of: "a") == row("a", 2, due: 7))
+            #expect(try await storage.row(of: "a") == row("a", 3, due: 7, changed: 9))
             await storage.close().value
         }
     }

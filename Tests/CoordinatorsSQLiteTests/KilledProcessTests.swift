@@ -81,6 +81,36 @@ struct KilledProcessTests {
     }
 
     @Test(
+        "Beside a process that was stopped no other one goes on: the store is its until it ends, and what it does when it goes on is had once",
+        arguments: [Signal.continue, .kill]
+    )
+    func staleOwner(signal: Signal) async throws {
+        try await withTemporaryDirectory { directory in
+            let environment = environment(directory, orders: 100)
+            let specification = ProcessSpecification(
+                executable: worker.path,
+                environment: environment.merging(["PATH": "/usr/bin:/bin"]) { given, _ in given }
+            )
+            try await withChild(specification) { child in
+                try await eventually("it's at work") { (Files.text(of: directory.file("ledger")) ?? "").contains("do reserve") }
+                try child.send(.stop)
+                let tasks = "/proc/\(child.processID)/task"
+                try await eventually("all its threads have stopped") {
+                    Files.names(in: tasks).allSatisfy { Files.text(of: "\(tasks)/\($0)/stat")?.contains(") T ") == true }
+                }
+                let ledger = Files.text(of: directory.file("ledger"))
+                let successor = try await worker.run(environment: environment)
+                #expect(successor.exitCode != 0 && successor.errors.contains("another process has it open"), "\(successor)")
+                #expect(Files.text(of: directory.file("ledger")) == ledger)
+                try child.send(signal)
+                let end = await child.waitForExit()
+                #expect(end == (signal == .kill ? .signaled(.kill, coreDumped: false) : .exited(code: 0)), "\(end)")
+            }
+            try await finish(directory, orders: 100, "stopped, then \(signal)")
+        }
+    }
+
+    @Test(
         "Those whose page ends the process are found among many, and are parked; all others come to their ends",
         arguments: [[3], [3, 5], [1, 7, 9, 21, 39]]
     )
@@ -108,8 +138,20 @@ struct KilledProcessTests {
         }
     }
 
-    @Test("Killed at each write to the disk and each sync, an order comes to its end, and each effect is had once")
-    func everyWrite() async throws {
+    /// What is done to a call of the system.
+    struct Injection: Sendable, CustomTestStringConvertible {
+        let text: String
+        /// The statuses of a process that it has ended; a store that can't be opened is its owner's failure, which the root's `main` throws.
+        let ends: [Int32]
+
+        var testDescription: String { text }
+    }
+
+    @Test(
+        "Ended at each write to the disk and each sync, or by one that fails, an order comes to its end, and each effect is had once",
+        arguments: [Injection(text: "signal=KILL", ends: [-9, 137]), Injection(text: "error=EIO", ends: [75, -4])]
+    )
+    func everyWrite(injection: Injection) async throws {
         let strace = BuiltProgram(path: "/usr/bin/strace")
         let step = rounds(short: 3, all: 1, long: 1)
         var kills = 0
@@ -118,14 +160,14 @@ struct KilledProcessTests {
                 let isDone = try await withTemporaryDirectory { directory in
                     let end = try await strace.run(
                         [
-                            "-f", "-qq", "-o", "/dev/null", "-e", "trace=\(call)", "-e", "inject=\(call):signal=KILL:when=\(number)",
+                            "-f", "-qq", "-o", "/dev/null", "-e", "trace=\(call)", "-e", "inject=\(call):\(injection.text):when=\(number)",
                             worker.path,
                         ],
                         environment: environment(directory, orders: 2)
                     )
-                    try #require([0, -9, 137].contains(end.exitCode), "\(end.errors)")
+                    try #require(end.exitCode == 0 || injection.ends.contains(end.exitCode), "\(call) \(number): \(end)")
                     if end.exitCode != 0 { kills += 1 }
-                    try await finish(directory, orders: 2, "killed at \(call) \(number)")
+                    try await finish(directory, orders: 2, "\(injection.text) at \(call) \(number)")
                     return end.exitCode == 0
                 }
                 if isDone { break }

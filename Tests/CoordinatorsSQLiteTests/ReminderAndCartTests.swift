@@ -28,9 +28,13 @@ private actor TrialCoordinator: DurableCoordinator {
             flow.state.reminders += 1
             flow.send(Office.Remind(text: "\(flow.state.address): \(flow.state.reminders)"))
             if flow.state.reminders < 3 { flow.send(Remind(), after: .seconds(259_200)) }
-        }
+        },
+        .respond(to: Office.Pages.self) { me, _ in pages(of: me.context).map { "\($0)" } },
     ]
 }
+
+/// The pages as code knows them that isn't for durable coordinators alone.
+private func pages<C: Coordinator>(of context: CoordinatorContext<C>) -> [C.Page] { context.pages }
 
 /// A cart, whose content survives its process.
 private actor CartCoordinator: DurableCoordinator {
@@ -80,6 +84,7 @@ private enum Office {
     }
     struct Sold: ResponderMessage { var item: String }
     struct Stock: ResponderMessage { typealias Reply = [String: Int] }
+    struct Pages: ResponderMessage { typealias Reply = [String] }
     struct Living: ResponderMessage { typealias Reply = [String] }
 }
 
@@ -139,7 +144,10 @@ struct ReminderAndCartTests {
         let (store, reminders, time) = (FlowStore.inMemory(), Reminders(), ManualTime())
         for life in 0..<3 {
             try await withOffice(store, reminders, time: time) { runtime in
-                if life == 0 { try await runtime.ask(Office.Trial(address: "ada"), at: "/") }
+                if life == 0 {
+                    try await runtime.ask(Office.Trial(address: "ada"), at: "/")
+                    #expect(try await runtime.ask(Office.Pages(), at: "/trial-ada") == ["trial"])
+                }
                 await time.advance(by: .seconds(3_600))
                 let living = try await runtime.ask(Office.Living(), at: "/")
                 #expect(living == ["stock"], "it sleeps")

@@ -244,7 +244,7 @@ extension Reader {
         FlowRecord.self,
         in: "Flows/WallTime.swift",
         of:
-            #"{"type":"Order","version":1,"id":7,"configuration":null,"state":{},"showings":[{"number":1,"page":"a","phase":"begun","isPopped":true,"failures":1,"interruptions":0,"error":"e","resumption":5}],"standing":{"unwinding":{"because":"r"}},"parking":{"error":"p","since":4},"outgoing":[{"origin":1,"number":2,"name":"m","message":{},"due":9,"failures":0}],"inbox":{"origins":[{"number":3,"floor":1,"taken":[{"number":1,"reply":true}]}]},"changed":8,"nextNumber":2}"#
+            #"{"type":"Order","version":1,"id":7,"configuration":null,"state":{},"showings":[[1,"b"],{"number":2,"page":"a","phase":"begun","isPopped":true,"failures":1,"interruptions":0,"error":"e","resumption":5}],"standing":{"unwinding":{"because":"r"}},"parking":{"error":"p","since":4},"outgoing":[{"origin":1,"number":2,"name":"m","message":{},"due":9,"failures":0}],"inbox":{"origins":[{"number":3,"floor":1,"taken":[{"number":1,"reply":true}]}]},"changed":8,"nextNumber":3}"#
     ) { record in
         let now = WallTime(nanoseconds: 10)
         let due = record.due.map { $0 + .seconds(5) } ?? now
@@ -269,6 +269,7 @@ extension Reader {
 
     private static let workers = [
         flow,
+        decoded(FlowRecord.Showing.self, in: "Flows/FlowRecord+Text.swift", of: #"[1,"a"]"#),
         decoded(
             AskDurations.self,
             in: "Coordinators/Observation/AskDurations.swift",
@@ -299,7 +300,7 @@ extension Reader {
                 "restartAttempt":5,"nextStartMilliseconds":6,"uptimeMilliseconds":7,"isUnresponsive":false,
                 "mailbox":{"waiting":8,"running":9,"handled":10,"oldestWaitingMilliseconds":11,
                 "places":[{"reason":"member","key":"1","waiting":8,"oldestWaitingMilliseconds":11}]},
-                "flows":{"open":12,"unwinding":13,"parked":14,"due":15,"oldestDueMilliseconds":16,"commitP99Microseconds":17},"children":[]}
+                "flows":{"open":12,"unwinding":13,"parked":14,"due":15,"oldestDueMilliseconds":16,"outboxAgeMilliseconds":18,"commitP99Microseconds":17},"children":[]}
                 """#
         ) { snapshot in
             _ = TreeNode(snapshot)
@@ -310,7 +311,7 @@ extension Reader {
             in: "Coordinators/Features/Flows/FlowStore+Operations.swift",
             of: #"""
                 {"entries":[{"path":"/a/b","flow":{"key":"b","type":"T","status":"parked","pages":["p"],"error":"e","failures":1,"outgoing":2,
-                "due":3,"changed":4}}],"next":"/a/b","unanswered":["/a/c"]}
+                "pageNumber":2,"due":3,"changed":4}}],"next":"/a/b","unanswered":["/a/c"]}
                 """#
         ) { listing in
             var sum = FlowStore.Listing()
@@ -325,7 +326,7 @@ extension Reader {
         decoded(
             FlowStore.FlowRequest.self,
             in: "Coordinators/Features/Flows/FlowStore+Operations.swift",
-            of: #"{"action":"cancel","reason":"r"}"#
+            of: #"{"action":"skip","reason":"r","page":2}"#
         ),
         decoded(
             OpenFlows.self,

@@ -51,9 +51,11 @@ actor Buyer: Coordinator {
             return await group.reduce(into: []) { $0.append($1) }.sorted()
         }
         print(outcomes.joined(separator: "\n"))
-        // Those that end the process may be held until others have been tried.
-        while let store = context.dependencies.flows, !Self.poisonous.isEmpty,
-            (try? await store.flows().contains { $0.status == .open }) != false
+        // Those that end the process may be held until others have been tried, and what is over may have messages that haven't left.
+        while let store = context.dependencies.flows,
+            (try? await store.flows().contains { flow in
+                flow.status == .open ? !Self.poisonous.isEmpty : flow.status != .parked && flow.outgoing > 0
+            }) != false
         {
             try? await context.clock.sleep(for: .milliseconds(10))
         }

@@ -108,7 +108,7 @@ struct TreeNumbersTests {
             incarnation: 1,
             uptime: .seconds(1),
             mailbox: .init(waiting: 1, running: 1, oldestWaiting: .seconds(1), handled: 1),
-            flows: .init(open: 1, parked: 1, due: 1, oldestDue: .seconds(1), commitP99: .milliseconds(1))
+            flows: .init(open: 1, parked: 1, due: 1, oldestDue: .seconds(1), outboxAge: .seconds(1), commitP99: .milliseconds(1))
         )
     }
 

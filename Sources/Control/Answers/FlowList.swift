@@ -12,6 +12,8 @@ public struct FlowList: Codable, Hashable, Sendable {
         public var status: String
         /// The pages that are shown, bottom first.
         public var pages: [JSONValue]
+        /// The number of the page that is worked on, or would be if the flow weren't parked, among all that it has shown; nil: none.
+        public var pageNumber: UInt64?
         /// The latest error of the flow's work; nil when there is none.
         public var error: String?
         /// The number of attempts that have failed at the page that is worked on.
@@ -32,6 +34,7 @@ public struct FlowList: Codable, Hashable, Sendable {
             type: String,
             status: String,
             pages: [JSONValue] = [],
+            pageNumber: UInt64? = nil,
             error: String? = nil,
             failures: Int = 0,
             outgoing: Int = 0,
@@ -39,8 +42,13 @@ public struct FlowList: Codable, Hashable, Sendable {
             changed: String,
             state: JSONValue? = nil
         ) {
-            (self.path, self.type, self.status, self.pages, self.error) = (path, type, status, pages, error)
+            (self.path, self.type, self.status, self.pages, self.pageNumber, self.error) = (path, type, status, pages, pageNumber, error)
             (self.failures, self.outgoing, self.due, self.changed, self.state) = (failures, outgoing, due, changed, state)
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case path, type, status, pages, error, failures, outgoing, due, changed, state
+            case pageNumber = "page_number"
         }
     }
 

@@ -96,6 +96,8 @@ public struct TreeNode: Codable, Hashable, Sendable {
         public var due: Int
         /// The milliseconds for which the first of them has had it; nil when none has.
         public var oldestDueMilliseconds: Int64?
+        /// The milliseconds for which the first of the flows' messages that haven't come to their ends is under way, or should be; nil when there is none.
+        public var outboxAgeMilliseconds: Int64?
         /// The microseconds that one of a hundred of the latest commits exceeds; nil before the first.
         public var commitP99Microseconds: Int64?
 
@@ -110,6 +112,7 @@ public struct TreeNode: Codable, Hashable, Sendable {
         private enum CodingKeys: String, CodingKey {
             case open, unwinding, parked, due
             case oldestDueMilliseconds = "oldest_due_ms"
+            case outboxAgeMilliseconds = "outbox_age_ms"
             case commitP99Microseconds = "commit_p99_us"
         }
     }

@@ -393,6 +393,8 @@ extension ControlOperation {
     package struct FlowSkip: DescribedOperation {
         package typealias Answer = FlowList.Entry
         package var path = ""
+        /// The number of the page that is meant; nil: whichever it is.
+        package var page: UInt64?
         /// The state that the flow has after that; nil: as before.
         package var state: JSONValue?
         package static let about = OperationDescription(
@@ -402,14 +404,15 @@ extension ControlOperation {
             does: onItsOwn,
             patience: flowsStart,
             .path(\.path),
+            .number("page", \.page, atLeast: 1),
             .value("state", \.state)
         )
         package static let summary = "Say that the pages that flows work on were performed, or undone, outside of them."
         package static let details =
-            "With a state the flow goes on from that one, if its type can read it; `flow show --state` prints the present one."
+            "With the number of a page, as `flow` prints it, nothing changes if the flow has gone on. With a state the flow goes on from that one, if its type can read it; `flow show --state` prints the present one."
     }
-    package static func flowSkip(path: String, state: JSONValue? = nil) -> ControlOperation {
-        ControlOperation(FlowSkip(path: path, state: state))
+    package static func flowSkip(path: String, page: UInt64? = nil, state: JSONValue? = nil) -> ControlOperation {
+        ControlOperation(FlowSkip(path: path, page: page, state: state))
     }
 
     package struct FlowCancel: DescribedOperation {

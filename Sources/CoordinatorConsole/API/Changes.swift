@@ -49,6 +49,8 @@ struct Changes: Sendable {
             operation = lifecycle.at(path)
         } else if address == ControlOperation.FlowCancel.address {
             operation = .flowCancel(path: path, reason: try body.text("reason", atMost: 1_024))
+        } else if address == ControlOperation.FlowSkip.address {
+            operation = .flowSkip(path: path, page: try body.number("page"))
         } else if let flow = Self.flows[address] {
             operation = flow.at(path)
         } else {
@@ -60,10 +62,9 @@ struct Changes: Sendable {
 
     /// Refuses a change that was meant for a life that is over.
     private func checkLife(_ body: JSONValue, _ path: String) async throws {
-        guard let member = body["incarnation"], !member.isNull else { return }
-        guard let life = member.integerValue else { throw Refusal(.badRequest, "invalidRequest", "`incarnation` isn't a whole number") }
+        guard let life = try body.number("incarnation") else { return }
         let node = try ControlJSON.decode(TreeNode.self, from: try await daemon.call(.status(path: path)))
-        guard Int64(node.incarnation) == life else {
+        guard node.incarnation == life else {
             throw Refusal(.conflict, "otherLife", "\(path) is in life \(node.incarnation) by now; the request was for life \(life)")
         }
     }
@@ -111,6 +112,15 @@ extension HTTPRequest {
 }
 
 extension JSONValue {
+    /// Returns a member that is a whole number, and not a negative one, if there is one.
+    fileprivate func number(_ name: String) throws(Refusal) -> UInt64? {
+        guard let member = self[name], !member.isNull else { return nil }
+        guard let number = member.integerValue.flatMap({ UInt64(exactly: $0) }) else {
+            throw Refusal(.badRequest, "invalidRequest", "`\(name)` isn't a whole number")
+        }
+        return number
+    }
+
     /// Returns a member that is a text, if there is one.
     fileprivate func text(_ name: String, atMost limit: Int) throws(Refusal) -> String? {
         guard let member = self[name], !member.isNull else { return nil }

@@ -139,6 +139,7 @@ extension PrometheusText {
         }
         add(.flowsDue, nodes) { $0.flows.map { Double($0.due) } }
         add(.oldestFlowDue, nodes) { $0.flows.map { Double($0.oldestDueMilliseconds ?? 0) / 1000 } }
+        add(.flowOutbox, nodes) { $0.flows.map { Double($0.outboxAgeMilliseconds ?? 0) / 1000 } }
         add(.flowCommits, nodes) { $0.flows?.commitP99Microseconds.map { Double($0) / 1_000_000 } }
     }
 

@@ -270,7 +270,7 @@ extension ControlOperation.FlowRetry: CarriedOutOperation {
 
 extension ControlOperation.FlowSkip: CarriedOutOperation {
     func carriedOut(_ call: OperatorCall) async throws -> Encoded<FlowList.Entry> {
-        try Encoded(FlowList.Entry(await call.daemon.runtime.skipFlow(try CoordinatorPath(operand: path), state: state)))
+        try Encoded(FlowList.Entry(await call.daemon.runtime.skipFlow(try CoordinatorPath(operand: path), page: page, state: state)))
     }
 }
 
@@ -295,6 +295,7 @@ extension FlowList.Entry {
             type: flow.type,
             status: flow.status.rawValue,
             pages: flow.pages,
+            pageNumber: flow.pageNumber,
             error: flow.error,
             failures: flow.failures,
             outgoing: flow.outgoing,

@@ -44,6 +44,7 @@ extension TreeNode.Flows {
     fileprivate init(_ flows: CoordinatorSnapshot.Flows) {
         self.init(open: flows.open, unwinding: flows.unwinding, parked: flows.parked, due: flows.due)
         oldestDueMilliseconds = flows.oldestDue?.wholeMilliseconds
+        outboxAgeMilliseconds = flows.outboxAge?.wholeMilliseconds
         commitP99Microseconds = flows.commitP99.map { $0.wholeMicroseconds }
     }
 }

@@ -54,6 +54,8 @@ public struct CoordinatorSnapshot: Sendable, Hashable {
         public var due: Int
         /// The time for which the first of them has had it; `nil` when none has.
         public var oldestDue: Duration?
+        /// The time for which the first of their messages that haven't come to their ends is under way, or should be; `nil` when there is none.
+        public var outboxAge: Duration?
         /// The time that one of a hundred of the latest commits exceeds, of the last 256; `nil` before the first.
         public var commitP99: Duration?
 
@@ -64,10 +66,11 @@ public struct CoordinatorSnapshot: Sendable, Hashable {
             parked: Int = 0,
             due: Int = 0,
             oldestDue: Duration? = nil,
+            outboxAge: Duration? = nil,
             commitP99: Duration? = nil
         ) {
             (self.open, self.unwinding, self.parked, self.due) = (open, unwinding, parked, due)
-            (self.oldestDue, self.commitP99) = (oldestDue, commitP99)
+            (self.oldestDue, self.outboxAge, self.commitP99) = (oldestDue, outboxAge, commitP99)
         }
     }
 
@@ -264,6 +267,7 @@ extension CoordinatorSnapshot.Flows: Codable {
     private enum CodingKeys: String, CodingKey {
         case open, unwinding, parked, due
         case oldestDue = "oldestDueMilliseconds"
+        case outboxAge = "outboxAgeMilliseconds"
         case commitP99 = "commitP99Microseconds"
     }
 
@@ -277,6 +281,7 @@ extension CoordinatorSnapshot.Flows: Codable {
             parked: try count(.parked),
             due: try count(.due),
             oldestDue: try container.decodeMilliseconds(forKey: .oldestDue),
+            outboxAge: try container.decodeMilliseconds(forKey: .outboxAge),
             commitP99: try container.decodeIfPresent(Int64.self, forKey: .commitP99).map { .microseconds($0) }
         )
     }
@@ -289,6 +294,7 @@ extension CoordinatorSnapshot.Flows: Codable {
         try container.encode(parked, forKey: .parked)
         try container.encode(due, forKey: .due)
         try container.encodeIfPresent(oldestDue?.wholeMilliseconds, forKey: .oldestDue)
+        try container.encodeIfPresent(outboxAge?.wholeMilliseconds, forKey: .outboxAge)
         try container.encodeIfPresent(commitP99.map { $0.wholeMicroseconds }, forKey: .commitP99)
     }
 }

@@ -108,7 +108,7 @@ private final class PayloadSource: JSONSource {
 }
 
 extension JSONEncoder {
-    fileprivate static var forPayloads: JSONEncoder {
+    fileprivate static let forPayloads: JSONEncoder = {
         let encoder = JSONEncoder()
         encoder.nonConformingFloatEncodingStrategy = .convertToString(
             positiveInfinity: NonFinite.positiveInfinity,
@@ -116,7 +116,7 @@ extension JSONEncoder {
             nan: NonFinite.nan
         )
         return encoder
-    }
+    }()
 }
 
 extension JSONDecoder {

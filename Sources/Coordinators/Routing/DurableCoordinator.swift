@@ -100,6 +100,8 @@ public struct Flow<C: DurableCoordinator>: ~Copyable {
     private(set) var edits: [FlowRecord.Edit] = []
     /// What the store itself is to do in the same commit; each store knows its own.
     package var writes: [any Sendable] = []
+    /// The pages that the change shows.
+    private(set) var newPages = NewPages<C.Page>()
     /// The reason why a value can't be stored.
     private(set) var error: CoordinatorError?
 
@@ -108,7 +110,9 @@ public struct Flow<C: DurableCoordinator>: ~Copyable {
     /// Shows a page on top; it's performed when those below it are done.
     public mutating func show(_ page: C.Page) {
         pages.append(page)
-        encode(page) { .show($0) }
+        guard let json = encoded(page) else { return }
+        newPages.add(page, as: json)
+        edits.append(.show(json))
     }
 
     /// Removes the topmost page, which is undone if anything has been done for it.
@@ -126,7 +130,9 @@ public struct Flow<C: DurableCoordinator>: ~Copyable {
     }
 
     /// Ends the flow with its output, once what has begun has come to its end; its pages aren't undone.
-    public mutating func finish(_ output: C.Output) { encode(output) { .finish($0) } }
+    public mutating func finish(_ output: C.Output) {
+        if let output = encoded(output) { edits.append(.finish(output)) }
+    }
 
     /// Sends a message: it leaves after the commit, at the time or later, until it's known to have been handled.
     ///
@@ -138,15 +144,30 @@ public struct Flow<C: DurableCoordinator>: ~Copyable {
     ///   - delay: The time after which it leaves, by the wall clock, also if the process is down meanwhile.
     public mutating func send<M: ResponderMessage>(_ message: M, after delay: Duration = .zero) {
         let due = now + delay
-        encode(message) { .send(FlowRecord.Outgoing(name: M.name, message: $0, due: due)) }
+        if let message = encoded(message) { edits.append(.send(FlowRecord.Outgoing(name: M.name, message: message, due: due))) }
     }
 
     /// Drops the messages of a type that haven't left.
     public mutating func cancel<M: ResponderMessage>(_ message: M.Type) { edits.append(.cancel(M.names)) }
 
-    private mutating func encode(_ value: some Encodable, _ edit: (JSONValue) -> FlowRecord.Edit) {
-        do throws(CoordinatorError) { edits.append(edit(try value.encodedAsJSON())) } catch { self.error = self.error ?? error }
+    private mutating func encoded(_ value: some Encodable) -> JSONValue? {
+        do throws(CoordinatorError) { return try value.encodedAsJSON() } catch { self.error = self.error ?? error }
+        return nil
     }
+}
+
+/// Pages that a change shows, as values and as a record has them.
+struct NewPages<Page> {
+    private var values: [Page] = []
+    private var pages: [JSONValue] = []
+
+    mutating func add(_ value: Page, as page: JSONValue) {
+        values.append(value)
+        pages.append(page)
+    }
+
+    /// Returns the value of a page of a record, if it's one of these.
+    func value(of page: JSONValue) -> Page? { pages.firstIndex(of: page).map { values[$0] } }
 }
 
 /// What the work of a page leads to, as one commit.

@@ -83,6 +83,7 @@ struct TreeFamily: Sendable {
         },
         perNode(.flowsDue) { $0.flows.map { Double($0.due) } },
         perNode(.oldestFlowDue) { $0.flows.map { $0.oldestDue?.inSeconds ?? 0 } },
+        perNode(.flowOutbox) { $0.flows.map { $0.outboxAge?.inSeconds ?? 0 } },
         perNode(.flowCommits) { $0.flows?.commitP99?.inSeconds },
         perProcess(.processorTime) { usage, _ in Double(usage.ticks) / ProcessUsage.ticksPerSecond },
         perProcess(.residentMemory) { usage, _ in Double(usage.residentBytes) },

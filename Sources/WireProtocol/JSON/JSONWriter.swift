@@ -4,7 +4,8 @@ package struct JSONWriter {
     package private(set) var bytes: [UInt8] = []
     private var needsComma = false
 
-    package init() {}
+    /// - Parameter capacity: The bytes for which there is room at once.
+    package init(capacity: Int = 0) { bytes.reserveCapacity(capacity) }
 
     /// Returns the text of a value.
     package static func text(of value: JSONValue) -> [UInt8] {
@@ -80,14 +81,20 @@ package struct JSONWriter {
 
     private mutating func quote(_ text: String) {
         bytes.append(UInt8(ascii: "\""))
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
-            case 0..<0x20:
-                bytes += "\\u00".utf8
-                bytes += [Self.digits[Int(byte >> 4)], Self.digits[Int(byte & 15)]]
-            default: bytes.append(byte)
+        var text = text
+        text.withUTF8 { utf8 in
+            var written = 0
+            for (index, byte) in utf8.enumerated() where byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
+                bytes += utf8[written..<index]
+                written = index + 1
+                if byte >= 0x20 {
+                    bytes += [UInt8(ascii: "\\"), byte]
+                } else {
+                    bytes += "\\u00".utf8
+                    bytes += [Self.digits[Int(byte >> 4)], Self.digits[Int(byte & 15)]]
+                }
             }
+            bytes += utf8[written...]
         }
         bytes.append(UInt8(ascii: "\""))
     }

@@ -50,6 +50,11 @@ extension MetricFamily {
         .gauge,
         "The time for which the first of the flows that have something to do has had it."
     )
+    package static let flowOutbox = MetricFamily(
+        "coordinator_flow_outbox_age_seconds",
+        .gauge,
+        "The time for which the first of the messages of flows that haven't come to their ends is under way, or should be."
+    )
     package static let flowCommits = MetricFamily(
         "coordinator_flow_commit_p99_seconds",
         .gauge,

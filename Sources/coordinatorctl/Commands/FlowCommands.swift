@@ -78,6 +78,7 @@ extension FlowList.Entry {
         let facts =
             [
                 ["path", path], ["type", type], ["status", status], ["pages", pages.map(\.pageText).joined(separator: ", ")],
+                ["page number", pageNumber.map { "\($0)" } ?? "–"],
                 ["failed", "\(failures)"], ["messages out", "\(outgoing)"], ["due", dueText], ["changed", changed],
             ] + (error.map { [["error", $0]] } ?? []) + (state.map { [["state", $0.pageText]] } ?? [])
         return TextLayout.table(facts.map { [$0[0] + ":", TextLayout.printable($0[1])] }, [.left, .left])
@@ -158,6 +159,9 @@ extension FlowCommand {
         @ParentCommand var parent: FlowCommand
         @OptionGroup var options: CommonOptions
         @OptionGroup var selection: PathArguments
+        @Option(
+            help: ArgumentHelp("The number of the page that is meant, as `flow` prints it. Default: whichever it is.", valueName: "number")
+        ) var page: UInt64?
         @Option(help: ArgumentHelp("The state that the flow has after that. Default: as before.", valueName: "json")) var state: String?
 
         func validate() throws {
@@ -165,7 +169,7 @@ extension FlowCommand {
         }
 
         func operation(on path: String) -> ControlOperation {
-            .flowSkip(path: path, state: state.flatMap { try? ControlJSON.parse(Array($0.utf8)) })
+            .flowSkip(path: path, page: page, state: state.flatMap { try? ControlJSON.parse(Array($0.utf8)) })
         }
     }
 

@@ -10,6 +10,8 @@ extension DurableCoordinator {
         let isWanted = cell.state.withLock { state -> Bool in
             guard state.life.phase == .starting else { return false }
             state.flows.flow = flow
+            // They are on no stack that others share: those of a thousand flows would be.
+            state.pages.source = { [weak flow] in flow?.shownPages ?? [] }
             return true
         }
         // The start was given up meanwhile.

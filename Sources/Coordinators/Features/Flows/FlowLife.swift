@@ -14,62 +14,21 @@ protocol CoordinatorFlow: AnyObject, Sendable {
     func goOn(_ cell: CoordinatorCell)
     /// Ends with the coordinator.
     func end()
+    /// The pages that are shown, bottom first.
+    var shownPages: [JSONValue] { get }
+    /// Returns the time at which the first of the messages was to leave that haven't come to their ends.
+    func oldestMessage(at now: WallTime) -> WallTime?
 
     /// Makes an operator's change, once it's known in which life.
-    func operate(_ change: @escaping @Sendable (inout FlowRecord, WallTime) -> Void) async throws
+    ///
+    /// - Throws: What the change throws, and nothing has changed; `stopped`; as a commit.
+    func operate(_ change: @escaping @Sendable (inout FlowRecord, WallTime) throws -> Void) async throws
 }
 
-/// The durable flow of a coordinator, in one life of it: the record that is on disk, and the work that goes on.
-///
-/// Changes come one after the other. Each makes the next record from the present one, has the store commit it, and goes on from there, so that what
-/// is seen here is on disk.
-final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
-    private struct State {
-        var record: FlowRecord
-        /// The number of the latest commit.
-        var sequence: UInt64
-        /// The flow's state, as its coordinator reads it.
-        var value: C.State
-        /// The pages as values of their type, by the numbers of their showings; what can't be read isn't here.
-        var pages: [UInt64: C.Page] = [:]
-        /// Whether the coordinator's start has gone so far that there may be work.
-        var hasBegun = false
-        /// Whether a page is worked on.
-        var isWorking = false
-        /// The messages that have left and haven't come to an end.
-        var underWay: Set<Message> = []
-        var timer: WallTimer?
-        /// The time before which nothing begins, because the store took nothing.
-        var pause: WallTime?
-        /// Whether the flow's end was told, or the coordinator has ended.
-        var hasEnded = false
-        /// Whether somebody else has changed the flow: nothing is written any more.
-        var isLost = false
-
-        init(record: FlowRecord, sequence: UInt64, value: C.State) {
-            (self.record, self.sequence, self.value) = (record, sequence, value)
-            readPages()
-        }
-
-        /// The pages that are shown, bottom first.
-        var shown: [C.Page] { record.showings.compactMap { $0.isPopped ? nil : pages[$0.number] } }
-
-        /// Reads the pages that are new.
-        mutating func readPages() {
-            let former = pages
-            pages = [:]
-            for showing in record.showings { pages[showing.number] = former[showing.number] ?? (try? C.Page(decoding: showing.page)) }
-        }
-
-        /// - Returns: Whether that ends the life of a coordinator that has begun.
-        mutating func lose() -> Bool {
-            defer { isLost = true }
-            return hasBegun && !isLost
-        }
-    }
-
+/// The progress of a flow's work in one life of its coordinator.
+private struct FlowProgress {
     /// The identity of a message that leaves.
-    private struct Message: Hashable {
+    struct Message: Hashable {
         let origin, number: UInt64
 
         init(_ message: FlowRecord.Outgoing) { (origin, number) = (message.origin, message.number) }
@@ -77,12 +36,83 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         init(origin: UInt64, number: UInt64) { (self.origin, self.number) = (origin, number) }
     }
 
+    var record: FlowRecord
+    /// The number of the latest commit.
+    var sequence: UInt64
+    /// Whether the coordinator's start has gone so far that there may be work.
+    var hasBegun = false
+    /// Whether a page is worked on.
+    var isWorking = false
+    /// The messages that have left and haven't come to an end.
+    var underWay: Set<Message> = []
+    var timer: WallTimer?
+    /// The time before which nothing begins, because the store took nothing.
+    var pause: WallTime?
+    /// Whether the flow's end was told, or the coordinator has ended.
+    var hasEnded = false
+    /// Whether somebody else has changed the flow: nothing is written any more.
+    var isLost = false
+
+    init(record: FlowRecord, sequence: UInt64) { (self.record, self.sequence) = (record, sequence) }
+
+    /// - Returns: Whether that ends the life of a coordinator that has begun.
+    mutating func lose() -> Bool {
+        defer { isLost = true }
+        return hasBegun && !isLost
+    }
+}
+
+/// The durable flow of a coordinator, in one life of it: the record that is on disk, and the work that goes on.
+///
+/// Changes come one after the other. Each makes the next record from the present one, has the store commit it, and goes on from there, so that what
+/// is seen here is on disk.
+final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
+    private typealias Message = FlowProgress.Message
+
+    /// What the coordinator's own code reads of the record.
+    private struct Values {
+        /// The flow's state.
+        var state: C.State
+        /// The pages that are shown, bottom first.
+        private(set) var shown: [C.Page] = []
+        /// The numbers of the record's showings, and their pages; `nil`: what can't be read.
+        private var numbers: [UInt64] = []
+        private var pages: [C.Page?] = []
+
+        init(_ state: C.State, _ record: FlowRecord) {
+            self.state = state
+            readPages(of: record, NewPages())
+        }
+
+        func page(_ number: UInt64) -> C.Page? { numbers.firstIndex(of: number).flatMap { pages[$0] } }
+
+        /// Reads the pages that are new in the next record: as a rule one more than before.
+        ///
+        /// - Parameter news: The pages that the change has shown.
+        mutating func readPages(of record: FlowRecord, _ news: NewPages<C.Page>) {
+            var known = 0
+            while known < numbers.count, known < record.showings.count, numbers[known] == record.showings[known].number { known += 1 }
+            let isMoreOnly = known == numbers.count && !record.showings.contains(where: \.isPopped)
+            numbers.removeSubrange(known...)
+            pages.removeSubrange(known...)
+            for showing in record.showings[known...] {
+                let page = news.value(of: showing.page) ?? (try? C.Page(decoding: showing.page))
+                numbers.append(showing.number)
+                pages.append(page)
+                if isMoreOnly, let page { shown.append(page) }
+            }
+            if !isMoreOnly { shown = record.showings.indices.compactMap { record.showings[$0].isPopped ? nil : pages[$0] } }
+        }
+    }
+
     let key: String
     private let store: FlowStoreCore
     /// The coordinator, as long as it's there.
     private weak let cell: CoordinatorCell?
     private let changes = AsyncLock()
-    private let state: Lock<State>
+    private let state: Lock<FlowProgress>
+    /// What is read of the record in `state`; changed with it, by the one change at a time.
+    private let values: Lock<Values>
 
     private init(
         _ store: FlowStoreCore,
@@ -93,14 +123,17 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         _ cell: CoordinatorCell
     ) {
         (self.store, self.key, self.cell) = (store, key, cell)
-        state = Lock(State(record: record, sequence: sequence, value: value))
+        state = Lock(FlowProgress(record: record, sequence: sequence))
+        values = Lock(Values(value, record))
     }
 
     /// The flow's state.
-    var value: C.State { state.withLock { $0.value } }
+    var value: C.State { values.withLock { $0.state } }
 
     /// The pages that are shown, bottom first.
-    var pages: [C.Page] { state.withLock { $0.shown } }
+    var pages: [C.Page] { values.withLock { $0.shown } }
+
+    var shownPages: [JSONValue] { state.withLock { $0.record.pages } }
 
     // MARK: The beginning
 
@@ -114,7 +147,6 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             do {
                 let life = try await read(key, opening, store, cell)
                 store.begins(key, life)
-                life.project(from: nil, in: cell)
                 return life
             } catch let error as CoordinatorError where error.code == .peerLost {
                 cell.logger.warning("a flow has been changed while it was opened", metadata: ["flow.key": "\(key)"])
@@ -136,9 +168,8 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             record.symbol = symbol
             if opening.culprit == key { record.interrupted(before: opening.origin, limit: FlowTrials.endsOfCulprit, at: now) }
             let life = FlowLife(store, key, record, row.sequence, try C.State(decoding: record.state), cell)
-            if record != former { try await life.write(record, in: cell) }
+            if record != former { try await life.write(record, after: former, in: cell) }
             if let parking = record.parking {
-                if former.parking == nil { life.tellParked(parking, in: cell) }
                 cell.logger.error("a flow is parked", metadata: ["flow.key": "\(key)", "error": "\(parking.error)"])
             }
             return life
@@ -222,13 +253,19 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         store.ended(key, isDue: isDue)
     }
 
+    func oldestMessage(at now: WallTime) -> WallTime? {
+        state.withLock { $0.record.outgoing.lazy.map(\.due).filter { $0 <= now }.min() }
+    }
+
     // MARK: Changes
 
     /// Makes a change, in its turn.
     func change<Result>(in cell: CoordinatorCell, _ body: (inout Flow<C>) throws -> Result) async throws -> Result {
         await changes.enter()
         defer { changes.leave() }
-        return try await make(cell, body) { record, change, _ in record.change(change, at: cell.runtime.time.wall) }
+        let result = try await make(cell, body) { record, change, _ in record.change(change, at: cell.runtime.time.wall) }
+        goOn(cell)
+        return result
     }
 
     /// Makes the change of a message's row, in its turn; a message that was taken before gets its answer again.
@@ -247,6 +284,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             } apply: { record, change, _ in
                 record.change(change, at: cell.runtime.time.wall)
             }
+            goOn(cell)
             return .value(reply)
         }
         let isOwn = record.outgoing.contains { $0.origin == label.origin && $0.number == label.sequence }
@@ -268,6 +306,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             record.took(label.origin, label.sequence, reply.1)
             record.forget(below: label.floor, of: label.origin)
         }
+        goOn(cell)
         return .value(reply.0)
     }
 
@@ -277,18 +316,17 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         _ body: (inout Flow<C>) throws -> Result,
         apply: (inout FlowRecord, FlowRecord.Change, Result) -> Void
     ) async throws -> Result {
-        var (next, value) = state.withLock { ($0.record, $0.value) }
+        var next = state.withLock { $0.record }
         guard !next.isOver else { throw CoordinatorError(.stopped, "the flow \(key) is over") }
-        var flow = Flow<C>(state: value, pages: pages, now: cell.runtime.time.wall)
+        var flow = values.withLock { Flow<C>(state: $0.state, pages: $0.shown, now: cell.runtime.time.wall) }
         let result = try body(&flow)
         if let error = flow.error { throw error }
-        value = flow.state
+        let value = flow.state
         let json = try value.encodedAsJSON()
         let edits = numbered(flow.edits, at: flow.now)
         let opened = edits.compactMap { edit -> Message? in if case .send(let message) = edit { Message(message) } else { nil } }
         apply(&next, FlowRecord.Change(state: json, edits), result)
-        try await write(next, value, flow.writes, opened: opened, in: cell)
-        goOn(cell)
+        try await write(next, value, flow.writes, opened: opened, pages: flow.newPages, in: cell)
         return result
     }
 
@@ -296,16 +334,16 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
     private func alter(
         in cell: CoordinatorCell,
         opened: [Message] = [],
-        _ body: (inout FlowRecord, WallTime) -> Void
+        _ body: (inout FlowRecord, WallTime) throws -> Void
     ) async throws {
         await changes.enter()
         defer { changes.leave() }
         var next = state.withLock { $0.record }
-        body(&next, cell.runtime.time.wall)
+        try body(&next, cell.runtime.time.wall)
         try await write(next, opened: opened, in: cell)
     }
 
-    func operate(_ change: @escaping @Sendable (inout FlowRecord, WallTime) -> Void) async throws {
+    func operate(_ change: @escaping @Sendable (inout FlowRecord, WallTime) throws -> Void) async throws {
         guard let cell else { throw CoordinatorError(.stopped, "the coordinator of the flow \(key) has ended") }
         try await alter(in: cell, change)
         goOn(cell)
@@ -333,15 +371,21 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
 
     /// Has the store commit the next record, and goes on from it.
     ///
-    /// - Parameter opened: The numbers that were opened for it.
+    /// - Parameters:
+    ///   - opened: The numbers that were opened for it.
+    ///   - pages: The pages that the change has shown.
+    ///   - stored: The record that is on disk; the present one by default.
     private func write(
         _ next: FlowRecord,
         _ value: C.State? = nil,
         _ writes: [any Sendable] = [],
         opened: [Message] = [],
+        pages: NewPages<C.Page> = NewPages(),
+        after stored: FlowRecord? = nil,
         in cell: CoordinatorCell
     ) async throws {
-        let (former, sequence, isLost) = state.withLock { ($0.record, $0.sequence, $0.isLost) }
+        let (present, sequence, isLost) = state.withLock { ($0.record, $0.sequence, $0.isLost) }
+        let former = stored ?? present
         var next = next
         // What the flow has sent itself has no row any more.
         if next.isOver, !former.isOver { next.change(FlowRecord.Change([.cancel(cell.type.table.names)]), at: next.changed) }
@@ -349,7 +393,8 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         do {
             if isLost { throw CoordinatorError.flowIsElsewhere(key) }
             if value == nil, next.state != former.state { value = try Self.read(next.state, key) }
-            try await store.commit(FlowRow(next, key: key, sequence: sequence + 1), writes, by: cell.runtime.time)
+            let row = try FlowRow(next, key: key, sequence: sequence + 1)
+            try await store.commit(row, writes, keepsPlace: row.keepsPlace(of: former), by: cell.runtime.time)
         } catch {
             guard (error as? CoordinatorError)?.code == .peerLost else {
                 for message in opened { store.settle(message.origin, message.number) }
@@ -359,15 +404,14 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             if state.withLock({ $0.lose() }) { cell.end(.failed(.failed("\(error)"))) }
             throw error
         }
-        state.withLock { state in
-            (state.record, state.sequence, state.pause) = (next, sequence + 1, nil)
-            state.readPages()
-            if let value { state.value = value }
+        state.withLock { ($0.record, $0.sequence, $0.pause) = (next, sequence + 1, nil) }
+        values.withLock { values in
+            values.readPages(of: next, pages)
+            if let value { values.state = value }
         }
         for message in former.outgoing.map(Message.init) + opened where !next.sends(message.origin, message.number) {
             store.settle(message.origin, message.number)
         }
-        project(from: former.pages, in: cell)
         if let parking = next.parking, former.parking == nil { tellParked(parking, in: cell) }
         if next.isOver, !former.isOver { store.isOver(key, next.standing) }
     }
@@ -377,20 +421,13 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         cell.runtime.observation.lives.add(LifecycleRecord(.parked(parking.error), of: cell.path, cell.incarnation, nil))
     }
 
-    /// Shows the pages as the coordinator's own, which are on no stack that others share: those of a thousand flows would be.
-    private func project(from former: [JSONValue]?, in cell: CoordinatorCell) {
-        let pages = state.withLock { $0.record }.pages
-        guard pages != former else { return }
-        cell.setPages(pages.map { NavigationEntry(path: cell.path, page: $0, isModal: false, incarnation: cell.incarnation) })
-    }
-
     // MARK: What is to be done
 
     func goOn(_ cell: CoordinatorCell) {
         guard cell.isOpenForWork else { return }
         let now = cell.runtime.time.wall
         let later: @Sendable () -> Void = { [weak self, weak cell] in if let cell { self?.goOn(cell) } }
-        let next = state.withLock { state -> (work: FlowRecord.Work?, leaving: [FlowRecord.Outgoing], record: FlowRecord, ends: Bool)? in
+        let next = state.withLock { state -> (work: FlowRecord.Work?, leaving: [FlowRecord.Outgoing], end: FlowRecord.Standing?)? in
             guard state.hasBegun, !state.hasEnded, !state.isLost, state.pause ?? now <= now else { return nil }
             var work: FlowRecord.Work?
             if !state.isWorking, let next = state.record.work, next.showing.resumption ?? now <= now,
@@ -403,12 +440,12 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             state.underWay.formUnion(leaving.map(Message.init))
             let isDone = state.record.isOver && state.underWay.isEmpty && !state.isWorking
             if isDone { state.hasEnded = true }
-            return (work, leaving, state.record, isDone)
+            return (work, leaving, isDone ? state.record.standing : nil)
         }
         guard let next else { return wait(cell, now) }
         if let work = next.work { HandlerScope.perform(in: nil) { _ = cell.handle { await self.work(on: work, cell) } } }
         for message in next.leaving { send(message, cell) }
-        if next.ends { return conclude(next.record, cell) }
+        if let end = next.end { return conclude(end, cell) }
         wait(cell, now)
     }
 
@@ -436,14 +473,14 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
     }
 
     /// Tells the parent of the flow's end.
-    private func conclude(_ record: FlowRecord, _ cell: CoordinatorCell) {
-        switch record.standing {
+    private func conclude(_ standing: FlowRecord.Standing, _ cell: CoordinatorCell) {
+        switch standing {
         case .finished(let output):
             // Whoever waits for the output reads it from the record; observers get it by this.
             cell.end(.finished((try? C.Output(decoding: output)).map { .value($0) } ?? .none))
         case .open, .finishing, .unwinding, .unwound: cell.end(.finished(.none))
         }
-        store.isOver(key, record.standing)
+        store.isOver(key, standing)
     }
 
     // MARK: Pages
@@ -454,7 +491,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         do {
             guard let instance = cell.state.withLock({ $0.life.instance }) else { throw CancellationError() }
             let me: C = try MessageRow.cast(instance)
-            guard let page = state.withLock({ $0.pages[number] }) else {
+            guard let page = values.withLock({ $0.page(number) }) else {
                 try await alter(in: cell) { $0.park("the page can't be read: \(work.showing.page)", at: $1) }
                 return workHasEnded(cell)
             }
@@ -491,7 +528,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
     }
 
     private func failed(_ showing: FlowRecord.Showing, _ error: any Error, _ cell: CoordinatorCell) async {
-        let policy = state.withLock { $0.pages[showing.number] }.map { C.retry(of: $0) } ?? .never
+        let policy = values.withLock { $0.page(showing.number) }.map { C.retry(of: $0) } ?? .never
         let failures = showing.failures &+ 1
         let pause = policy.pause(before: failures &+ 1, by: cell.runtime.time)
         let resumption = failures < policy.attempts ? cell.runtime.time.wall + pause : nil

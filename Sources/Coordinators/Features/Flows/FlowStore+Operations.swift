@@ -49,6 +49,8 @@ extension FlowStore {
         public let status: Status
         /// The pages that are shown, bottom first.
         public let pages: [JSONValue]
+        /// The number of the page that is worked on, or would be if the flow weren't parked, among all that it has shown; `nil`: none.
+        public let pageNumber: UInt64?
         /// The latest failure, in words.
         public let error: String?
         /// The number of attempts that have failed at the page that is worked on.
@@ -66,7 +68,9 @@ extension FlowStore {
             let record = try row.decoded()
             state = withState ? record.state : nil
             (key, type, status, pages) = (row.key, record.type, row.status, record.pages)
-            let showing = record.work?.showing ?? record.showings.last { $0.error != nil }
+            let pending = record.pending?.showing
+            pageNumber = pending?.number
+            let showing = pending ?? record.showings.last { $0.error != nil }
             (error, failures) = (record.parking?.error ?? showing?.error, showing?.failures ?? 0)
             (outgoing, changed) = (record.outgoing.count, row.changed)
             // Work that is due has no time of its own.
@@ -76,7 +80,7 @@ extension FlowStore {
         /// Describes a flow whose record this build can't read.
         init(unreadable row: FlowRow) {
             (key, type, status, pages, failures, outgoing) = (row.key, "unknown", row.status, [], 0, 0)
-            (error, due, changed, state) = ("its record can't be read by this build", row.due, row.changed, nil)
+            (pageNumber, error, due, changed, state) = (nil, "its record can't be read by this build", row.due, row.changed, nil)
         }
     }
 
@@ -105,10 +109,22 @@ extension FlowStore {
     ///
     /// - Parameters:
     ///   - key: The flow's path below the coordinator that provides the store.
+    ///   - page: The number of the page that is meant, as ``Description/pageNumber`` has it: the flow may have gone on since it was looked at. Whichever it
+    ///     is by default.
     ///   - state: The state that the flow has after that, such as one with the receipt of what was done outside; as before by default.
-    /// - Throws: As `retry`; `coding` when the flow's type can't read the state, and nothing has changed.
-    public func skip(_ key: String, state: JSONValue? = nil) async throws {
-        try await core.flow(key).operate { $0.skip(FlowRecord.Change(state: state), at: $1) }
+    /// - Throws: As `retry`; `startFailed` when the flow doesn't work on that page, and `coding` when its type can't read the state, and nothing has
+    ///   changed.
+    public func skip(_ key: String, page: UInt64? = nil, state: JSONValue? = nil) async throws {
+        try await core.flow(key).operate { record, now in
+            let pending = record.pending?.showing.number
+            guard page == nil || page == pending else {
+                throw CoordinatorError(
+                    .startFailed,
+                    "the flow \(key) has gone on to \(pending.map { "page number \($0)" } ?? "no page"), and nothing has changed: look at it again"
+                )
+            }
+            record.skip(FlowRecord.Change(state: state), at: now)
+        }
     }
 
     /// Has a flow undo all that it has done.
@@ -199,6 +215,8 @@ extension FlowStore {
         var action: Action
         /// The reason of a cancellation.
         var reason: String?
+        /// The number of the page that is to be skipped; `nil`: whichever it is.
+        var page: UInt64?
         /// The state after a page was skipped; `nil`: as before.
         var state: JSONValue?
         /// Whether the answer has the flow's state.
@@ -244,12 +262,12 @@ extension CoordinatorRuntime {
         try await operate(path, FlowStore.FlowRequest(action: .retry))
     }
 
-    /// Says that the page that a flow works on has come to its end outside of the flow; see ``FlowStore/skip(_:state:)``.
+    /// Says that the page that a flow works on has come to its end outside of the flow; see ``FlowStore/skip(_:page:state:)``.
     ///
-    /// - Throws: As ``retryFlow(_:)``; `coding` when the flow's type can't read the state.
+    /// - Throws: As ``retryFlow(_:)``; as ``FlowStore/skip(_:page:state:)``.
     @discardableResult
-    public func skipFlow(_ path: CoordinatorPath, state: JSONValue? = nil) async throws -> FlowStore.Entry {
-        try await operate(path, FlowStore.FlowRequest(action: .skip, state: state))
+    public func skipFlow(_ path: CoordinatorPath, page: UInt64? = nil, state: JSONValue? = nil) async throws -> FlowStore.Entry {
+        try await operate(path, FlowStore.FlowRequest(action: .skip, page: page, state: state))
     }
 
     /// Has a flow undo all that it has done; see ``FlowStore/cancel(_:because:)``.
@@ -306,6 +324,7 @@ extension CoordinatorCell {
                 parked: summary.counts[.parked] ?? 0,
                 due: summary.due,
                 oldestDue: summary.oldestDue.map { max(now - $0, .zero) },
+                outboxAge: core.oldestMessage(at: now).map { max(now - $0, .zero) },
                 commitP99: core.commitP99
             )
         }
@@ -372,7 +391,7 @@ extension CoordinatorCell {
         switch request.action {
         case .show: break
         case .retry: try await store.retry(key)
-        case .skip: try await store.skip(key, state: request.state)
+        case .skip: try await store.skip(key, page: request.page, state: request.state)
         case .cancel: try await store.cancel(key, because: request.reason ?? "cancelled by an operator")
         case .resume: try await store.resume(key)
         }

@@ -56,8 +56,9 @@ package protocol FlowStorage: AnyObject, Sendable {
     func row(of key: String) async throws -> FlowRow?
     /// Writes a row, if the one before has the number before; when it returns, that is on disk.
     ///
+    /// - Parameter keepsPlace: Whether the row before has the same status and the same time of what is due.
     /// - Throws: `peerLost` when somebody else has written the row; `storeFull`, and nothing is written; what one of the writes throws.
-    func commit(_ row: FlowRow, _ writes: [any Sendable]) async throws
+    func commit(_ row: FlowRow, _ writes: [any Sendable], keepsPlace: Bool) async throws
     /// Deletes the rows of flows that are over, have nothing to send, and were changed last before a time.
     func forget(before time: WallTime) async throws
     /// Returns the keys of flows that have something to do by a time, the longest due first.
@@ -75,6 +76,8 @@ package protocol FlowStorage: AnyObject, Sendable {
 }
 
 extension FlowStorage {
+    package func commit(_ row: FlowRow, _ writes: [any Sendable]) async throws { try await commit(row, writes, keepsPlace: false) }
+
     /// Returns the rows of flows in the order of their keys.
     package func rows(after key: String?, limit: Int) async throws -> [FlowRow] {
         try await rows(FlowQuery(selection: nil, at: .distantPast, after: key, limit: limit))
@@ -165,7 +168,6 @@ package struct FlowRow: Sendable, Hashable {
     package let changed: WallTime
     /// The record, as JSON.
     package let record: [UInt8]
-
     package init(key: String, sequence: UInt64, status: FlowStore.Description.Status, due: WallTime?, changed: WallTime, record: [UInt8]) {
         (self.key, self.sequence, self.status, self.due, self.changed, self.record) = (key, sequence, status, due, changed, record)
     }
@@ -189,6 +191,11 @@ package struct FlowRow: Sendable, Hashable {
             changed: record.changed,
             record: bytes
         )
+    }
+
+    /// Whether a flow keeps its place among the others by this row, after a record.
+    func keepsPlace(of former: FlowRecord) -> Bool {
+        sequence > 1 && status == FlowStore.Description.Status(former) && due == former.due
     }
 
     func decoded() throws(CoordinatorError) -> FlowRecord {
@@ -326,14 +333,20 @@ final class FlowStoreCore: Sendable {
     }
 
     /// Commits a row, and notes how long that takes.
-    func commit(_ row: FlowRow, _ writes: [any Sendable], by time: TimeSource) async throws {
+    func commit(_ row: FlowRow, _ writes: [any Sendable], keepsPlace: Bool, by time: TimeSource) async throws {
         let began = time.now
-        try await storage.commit(row, writes)
+        try await storage.commit(row, writes, keepsPlace: keepsPlace)
         state.withLock { $0.commits.add(time.now - began) }
     }
 
     /// The duration that one of a hundred of the latest commits exceeds.
     var commitP99: Duration? { state.withLock { $0.commits }.p99 }
+
+    /// Returns the time at which the first of the messages was to leave that haven't come to their ends; the flows that have any live.
+    func oldestMessage(at now: WallTime) -> WallTime? {
+        let flows = state.withLock { Array($0.live.values) }
+        return flows.lazy.compactMap { $0.oldestMessage(at: now) }.min()
+    }
 
     /// Returns the numbers of the store's flows; those that were known last, if the store doesn't answer in time.
     ///
@@ -547,7 +560,7 @@ final class MemoryFlowStorage: FlowStorage {
 
     func row(of key: String) async throws -> FlowRow? { rows.withLock { $0[key] } }
 
-    func commit(_ row: FlowRow, _ writes: [any Sendable]) async throws {
+    func commit(_ row: FlowRow, _ writes: [any Sendable], keepsPlace: Bool) async throws {
         guard writes.isEmpty else { throw CoordinatorError(.unsupported, "a store in memory has no database to write to") }
         let isNext = rows.withLock { rows -> Bool in
             guard rows[row.key]?.sequence ?? 0 == row.sequence - 1 else { return false }

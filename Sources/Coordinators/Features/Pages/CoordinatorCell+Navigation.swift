@@ -92,7 +92,10 @@ extension CoordinatorCell {
     }
 
     /// The coordinator's own pages, bottom first.
-    var pages: [NavigationEntry] { state.withLock { $0.pages.shown } }
+    var pages: [JSONValue] {
+        let (source, shown) = state.withLock { ($0.pages.source, $0.pages.shown) }
+        return source?() ?? shown.map(\.page)
+    }
 
     /// Returns the whole stack, wherever its owner is.
     func navigationEntries() async throws -> [NavigationEntry] {
@@ -164,12 +167,14 @@ extension CoordinatorRuntime {
 struct PagesState: Emptiable, Sendable {
     /// The coordinator's own pages, bottom first.
     var shown: [NavigationEntry] = []
+    /// Returns the pages, bottom first, of a coordinator that has them elsewhere.
+    var source: (@Sendable () -> [JSONValue])?
     /// The active child of a tab coordinator.
     var selected: String?
     /// The stack that the coordinator and those below it share, once it's needed, if the coordinator owns one.
     var stack: NavigationStack?
 
-    var isEmpty: Bool { shown.isEmpty && selected == nil && stack == nil }
+    var isEmpty: Bool { shown.isEmpty && source == nil && selected == nil && stack == nil }
 }
 
 extension CoordinatorCell.State {

@@ -184,7 +184,7 @@ extension CoordinatorContext {
     public func dismiss() { cell.navigate(.dismiss) }
 
     /// The coordinator's own pages, bottom first.
-    public var pages: [C.Page] { cell.pages.compactMap { try? C.Page(decoding: $0.page) } }
+    public var pages: [C.Page] { cell.pages.compactMap { try? C.Page(decoding: $0) } }
 
     /// Returns the whole stack that the coordinator shares with others.
     public func navigation() async throws -> [NavigationEntry] { try await cell.navigationEntries() }

@@ -52,7 +52,7 @@ final class SQLiteFlowStorage: FlowStorage {
     private enum Job: Sendable {
         /// Something that changes a row, in a group with others.
         case commit(Commit, Answer<Void>)
-        /// Something that changes no row: it comes before the changes that haven't been answered.
+        /// Something that changes no row: it comes after the changes of its group.
         case read(@Sendable (Connection?) -> Void)
         /// An opening or a closing, after all that was asked before it.
         case turn(@Sendable (inout Connection?) -> Void)
@@ -261,17 +261,17 @@ final class SQLiteFlowStorage: FlowStorage {
             case .commit(let commit, let answer):
                 commits.append(commit)
                 answers.append(answer)
-            case .read(let body): body(connection)
             case .turn(let body): body(&connection)
+            case .read: break
             }
         }
-        if commits.isEmpty { return }
-        guard let connection else {
+        if let connection {
+            for (answer, result) in zip(answers, commits.isEmpty ? [] : connection.commit(commits)) { answer.resume(with: result) }
+        } else {
             let error = CoordinatorError(.stopped, "the store \(path) is closed")
             for answer in answers { answer.resume(throwing: error) }
-            return
         }
-        for (answer, result) in zip(answers, connection.commit(commits)) { answer.resume(with: result) }
+        for case .read(let body) in jobs { body(connection) }
     }
 }
 
@@ -293,10 +293,7 @@ final class Connection {
 
     /// The number that SQLite keeps for the program in a file's header; "flow".
     private static let application: Int64 = 0x66_6C_6F_77
-    /// The number of the form of the tables and the records.
-    ///
-    /// Since 2 a record leaves out what is as usual; what was written before is read, too.
-    private static let form: Int64 = 2
+    private static let form = Int64(FlowRow.form)
     /// The pages of the log after which it's written back to the file between commits; 16 MiB.
     private static let logPages: Int64 = 4_096
 
@@ -462,7 +459,7 @@ final class Connection {
             return .success(())
         } catch {
             guard database.isInTransaction else { throw error }
-            if let error = error as? SQLiteError, error.kind == SQLITE_FULL || error.kind == SQLITE_IOERR { throw error }
+            if let error = error as? SQLiteError, isOne || [SQLITE_FULL, SQLITE_IOERR, SQLITE_CORRUPT].contains(error.kind) { throw error }
             if !isOne {
                 try database.control("ROLLBACK TO change")
                 try database.control("RELEASE change")

@@ -61,13 +61,13 @@ private func run(
     _ body: (FlowStore) async throws -> Void
 ) async throws -> Int {
     let commits = Lock(0)
-    let storage = InterceptedFlowStorage(try await makeStore().storage) { storage, row, writes in
+    let storage = InterceptedFlowStorage(try await makeStore().storage) { storage, row, writes, keepsPlace in
         let number = commits.withLock { commits in
             commits += 1
             return commits
         }
         let point = number == crash?.number ? crash?.point : nil
-        if point != .before { try await storage.commit(row, writes) }
+        if point != .before { try await storage.commit(row, writes, keepsPlace: keepsPlace) }
         if let point { throw CoordinatorError(.peerLost, "a crash \(point) commit \(number), by a test", maybeExecuted: true) }
     }
     do {
@@ -81,7 +81,7 @@ private func run(
 
 /// A store whose commits a test makes, and which is as another one otherwise.
 package final class InterceptedFlowStorage: FlowStorage {
-    package typealias Commit = @Sendable (_ storage: any FlowStorage, FlowRow, _ writes: [any Sendable]) async throws -> Void
+    package typealias Commit = @Sendable (any FlowStorage, FlowRow, _ writes: [any Sendable], _ keepsPlace: Bool) async throws -> Void
     package typealias Summary = @Sendable (_ storage: any FlowStorage, WallTime) async throws -> FlowSummary
 
     private let storage: any FlowStorage
@@ -98,7 +98,10 @@ package final class InterceptedFlowStorage: FlowStorage {
         (self.storage, self.commit, self.summary) = (storage, commit, summary)
     }
 
-    package func commit(_ row: FlowRow, _ writes: [any Sendable], keepsPlace: Bool) async throws { try await commit(storage, row, writes) }
+    package func commit(_ row: FlowRow, _ writes: [any Sendable], keepsPlace: Bool) async throws {
+        try await commit(storage, row, writes, keepsPlace)
+    }
+
     package func open() async throws -> FlowOpening { try await storage.open() }
     package func note(_ note: [UInt8]?) async throws { try await storage.note(note) }
     package func row(of key: String) async throws -> FlowRow? { try await storage.row(of: key) }

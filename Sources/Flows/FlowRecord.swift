@@ -63,6 +63,14 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
             case .perform(let showing), .undo(let showing): showing
             }
         }
+
+        /// Whether it's the same work on the same page, whatever has become of its attempts.
+        package func isSame(as other: Work?) -> Bool {
+            switch (self, other) {
+            case (.perform(let showing), .perform(let other)?), (.undo(let showing), .undo(let other)?): showing.number == other.number
+            case (.perform, _), (.undo, _): false
+            }
+        }
     }
 
     /// One step of a change.
@@ -115,6 +123,11 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
         /// The time before which it doesn't leave.
         package var departure: WallTime { resumption ?? due }
     }
+
+    /// The number of the form in which records are kept, and of the tables that keep them.
+    ///
+    /// Since 2 a record leaves out what is as usual; what was written before is read, too.
+    package static let form = 2
 
     /// The name of the coordinator's type.
     package let type: String
@@ -216,16 +229,17 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
         goOn()
     }
 
-    /// An attempt has failed, and nothing is known of its outcome.
+    /// An attempt has failed, and nothing is known of its outcome; one at work that isn't this flow's any more, since an operator has skipped it,
+    /// changes nothing.
     ///
-    /// - Parameter resumption: The time of the next attempt; `nil`: there is none, and the flow is parked.
-    package mutating func failed(_ number: UInt64, _ error: String, resumption: WallTime?, at now: WallTime) {
-        guard let index = showings.firstIndex(where: { $0.number == number }) else { return }
+    /// - Parameter resumption: Returns the time of the next attempt after so many failures; `nil`: there is none, and the flow is parked.
+    package mutating func failed(_ work: Work, _ error: String, at now: WallTime, resumption: (_ failures: Int) -> WallTime?) {
+        guard work.isSame(as: pending), let index = showings.firstIndex(where: { $0.number == work.showing.number }) else { return }
         begin(now)
         showings[index].failures &+= 1
         showings[index].error = error
-        showings[index].resumption = resumption
-        if resumption == nil { parking = Parking(error: error, since: now) }
+        showings[index].resumption = resumption(showings[index].failures)
+        if showings[index].resumption == nil { parking = Parking(error: error, since: now) }
     }
 
     /// The process has ended while there was work, as a later opening of the store knows, which may say so several times.

@@ -36,6 +36,7 @@ struct FlowTrialsTests {
         World(name: "slow notes", flows: 20, poison: [11: 3], length: 1...300, note: 400),
         World(name: "an accident at once", flows: 8, length: 1_000...1_000, accident: 50, lives: 40),
         World(name: "an accident a moment later", flows: 8, length: 1_000...1_000, accident: 150, lives: 40),
+        World(name: "an accident, and one alone", flows: 1, length: 1_100...1_700, arrival: 0...400, accident: 610, note: 39, lives: 40),
         World(name: "an accident late", flows: 30, length: 500...5_000, accident: 1_300, lives: 40),
         World(name: "an accident, and work that is soon done", flows: 200, length: 1...30, arrival: 0...200, accident: 260, lives: 40),
     ]

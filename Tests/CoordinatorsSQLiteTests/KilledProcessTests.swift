@@ -80,6 +80,51 @@ struct KilledProcessTests {
         }
     }
 
+    @Test("A flow of a later build sleeps while a former one runs, as it is, and goes on with the later one")
+    func rolledBack() async throws {
+        try await withTemporaryDirectory { directory in
+            // The first order waits for an approval.
+            let environment = environment(directory, orders: 2).merging(["FLOW_LARGE": "2"]) { given, _ in given }
+            func run(_ version: Int) async throws -> String {
+                let end = try await worker.run(environment: environment.merging(["FLOW_VERSION": "\(version)"]) { given, _ in given })
+                #expect(end.exitCode == 0, "\(end)")
+                return end.output
+            }
+            func rows() async throws -> [FlowRow] {
+                let storage = SQLiteFlowStorage(directory.file("flows.sqlite"))
+                _ = try await storage.open()
+                defer { _ = storage.close() }
+                return try await storage.rows(after: nil, limit: 9)
+            }
+            #expect(try await run(2).contains("1: begun"))
+            let former = try await rows()
+            #expect(try await run(1).contains("has version 2, and this build knows 1"))
+            #expect(try await rows() == former)
+            #expect(try await run(2).contains("1: begun"))
+        }
+    }
+
+    @Test("A file of the first form is read, and has the present one then")
+    func firstForm() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory.file("flows.sqlite")
+            let storage = SQLiteFlowStorage(file)
+            _ = try await storage.open()
+            await storage.close().value
+            let record =
+                #"{"type":"Order","version":1,"id":7,"configuration":{},"state":{},"showings":[{"number":1,"page":"a","phase":"performed","isPopped":false,"failures":0,"interruptions":0}],"standing":{"open":{}},"outgoing":[],"inbox":{"origins":[]},"changed":8,"nextNumber":2}"#
+            do {
+                let database = try Database(path: file)
+                try database.execute("INSERT INTO flow VALUES ('1', 1, 'open', NULL, 8, \(Array(record.utf8)))")
+                try database.execute("PRAGMA user_version = 1")
+            }
+            let store = FlowStore.sqlite(at: file)
+            #expect(try await store.flows().map(\.pages) == [["a"]])
+            await store.storage.close().value
+            #expect(try Database(path: file).rows("PRAGMA user_version") { $0.integer(0) } == [2])
+        }
+    }
+
     @Test(
         "Beside a process that was stopped no other one goes on: the store is its until it ends, and what it does when it goes on is had once",
         arguments: [Signal.continue, .kill]
@@ -94,7 +139,7 @@ struct KilledProcessTests {
             try await withChild(specification) { child in
                 try await eventually("it's at work") { (Files.text(of: directory.file("ledger")) ?? "").contains("do reserve") }
                 try child.send(.stop)
-                let tasks = "/proc/\(child.processID)/task"
+                let tasks = "/proc/\(child.identity.processID)/task"
                 try await eventually("all its threads have stopped") {
                     Files.names(in: tasks).allSatisfy { Files.text(of: "\(tasks)/\($0)/stat")?.contains(") T ") == true }
                 }

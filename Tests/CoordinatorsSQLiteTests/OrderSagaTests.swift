@@ -40,7 +40,7 @@ struct OrderSagaTests {
                 let first = try await runtime.ask(Buy(order: Order()), at: "/")
                 #expect(first == Receipt(number: 500))
                 #expect(done(services) == ["reserve", "charge", "ship"])
-                #expect(services.books.withLock { $0.mails } == ["charged: 500"])
+                try await eventually("the mail has left") { services.books.withLock { $0.mails } == ["charged: 500"] }
                 // Again: nothing is done twice.
                 let again = try await runtime.ask(Buy(order: Order()), at: "/")
                 #expect(again == Receipt(number: 500))
@@ -233,6 +233,99 @@ struct OrderSagaTests {
         }
     }
 
+    @Test("The failure of an attempt that an operator has skipped meanwhile counts for nothing")
+    func skippedAttempt() async throws {
+        let services = Services()
+        services.silence("ship")
+        try await withOrders(.inMemory(), services) { runtime, services in
+            try await runtime.ask(OrdersCoordinator.Begin(order: Order()), at: "/")
+            try await eventually("it's being shipped") { try await runtime.flow("/1").flow.pages.last == "ship" }
+            let shown = try await runtime.flow("/1").flow.pageNumber
+            let stale = await #expect(throws: CoordinatorError.self) { try await runtime.skipFlow("/1", page: 2) }
+            #expect(shown == 3 && stale?.code == .startFailed, "\(stale.map { "\($0)" } ?? "none")")
+            #expect(try await runtime.skipFlow("/1", page: shown).flow.pageNumber == nil)
+            services.books.withLock { $0.failures = ["ship": 1] }
+            services.speak("ship")
+            try await eventually("the attempt has failed") { services.books.withLock { $0.failures["ship"] == 0 } }
+            // Another change comes after what the failure makes.
+            try await eventually("it's undone") {
+                _ = try? await runtime.cancelFlow("/1", because: "a test")
+                return try await runtime.flow("/1").flow.status == .unwound
+            }
+            let flow = try await runtime.flow("/1").flow
+            #expect(flow.error == nil && flow.failures == 0, "\(flow)")
+            #expect(done(services) == [])
+        }
+    }
+
+    @Test("The age of the outbox is that of the first message that hasn't come to its end")
+    func outbox() async throws {
+        let (services, time) = (Services(), ManualTime())
+        services.silence("mail")
+        try await withOrders(.inMemory(), services, time: time) { runtime, services in
+            try await runtime.ask(OrdersCoordinator.Begin(order: Order()), at: "/")
+            await time.advance(by: .seconds(20))
+            let age = try await runtime.snapshot().flows?.outboxAge
+            #expect(age.map { (.seconds(19)...(.seconds(20))).contains($0) } == true, "\(age.map { "\($0)" } ?? "none")")
+            services.speak("mail")
+            await time.advance(by: .seconds(1))
+            #expect(try await runtime.snapshot().flows.map { $0.outboxAge == nil } == true)
+            #expect(services.books.withLock { $0.mails.count } == 1)
+        }
+    }
+
+    @Test(
+        "A flow whose record or state can't be read is parked, and goes on when they can be",
+        arguments: StoreKind.allCases,
+        [#""showings":"#, #""order":{"#]
+    )
+    func unreadable(kind: StoreKind, present: String) async throws {
+        try await withTemporaryDirectory { directory in
+            let (store, services) = (kind.store(in: directory.path), Services())
+            services.silence("ship")
+            try await withOrders(store, services) { runtime, services in
+                try await runtime.ask(OrdersCoordinator.Begin(order: Order()), at: "/")
+                try await eventually("it's being shipped") { try await runtime.flow("/1").flow.pages.last == "ship" }
+                try await eventually("nothing is under way") { try await runtime.flow("/1").flow.outgoing == 0 }
+            }
+            func rewrite(_ former: String, _ next: String) async throws {
+                _ = try await store.storage.open()
+                let row = try #require(await store.storage.row(of: "1"))
+                let record = String(decoding: row.record, as: UTF8.self).replacing(former, with: next)
+                let other = FlowRow(
+                    key: row.key,
+                    sequence: row.sequence + 1,
+                    status: row.status,
+                    due: row.due,
+                    changed: row.changed,
+                    record: Array(record.utf8)
+                )
+                #expect(other.record != row.record)
+                try await store.storage.commit(other, [])
+                await store.storage.close().value
+            }
+            let other = present.replacing("o", with: "0")
+            try await rewrite(present, other)
+            try await withOrders(store, services) { runtime, _ in
+                try await eventually("it's parked") { try await runtime.flows(.parked).entries.map(\.path) == ["/1"] }
+                let error = await #expect(throws: CoordinatorError.self) { try await runtime.retryFlow("/1") }
+                #expect(
+                    error.map { [.startFailed, .coding, .storeCorrupt].contains($0.code) } == true,
+                    "\(error.map { "\($0)" } ?? "none")"
+                )
+                #expect(try await runtime.flow("/1").flow.error != nil)
+            }
+            services.speak("ship")
+            try await rewrite(other, present)
+            try await withOrders(store, services) { runtime, _ in
+                #expect(try await runtime.flow("/1").flow.status == .parked)
+                try await runtime.retryFlow("/1")
+                try await eventually("it's shipped") { try await runtime.flow("/1").flow.status == .finished }
+            }
+            #expect(done(services) == ["reserve", "charge", "ship"])
+        }
+    }
+
     /// Provides a store of its own at each of several paths.
     private actor Branch: Coordinator {
         struct Configuration: CoordinatorConfiguration { var orders = 0 }
@@ -285,8 +378,8 @@ struct OrderSagaTests {
     @Test("A store that hangs delays one description of the tree, and then what was known last is told")
     func hangingStore() async throws {
         let hangs = Lock(OneShot<Void>?.none)
-        let storage = InterceptedFlowStorage(FlowStore.inMemory().storage) { storage, row, writes in
-            try await storage.commit(row, writes)
+        let storage = InterceptedFlowStorage(FlowStore.inMemory().storage) { storage, row, writes, keepsPlace in
+            try await storage.commit(row, writes, keepsPlace: keepsPlace)
         } summary: { storage, time in
             await hangs.withLock { $0 }?.value
             return try await storage.summary(at: time)
@@ -377,9 +470,9 @@ struct OrderSagaTests {
     func full() async throws {
         let (services, time) = (Services(), ManualTime())
         let isFull = Lock(false)
-        let storage = InterceptedFlowStorage(FlowStore.inMemory().storage) { storage, row, writes in
+        let storage = InterceptedFlowStorage(FlowStore.inMemory().storage) { storage, row, writes, keepsPlace in
             if isFull.withLock({ $0 }) { throw CoordinatorError(.storeFull, "the disk is full, by a test") }
-            try await storage.commit(row, writes)
+            try await storage.commit(row, writes, keepsPlace: keepsPlace)
         }
         services.silence("ship")
         try await withOrders(FlowStore(storage), services, time: time) { runtime, services in

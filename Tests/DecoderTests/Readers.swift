@@ -254,7 +254,7 @@ extension Reader {
         next.change(FlowRecord.Change([.show("a"), .pop, .show("b"), .finish(1)]), at: now)
         for _ in 0..<4 {
             guard let work = next.work else { break }
-            next.failed(work.showing.number, "e", resumption: nil, at: now)
+            next.failed(work, "e", at: now) { _ in nil }
             next.skip(FlowRecord.Change(), at: now)
         }
         for message in next.outgoing {

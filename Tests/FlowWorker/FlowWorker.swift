@@ -18,6 +18,12 @@ actor Buyer: Coordinator {
 
     static let poisonous = Set(variable("FLOW_POISON").split(separator: " ").compactMap { Int($0) })
 
+    private static var now: WallTime {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return WallTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+
     static func variable(_ name: String) -> String { getenv(name).map { String(cString: $0) } ?? "" }
 
     func start() async throws {
@@ -54,7 +60,7 @@ actor Buyer: Coordinator {
         // Those that end the process may be held until others have been tried, and what is over may have messages that haven't left.
         while let store = context.dependencies.flows,
             (try? await store.flows().contains { flow in
-                flow.status == .open ? !Self.poisonous.isEmpty : flow.status != .parked && flow.outgoing > 0
+                flow.status == .open ? !Self.poisonous.isEmpty : flow.status != .parked && flow.due.map { $0 <= Self.now } == true
             }) != false
         {
             try? await context.clock.sleep(for: .milliseconds(10))

@@ -206,7 +206,7 @@ export class Detail {
     if (texts[operation] && !(await this.actions.confirm(operation, flow.path, texts[operation]))) return;
     this.#complain("");
     try {
-      await this.actions.send(`flow-${operation}`, { path: flow.path, page: operation === "skip" ? flow.page_number : undefined, request_id: crypto.randomUUID() });
+      await this.actions.send(`flow-${operation}`, { path: flow.path, page: operation === "skip" ? flow.page_number ?? 0 : undefined, request_id: crypto.randomUUID() });
     } catch (error) { this.#complain(`${operation} ${flow.path}: ${error.message}`); }
     this.#refresh();
   }

@@ -404,7 +404,7 @@ extension ControlOperation {
             does: onItsOwn,
             patience: flowsStart,
             .path(\.path),
-            .number("page", \.page, atLeast: 1),
+            .number("page", \.page),
             .value("state", \.state)
         )
         package static let summary = "Say that the pages that flows work on were performed, or undone, outside of them."

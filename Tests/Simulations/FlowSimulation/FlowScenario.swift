@@ -132,6 +132,8 @@ package enum FlowFault: String, Sendable, CaseIterable {
     case trustsAnyOwner
     /// A change is answered before it's on disk.
     case answersEarly
+    /// A failure of what was skipped meanwhile counts for what is worked on by then.
+    case failsWhatWasSkipped
     /// The work of a flow begins before the commit that says so.
     case beginsEarly
 }

@@ -151,8 +151,8 @@ package final class FlowWorld: SimulatedWorld {
         case .setClock(let seconds): clockOffset += seconds
         case .retry(let flow): try change(flow) { $0.retry(at: wall) }
         case .skip(let flow):
-            // An operator skips what is parked, after a look at the service.
-            guard let life = idleOwner(of: flow), lives[life].record.parking != nil else { return }
+            // An operator skips what is parked, or hangs, after a look at the service.
+            guard let life = owner(of: flow), lives[life].record.parking != nil || lives[life].isWorking else { return }
             try skip(life)
         case .cancel(let flow): try change(flow) { $0.change(FlowRecord.Change([.unwind(because: "cancelled")]), at: wall) }
         case .goOn: break
@@ -166,13 +166,13 @@ package final class FlowWorld: SimulatedWorld {
         if record.work == nil, !record.isOver { try carryOut(.cancel(flow: flow)) }
     }
 
-    /// The owner of a flow, to which operators turn, while it has no attempt under way.
-    private func idleOwner(of flow: Int) -> Int? {
-        lives.indices.last { lives[$0].flow == flow && lives[$0].isAlive && !lives[$0].isWorking && isOwner($0) }
+    /// The owner of a flow, to which operators turn.
+    private func owner(of flow: Int) -> Int? {
+        lives.indices.last { lives[$0].flow == flow && lives[$0].isAlive && isOwner($0) }
     }
 
     private func change(_ flow: Int, _ body: (inout FlowRecord) -> Void) throws(FlowViolation) {
-        guard let life = idleOwner(of: flow) else { return }
+        guard let life = owner(of: flow) else { return }
         var next = lives[life].record
         body(&next)
         _ = try commit(life, next)
@@ -362,8 +362,12 @@ package final class FlowWorld: SimulatedWorld {
         let showing = work.showing
         var next = lives[life].record
         guard isKnown else {
-            let resumption = showing.failures < 3 ? wall + .seconds(1 << showing.failures) : nil
-            next.failed(showing.number, "no answer", resumption: resumption, at: wall)
+            let isSkipped = !work.isSame(as: next.pending)
+            let failed = fault == .failsWhatWasSkipped ? next.pending ?? work : work
+            next.failed(failed, "no answer", at: wall) { $0 <= 3 ? wall + .seconds(1 << ($0 - 1)) : nil }
+            if isSkipped, next != lives[life].record {
+                throw FlowViolation(.order, "a failure at page \(showing.number) counts, which was skipped")
+            }
             _ = try commit(life, next)
             return
         }

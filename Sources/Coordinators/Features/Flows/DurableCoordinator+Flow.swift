@@ -15,7 +15,7 @@ extension DurableCoordinator {
             return true
         }
         // The start was given up meanwhile.
-        if !isWanted { flow.end() }
+        if isWanted { flow.isWanted() } else { flow.end() }
     }
 }
 
@@ -193,7 +193,8 @@ extension CoordinatorContext {
         guard let row = try await core.storage(openedBy: owner).row(of: flow), !row.isOver || row.due != nil else {
             throw CoordinatorError(.noSuchChild, "there is no open flow \(flow) in the store")
         }
-        let configuration = try K.Configuration(decoding: row.decoded().configuration)
+        let record = try await core.record(of: row, at: path.appending(key.description), in: cell.runtime)
+        let configuration = try K.Configuration(decoding: record.configuration)
         return try await start(type, as: key, in: .inProcess, restart: .transient, shutdown: shutdown, with: configuration)
     }
 }

@@ -145,9 +145,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         // What a lost answer has left is read once more.
         for _ in 0..<3 {
             do {
-                let life = try await read(key, opening, store, cell)
-                store.begins(key, life)
-                return life
+                return try await read(key, opening, store, cell)
             } catch let error as CoordinatorError where error.code == .peerLost {
                 cell.logger.warning("a flow has been changed while it was opened", metadata: ["flow.key": "\(key)"])
             }
@@ -161,13 +159,24 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         let now = cell.runtime.time.wall
         let configuration = try cell.configuration(as: C.Configuration.self).encodedAsJSON()
         if let row = try await store.storage.row(of: key) {
-            let former = try row.decoded()
-            var record = former
-            try refuse(record, key, cell, configuration)
-            try migrate(&record, key)
+            let former: FlowRecord
+            var record: FlowRecord
+            let state: C.State
+            do {
+                former = try row.decoded()
+                try refuse(former, key, cell, configuration)
+                record = former
+                try migrate(&record, key)
+                state = try C.State(decoding: record.state)
+            } catch let error where (error as? CoordinatorError)?.isOfAnotherFlow != true {
+                try await store.park(row, "\(error)", of: cell.path, in: cell.runtime)
+                throw error
+            }
             record.symbol = symbol
+            // It was parked without its record, which couldn't be read.
+            if row.status == .parked, record.parking == nil { record.park("a former build couldn't read it", at: now) }
             if opening.culprit == key { record.interrupted(before: opening.origin, limit: FlowTrials.endsOfCulprit, at: now) }
-            let life = FlowLife(store, key, record, row.sequence, try C.State(decoding: record.state), cell)
+            let life = FlowLife(store, key, record, row.sequence, state, cell)
             if record != former { try await life.write(record, after: former, in: cell) }
             if let parking = record.parking {
                 cell.logger.error("a flow is parked", metadata: ["flow.key": "\(key)", "error": "\(parking.error)"])
@@ -226,13 +235,16 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             try C.migrate(&flow)
             guard flow.pages.count == count else {
                 throw CoordinatorError(
-                    .unsupported,
+                    .coding,
                     "the migration of \(C.self) from version \(record.version) changes the number of pages"
                 )
             }
             record.migrate(to: record.version + 1, state: flow.state, pages: flow.pages)
         }
     }
+
+    /// Notes that this is the flow's present life.
+    func isWanted() { store.begins(key, self) }
 
     func begin(_ cell: CoordinatorCell) {
         let isLost = state.withLock { state -> Bool in
@@ -250,7 +262,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             return (state.timer, state.record.due != nil)
         }
         timer?.cancel()
-        store.ended(key, isDue: isDue)
+        store.ended(key, self, isDue: isDue)
     }
 
     func oldestMessage(at now: WallTime) -> WallTime? {
@@ -404,21 +416,22 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             if state.withLock({ $0.lose() }) { cell.end(.failed(.failed("\(error)"))) }
             throw error
         }
-        state.withLock { ($0.record, $0.sequence, $0.pause) = (next, sequence + 1, nil) }
-        values.withLock { values in
+        // Whoever sees the record sees its values.
+        let hasEnded = values.withLock { values in
             values.readPages(of: next, pages)
             if let value { values.state = value }
+            return state.withLock { state -> Bool in
+                (state.record, state.sequence, state.pause) = (next, sequence + 1, nil)
+                return state.hasEnded
+            }
         }
         for message in former.outgoing.map(Message.init) + opened where !next.sends(message.origin, message.number) {
             store.settle(message.origin, message.number)
         }
-        if let parking = next.parking, former.parking == nil { tellParked(parking, in: cell) }
+        if let parking = next.parking, former.parking == nil { cell.runtime.tellParked(parking.error, cell.path, cell.incarnation) }
         if next.isOver, !former.isOver { store.isOver(key, next.standing) }
-    }
-
-    private func tellParked(_ parking: FlowRecord.Parking, in cell: CoordinatorCell) {
-        guard cell.runtime.observation.lives.areWanted else { return }
-        cell.runtime.observation.lives.add(LifecycleRecord(.parked(parking.error), of: cell.path, cell.incarnation, nil))
+        // The life has ended while that was written.
+        if hasEnded { store.ended(key, self, isDue: next.due != nil) }
     }
 
     // MARK: What is to be done
@@ -443,8 +456,9 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             return (work, leaving, isDone ? state.record.standing : nil)
         }
         guard let next else { return wait(cell, now) }
-        if let work = next.work { HandlerScope.perform(in: nil) { _ = cell.handle { await self.work(on: work, cell) } } }
+        // What a page has sent leaves before the next one begins.
         for message in next.leaving { send(message, cell) }
+        if let work = next.work { HandlerScope.perform(in: nil) { _ = cell.handle { await self.work(on: work, cell) } } }
         if let end = next.end { return conclude(end, cell) }
         wait(cell, now)
     }
@@ -492,7 +506,9 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             guard let instance = cell.state.withLock({ $0.life.instance }) else { throw CancellationError() }
             let me: C = try MessageRow.cast(instance)
             guard let page = values.withLock({ $0.page(number) }) else {
-                try await alter(in: cell) { $0.park("the page can't be read: \(work.showing.page)", at: $1) }
+                try await alter(in: cell) { record, now in
+                    if work.isSame(as: record.pending) { record.park("the page can't be read: \(work.showing.page)", at: now) }
+                }
                 return workHasEnded(cell)
             }
             let step = Step(work, of: record)
@@ -516,7 +532,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             }
         } catch {
             // What was cancelled goes on in the next life.
-            if !Task.isCancelled, !state.withLock({ $0.isLost }) { await failed(work.showing, error, cell) }
+            if !Task.isCancelled, !state.withLock({ $0.isLost }) { await failed(work, error, cell) }
         }
         workHasEnded(cell)
     }
@@ -527,21 +543,24 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         goOn(cell)
     }
 
-    private func failed(_ showing: FlowRecord.Showing, _ error: any Error, _ cell: CoordinatorCell) async {
-        let policy = values.withLock { $0.page(showing.number) }.map { C.retry(of: $0) } ?? .never
-        let failures = showing.failures &+ 1
-        let pause = policy.pause(before: failures &+ 1, by: cell.runtime.time)
-        let resumption = failures < policy.attempts ? cell.runtime.time.wall + pause : nil
-        let metadata: Logger.Metadata = ["flow.page": "\(showing.page)", "error": "\(error)", "flow.attempts": "\(failures)"]
-        if resumption == nil {
+    private func failed(_ work: FlowRecord.Work, _ error: any Error, _ cell: CoordinatorCell) async {
+        let policy = values.withLock { $0.page(work.showing.number) }.map { C.retry(of: $0) } ?? .never
+        do {
+            try await alter(in: cell) { record, now in
+                record.failed(work, "\(error)", at: now) { failures in
+                    failures < policy.attempts ? now + policy.pause(before: failures &+ 1, by: cell.runtime.time) : nil
+                }
+            }
+        } catch {
+            return storeFailed(error, cell)
+        }
+        guard let pending = state.withLock({ $0.record.pending }), work.isSame(as: pending) else { return }
+        let showing = pending.showing
+        let metadata: Logger.Metadata = ["flow.page": "\(showing.page)", "error": "\(error)", "flow.attempts": "\(showing.failures)"]
+        if showing.resumption == nil {
             cell.logger.error("a flow is parked, because work on a page has failed as often as it may", metadata: metadata)
         } else {
             cell.logger.warning("work on a page has failed, and is repeated", metadata: metadata)
-        }
-        do {
-            try await alter(in: cell) { $0.failed(showing.number, "\(error)", resumption: resumption, at: $1) }
-        } catch {
-            storeFailed(error, cell)
         }
     }
 

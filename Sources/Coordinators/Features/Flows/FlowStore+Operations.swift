@@ -64,7 +64,7 @@ extension FlowStore {
         /// The flow's state, as its store has it; `nil` unless it was asked for.
         public let state: JSONValue?
 
-        init(_ row: FlowRow, withState: Bool = false) throws(CoordinatorError) {
+        private init(_ row: FlowRow, withState: Bool) throws(CoordinatorError) {
             let record = try row.decoded()
             state = withState ? record.state : nil
             (key, type, status, pages) = (row.key, record.type, row.status, record.pages)
@@ -77,8 +77,12 @@ extension FlowStore {
             due = row.due.map { max($0, WallTime(nanoseconds: 0)) }
         }
 
-        /// Describes a flow whose record this build can't read.
-        init(unreadable row: FlowRow) {
+        /// Describes a flow; one whose record this build can't read by what else is known of it.
+        static func of(_ row: FlowRow, withState: Bool = false) -> Description {
+            (try? Description(row, withState: withState)) ?? Description(unreadable: row)
+        }
+
+        private init(unreadable row: FlowRow) {
             (key, type, status, pages, failures, outgoing) = (row.key, "unknown", row.status, [], 0, 0)
             (pageNumber, error, due, changed, state) = (nil, "its record can't be read by this build", row.due, row.changed, nil)
         }
@@ -92,7 +96,7 @@ extension FlowStore {
     /// - Throws: `storeInUse`, `storeCorrupt`.
     public func flows(after key: String? = nil, limit: Int = 1_000) async throws -> [Description] {
         _ = try await core.open()
-        return try await core.storage.rows(after: key, limit: limit).map { row in try Description(row) }
+        return try await core.storage.rows(after: key, limit: limit).map { Description.of($0) }
     }
 
     /// Has the work of a flow that was parked, or waits for its next attempt, be tried again at once.
@@ -381,7 +385,7 @@ extension CoordinatorCell {
             }
         }
         guard let row = try await core.storage.row(of: key) else { throw failure }
-        let description = try FlowStore.Description(row, withState: request.showsState == true)
+        let description = FlowStore.Description.of(row, withState: request.showsState == true)
         return try FlowStore.Entry(path: path.appending(rest), flow: description).encodedAsJSON()
     }
 }
@@ -424,9 +428,7 @@ extension FlowStoreCore {
         )
         var (listing, size) = (FlowStore.Listing(), 0)
         let isComplete = try await storage.scan(query) { row in
-            // What can't be read is told of by its name.
-            let flow = (try? FlowStore.Description(row)) ?? FlowStore.Description(unreadable: row)
-            let entry = FlowStore.Entry(path: owner.appending(flowKey: row.key), flow: flow)
+            let entry = FlowStore.Entry(path: owner.appending(flowKey: row.key), flow: .of(row))
             guard listing.entries.count < request.limit, size + entry.size <= Self.answerLimit || listing.entries.isEmpty else {
                 return false
             }

@@ -172,6 +172,8 @@ package struct FlowRow: Sendable, Hashable {
         (self.key, self.sequence, self.status, self.due, self.changed, self.record) = (key, sequence, status, due, changed, record)
     }
 
+    /// The number of the form of records, and of the tables that keep them.
+    package static let form = FlowRecord.form
     /// The largest record.
     package static let limit = 256 << 10
 
@@ -339,10 +341,36 @@ final class FlowStoreCore: Sendable {
         state.withLock { $0.commits.add(time.now - began) }
     }
 
+    /// Returns the record of a row; a flow whose record this build can't read is parked.
+    func record(of row: FlowRow, at path: CoordinatorPath, in runtime: RuntimeCore) async throws -> FlowRecord {
+        do { return try row.decoded() } catch {
+            try await park(row, "\(error)", of: path, in: runtime)
+            throw error
+        }
+    }
+
+    /// Parks a flow that this build can't read: nothing of it is due before an operator says so.
+    func park(_ row: FlowRow, _ error: String, of path: CoordinatorPath, in runtime: RuntimeCore) async throws {
+        guard row.status != .parked, !row.isOver else { return }
+        let now = runtime.time.wall
+        var record = try? row.decoded()
+        record?.park(error, at: now)
+        let parked = FlowRow(
+            key: row.key,
+            sequence: row.sequence + 1,
+            status: .parked,
+            due: nil,
+            changed: now,
+            record: record?.text ?? row.record
+        )
+        try await commit(parked, [], keepsPlace: false, by: runtime.time)
+        runtime.tellParked(error, path, 0)
+    }
+
     /// The duration that one of a hundred of the latest commits exceeds.
     var commitP99: Duration? { state.withLock { $0.commits }.p99 }
 
-    /// Returns the time at which the first of the messages was to leave that haven't come to their ends; the flows that have any live.
+    /// Returns the time at which the first of the messages was to leave that haven't come to their ends, of the flows that live.
     func oldestMessage(at now: WallTime) -> WallTime? {
         let flows = state.withLock { Array($0.live.values) }
         return flows.lazy.compactMap { $0.oldestMessage(at: now) }.min()
@@ -437,10 +465,12 @@ final class FlowStoreCore: Sendable {
         )
     }
 
+    /// Notes the end of a life of a flow, which may have a successor by now.
+    ///
     /// - Parameter isDue: Whether the flow has something to do, now or later.
-    func ended(_ key: String, isDue: Bool) {
+    func ended(_ key: String, _ flow: any CoordinatorFlow, isDue: Bool) {
         let waker = state.withLock { state in
-            state.live[key] = nil
+            if state.live[key] === flow { state.live[key] = nil }
             return state.waker
         }
         if isDue { waker?.look() }
@@ -546,6 +576,14 @@ final class FlowStoreCore: Sendable {
     }
 }
 
+extension RuntimeCore {
+    /// Tells that a flow is parked.
+    func tellParked(_ error: String, _ path: CoordinatorPath, _ incarnation: UInt32) {
+        guard observation.lives.areWanted else { return }
+        observation.lives.add(LifecycleRecord(.parked(error), of: path, incarnation, nil))
+    }
+}
+
 // MARK: - In memory
 
 /// A store in memory, whose commits take no time.
@@ -628,6 +666,9 @@ extension CoordinatorError {
     static func flowDiffers(_ key: String) -> CoordinatorError {
         CoordinatorError(.configurationDiffers, "the flow \(key) was begun with another configuration: give the new one another key")
     }
+
+    /// Whether a flow is as it should be, and isn't for this coordinator or this build.
+    var isOfAnotherFlow: Bool { [.keyInUse, .configurationDiffers, .unsupported].contains(code) }
 
     /// The error of a commit of which another owner has made the number.
     package static func flowIsElsewhere(_ key: String) -> CoordinatorError {

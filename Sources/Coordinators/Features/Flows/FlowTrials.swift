@@ -107,9 +107,9 @@ struct FlowTrials {
             culprit = rest.first
             ends = former.count == 1 ? min(former.ends + 1, Self.endsOfCulprit) : 1
         } else {
-            ends = former.map { $0.narrows && $0.count == 1 ? $0.ends : 0 } ?? 0
             // One that waited for its next attempt has done the process no harm, as far as is known.
             culprit = former == nil && works.count == 1 && works[0].isFirst ? works[0].key : nil
+            ends = former.map { $0.narrows && $0.count == 1 ? $0.ends : 0 } ?? (culprit == nil ? 0 : 1)
         }
         // A culprit that is parked by now ends nothing any more.
         let isParked = max(ends, former?.ends ?? 0) >= Self.endsOfCulprit

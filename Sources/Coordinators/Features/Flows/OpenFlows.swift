@@ -18,9 +18,19 @@ struct OpenFlows: Codable, Sendable {
 
     var entries: [Entry] = []
     var next: Place?
+    /// The number of the form in which they're kept; `nil`: the first one.
+    var form: Int? = FlowRecord.form
 
     /// Checks that this build can go on with all of them.
     func check() throws(CoordinatorError) {
+        if let form, form > FlowRecord.form, !entries.isEmpty {
+            throw CoordinatorError(
+                .startFailed,
+                """
+                the flows are kept in form \(form), and the new build knows \(FlowRecord.form), so nothing has changed: go on with a build that knows \(form)
+                """
+            )
+        }
         let problems = entries.compactMap { entry in entry.problem.map { "\(entry.path): \($0)" } }
         if problems.isEmpty { return }
         let shown = problems.prefix(3).joined(separator: "; ") + (problems.count > 3 ? "; and \(problems.count - 3) more" : "")

@@ -213,13 +213,6 @@ let package = Package(
         ),
         // For Benchmarks/nodes, and here for the same reason.
         .executableTarget(name: "NodesWorker", dependencies: ["Coordinators"], path: "Benchmarks/Nodes"),
-        // For Benchmarks/flows; the module of the memory's figures is that of the other benchmarks, whose package is another one.
-        .systemLibrary(name: "CHeap", path: "Benchmarks/Sources/CMalloc"),
-        .executableTarget(
-            name: "FlowMeasure",
-            dependencies: ["CHeap", "ConcurrencySupport", "Coordinators", "CoordinatorsSQLite", logging],
-            path: "Benchmarks/Flows"
-        ),
         // For Tests/Chaos/run: a library that judges, a tree that is harmed, and the program that harms it.
         .target(name: "ChaosHistory", path: "Tests/Chaos/History"),
         .executableTarget(

@@ -17,6 +17,13 @@ let package = Package(
         .target(name: "CSubreaper"),
         .systemLibrary(name: "CMalloc"),
         .executableTarget(name: "Measure", dependencies: ["CMalloc", .product(name: "Coordinators", package: "swift-coordinators")]),
+        .executableTarget(
+            name: "FlowMeasure",
+            dependencies: [
+                "CMalloc", .product(name: "Coordinators", package: "swift-coordinators"),
+                .product(name: "CoordinatorsSQLite", package: "swift-coordinators"),
+            ]
+        ),
         .executableTarget(name: "Soak", dependencies: [.product(name: "Coordinators", package: "swift-coordinators")]),
         .executableTarget(name: "Answerer", dependencies: [.product(name: "Coordinators", package: "swift-coordinators")]),
     ],

@@ -41,6 +41,7 @@ actor Buyer: Coordinator {
                 var order = Order(number: number, card: number % 2 == 0 ? "stolen" : "good", isBooked: true)
                 let isLarge = large.map { number % $0 == $0 - 1 } == true
                 if isLarge { order.cents = 200_000 }
+                if Self.poisonous.contains(number) { order.card = "poison" }
                 group.addTask { [order] in
                     do {
                         guard let orders = context.child(OrdersCoordinator.self) else { return "\(number): no orders" }

@@ -13,7 +13,7 @@ struct Compare: ParsableCommand {
     @Option(help: "Measure only figures whose name, or whose experiment's name, contains this text.")
     var only: String?
 
-    @Flag(help: "Measure only the figures that have a gate, and for a shorter time.")
+    @Flag(help: "Measure only the figures that have a gate, but for those of ten thousand flows and beside DBOS, and for a shorter time.")
     var quick = false
 
     @Option(help: "Write the figures to this file as JSON.", completion: .file())
@@ -34,7 +34,9 @@ struct Compare: ParsableCommand {
     func run() throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
-        let programs = Programs(products: products, peers: peers, directory: directory.path)
+        let disk = try TemporaryDirectory(in: products)
+        defer { disk.remove() }
+        let programs = Programs(products: products, peers: peers, directory: directory.path, disk: disk.path)
         let experiments = Plan(quick: quick, programs: programs).experiments(containing: only)
         guard !experiments.isEmpty else { throw ValidationError("No figure's name contains '\(only ?? "")': see --list.") }
         if list { return experiments.forEach { print($0) } }

@@ -59,6 +59,7 @@ enum Unit: String {
     case milliseconds = "ms"
     case seconds = "s"
     case perSecond = "/s"
+    case bytes = "B"
     case kibibytes = "KiB"
     case mebibytes = "MiB"
     case percent = "%"
@@ -71,7 +72,7 @@ enum Unit: String {
         case .seconds: 1e9
         case .kibibytes: 1_024
         case .mebibytes: 1_048_576
-        case .perSecond, .percent: 1
+        case .bytes, .perSecond, .percent: 1
         }
     }
 }

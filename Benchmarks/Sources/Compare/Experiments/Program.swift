@@ -20,6 +20,8 @@ struct Programs {
     let peers: String
     /// A directory for sockets, and for the ports of Erlang's nodes.
     let directory: String
+    /// A directory on a disk, for stores.
+    let disk: String
 
     func ours(_ arguments: String..., label: String = Programs.ours, expected: Duration = .seconds(5)) -> Program {
         ours(arguments, label: label, expected: expected)
@@ -50,6 +52,19 @@ struct Programs {
         ]
         let environment = ["PEERS_DIRECTORY": directory, "ERL_CRASH_DUMP_SECONDS": "0"]
         return Program(label: label, command: node + arguments, environment: environment, expected: expected)
+    }
+
+    /// Ours with durable flows, or another use of their store.
+    func flows(_ mode: String, label: String = Programs.ours, expected: Duration = .seconds(10)) -> Program {
+        Program(label: label, command: ["\(products)/FlowMeasure", mode, disk], expected: expected)
+    }
+
+    /// The label of the peer in Python.
+    static let dbos = "DBOS"
+
+    /// DBOS on SQLite.
+    var dbos: Program {
+        Program(label: Self.dbos, command: ["\(peers)/dbos/bin/python3", "\(peers)/DBOS.py", disk], expected: .seconds(30))
     }
 
     /// A script that measures something of ours.

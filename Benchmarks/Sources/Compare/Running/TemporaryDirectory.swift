@@ -1,11 +1,10 @@
 import Foundation
 
-/// A directory that only this user can enter, for sockets and files of the programs; removed at the end with all that is in it.
+/// A directory that only this user can enter, for sockets and files of the programs, or for files that lie on a disk; removed at the end with all that is in it.
 struct TemporaryDirectory {
     let path: String
 
-    init() throws {
-        let parent = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
+    init(in parent: String = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp") throws {
         var template = Array("\(parent)/benchmarks-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else {
             throw RunFailure("No directory can be made in \(parent): \(String(cString: strerror(errno)))")

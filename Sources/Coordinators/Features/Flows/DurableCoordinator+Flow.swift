@@ -193,8 +193,9 @@ extension CoordinatorContext {
         guard let row = try await core.storage(openedBy: owner).row(of: flow), !row.isOver || row.due != nil else {
             throw CoordinatorError(.noSuchChild, "there is no open flow \(flow) in the store")
         }
-        let record = try await core.record(of: row, at: path.appending(key.description), in: cell.runtime)
-        let configuration = try K.Configuration(decoding: record.configuration)
+        let configuration = try await core.read(row, of: path.appending(key.description), in: cell.runtime) {
+            try K.Configuration(decoding: row.decoded().configuration)
+        }
         return try await start(type, as: key, in: .inProcess, restart: .transient, shutdown: shutdown, with: configuration)
     }
 }

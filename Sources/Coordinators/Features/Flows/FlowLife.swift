@@ -159,25 +159,19 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         let now = cell.runtime.time.wall
         let configuration = try cell.configuration(as: C.Configuration.self).encodedAsJSON()
         if let row = try await store.storage.row(of: key) {
-            let former: FlowRecord
-            var record: FlowRecord
-            let state: C.State
-            do {
-                former = try row.decoded()
-                try refuse(former, key, cell, configuration)
-                record = former
-                try migrate(&record, key)
-                state = try C.State(decoding: record.state)
-            } catch let error where (error as? CoordinatorError)?.isOfAnotherFlow != true {
-                try await store.park(row, "\(error)", of: cell.path, in: cell.runtime)
-                throw error
+            let former = try await store.read(row, of: cell.path, in: cell.runtime) { try row.decoded() }
+            try refuse(former, key, cell, configuration)
+            var (record, state) = try await store.read(row, of: cell.path, in: cell.runtime) {
+                var record = former
+                try migrate(&record)
+                return (record, try C.State(decoding: record.state))
             }
             record.symbol = symbol
             // It was parked without its record, which couldn't be read.
             if row.status == .parked, record.parking == nil { record.park("a former build couldn't read it", at: now) }
             if opening.culprit == key { record.interrupted(before: opening.origin, limit: FlowTrials.endsOfCulprit, at: now) }
             let life = FlowLife(store, key, record, row.sequence, state, cell)
-            if record != former { try await life.write(record, after: former, in: cell) }
+            if record != former { try await life.write(record, after: former, tellsParking: row.status != .parked, in: cell) }
             if let parking = record.parking {
                 cell.logger.error("a flow is parked", metadata: ["flow.key": "\(key)", "error": "\(parking.error)"])
             }
@@ -206,6 +200,16 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         guard record.configuration == configuration else {
             throw CoordinatorError.flowDiffers(key)
         }
+        try refuseNewer(record, key)
+    }
+
+    private static func refuseNewer(_ record: FlowRecord, _ key: String) throws(CoordinatorError) {
+        guard record.version <= C.version else {
+            throw CoordinatorError(
+                .unsupported,
+                "the flow \(key) has version \(record.version), and this build knows \(C.version): it goes on in a build that knows it"
+            )
+        }
     }
 
     /// The type's name by which it's found again; `nil` if it isn't, as a private one in an optimised build.
@@ -214,7 +218,8 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
     /// Checks that this build could go on with a flow: it reads all of it, after it has migrated it.
     static func check(_ record: FlowRecord, _ key: String) throws {
         var record = record
-        try migrate(&record, key)
+        try refuseNewer(record, key)
+        try migrate(&record)
         guard try C.Configuration(decoding: record.configuration).encodedAsJSON() == record.configuration else {
             throw CoordinatorError(.configurationDiffers, "its configuration reads as another one")
         }
@@ -222,13 +227,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         for showing in record.showings { _ = try C.Page(decoding: showing.page) }
     }
 
-    private static func migrate(_ record: inout FlowRecord, _ key: String) throws {
-        guard record.version <= C.version else {
-            throw CoordinatorError(
-                .unsupported,
-                "the flow \(key) has version \(record.version), and this build knows \(C.version): it goes on in a build that knows it"
-            )
-        }
+    private static func migrate(_ record: inout FlowRecord) throws {
         while record.version < C.version {
             var flow = StoredFlow(version: record.version, state: record.state, pages: record.showings.map(\.page))
             let count = flow.pages.count
@@ -244,7 +243,12 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
     }
 
     /// Notes that this is the flow's present life.
-    func isWanted() { store.begins(key, self) }
+    func isWanted() {
+        store.begins(key, self)
+        // A stop may have come in between.
+        let (hasEnded, isDue) = state.withLock { ($0.hasEnded, $0.record.due != nil) }
+        if hasEnded { store.ended(key, self, isDue: isDue) }
+    }
 
     func begin(_ cell: CoordinatorCell) {
         let isLost = state.withLock { state -> Bool in
@@ -387,6 +391,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
     ///   - opened: The numbers that were opened for it.
     ///   - pages: The pages that the change has shown.
     ///   - stored: The record that is on disk; the present one by default.
+    ///   - tellsParking: Whether it's told when this parks the flow.
     private func write(
         _ next: FlowRecord,
         _ value: C.State? = nil,
@@ -394,6 +399,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         opened: [Message] = [],
         pages: NewPages<C.Page> = NewPages(),
         after stored: FlowRecord? = nil,
+        tellsParking: Bool = true,
         in cell: CoordinatorCell
     ) async throws {
         let (present, sequence, isLost) = state.withLock { ($0.record, $0.sequence, $0.isLost) }
@@ -428,7 +434,9 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         for message in former.outgoing.map(Message.init) + opened where !next.sends(message.origin, message.number) {
             store.settle(message.origin, message.number)
         }
-        if let parking = next.parking, former.parking == nil { cell.runtime.tellParked(parking.error, cell.path, cell.incarnation) }
+        if tellsParking, let parking = next.parking, former.parking == nil {
+            cell.runtime.tellParked(parking.error, cell.path, cell.incarnation)
+        }
         if next.isOver, !former.isOver { store.isOver(key, next.standing) }
         // The life has ended while that was written.
         if hasEnded { store.ended(key, self, isDue: next.due != nil) }

@@ -341,16 +341,15 @@ final class FlowStoreCore: Sendable {
         state.withLock { $0.commits.add(time.now - began) }
     }
 
-    /// Returns the record of a row; a flow whose record this build can't read is parked.
-    func record(of row: FlowRow, at path: CoordinatorPath, in runtime: RuntimeCore) async throws -> FlowRecord {
-        do { return try row.decoded() } catch {
+    /// Reads something of a flow; one of which this build can't read it is parked: nothing of it is due before an operator says so.
+    func read<Value>(_ row: FlowRow, of path: CoordinatorPath, in runtime: RuntimeCore, _ body: () throws -> Value) async throws -> Value {
+        do { return try body() } catch {
             try await park(row, "\(error)", of: path, in: runtime)
             throw error
         }
     }
 
-    /// Parks a flow that this build can't read: nothing of it is due before an operator says so.
-    func park(_ row: FlowRow, _ error: String, of path: CoordinatorPath, in runtime: RuntimeCore) async throws {
+    private func park(_ row: FlowRow, _ error: String, of path: CoordinatorPath, in runtime: RuntimeCore) async throws {
         guard row.status != .parked, !row.isOver else { return }
         let now = runtime.time.wall
         var record = try? row.decoded()
@@ -666,9 +665,6 @@ extension CoordinatorError {
     static func flowDiffers(_ key: String) -> CoordinatorError {
         CoordinatorError(.configurationDiffers, "the flow \(key) was begun with another configuration: give the new one another key")
     }
-
-    /// Whether a flow is as it should be, and isn't for this coordinator or this build.
-    var isOfAnotherFlow: Bool { [.keyInUse, .configurationDiffers, .unsupported].contains(code) }
 
     /// The error of a commit of which another owner has made the number.
     package static func flowIsElsewhere(_ key: String) -> CoordinatorError {

@@ -150,8 +150,9 @@ final class FlowWaker: Sendable {
         } catch {
             if Task.isCancelled { return }
             ends()
+            let isParked = (try? await core.storage.row(of: key))?.status == .parked
             cell.logger.error(
-                "a flow that has something to do can't be started, and is tried again in a minute",
+                "a flow that has something to do can't be started, and is \(isParked ? "parked" : "tried again in a minute")",
                 metadata: ["flow.key": "\(key)", "error": "\(error)"]
             )
         }

@@ -1,11 +1,12 @@
 import CMalloc
-import ConcurrencySupport
 import Coordinators
 import CoordinatorsSQLite
 import Glibc
-import Logging
+import Synchronization
 
-/// Measures durable flows beside raw transactions on the same kind of store, in a directory; see `Benchmarks/flows`.
+/// Measures durable flows, or raw transactions on the same kind of store, in a file of its own in a directory that lies on a disk.
+///
+/// It prints a line for each figure, with its name and its value. Times are in nanoseconds, sizes in bytes.
 @main
 struct FlowMeasure {
     static func main() async throws {
@@ -13,7 +14,15 @@ struct FlowMeasure {
             print("usage: FlowMeasure raw|flows|open DIRECTORY")
             exit(64)
         }
-        let directory = CommandLine.arguments[2]
+        var template = Array("\(CommandLine.arguments[2])/flows-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { fatalError("no directory can be made in \(CommandLine.arguments[2])") }
+        let directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        defer {
+            for name in ["raw", "flows", "open"] {
+                for suffix in ["", "-wal", "-journal", "-shm"] { unlink("\(directory)/\(name).sqlite\(suffix)") }
+            }
+            rmdir(directory)
+        }
         switch CommandLine.arguments[1] {
         case "raw": try raw(directory)
         case "flows": try await flows(directory)
@@ -45,16 +54,16 @@ struct FlowMeasure {
             try database.execute("BEGIN IMMEDIATE")
             try update(0)
             try database.execute("COMMIT")
-            times.append((ContinuousClock.now - start) / .microseconds(1))
+            times.append((ContinuousClock.now - start) / .nanoseconds(1))
         }
-        tell("raw_lone_us", median(times))
+        tell("lone", median(times))
         let start = ContinuousClock.now
         for group in 0..<400 {
             try database.execute("BEGIN IMMEDIATE")
             for flow in 0..<64 { try update((group * 64 + flow) % 256) }
             try database.execute("COMMIT")
         }
-        tell("raw_groups_per_s", 400 * 64 / ((ContinuousClock.now - start) / .seconds(1)))
+        tell("steps", 400 * 64 / ((ContinuousClock.now - start) / .seconds(1)))
     }
 
     // MARK: Flows
@@ -69,12 +78,12 @@ struct FlowMeasure {
             Steps.times.withLock { $0 = [] }
             _ = try await runtime.ask(Run(flows: 1, steps: 20, first: "l\(flow)-"), at: "/")
             let begun = Steps.times.withLock { $0 }
-            times += zip(begun.dropFirst(), begun).map { ($0 - $1) / .microseconds(1) }
+            times += zip(begun.dropFirst(), begun).map { ($0 - $1) / .nanoseconds(1) }
         }
-        tell("lone_step_us", median(times))
+        tell("lone", median(times))
         let start = ContinuousClock.now
         for round in 0..<5 { _ = try await runtime.ask(Run(flows: 256, steps: 20, first: "m\(round)-"), at: "/") }
-        tell("steps_256_per_s", 5 * 256 * 20 / ((ContinuousClock.now - start) / .seconds(1)))
+        tell("steps", 5 * 256 * 20 / ((ContinuousClock.now - start) / .seconds(1)))
         await runtime.stop()
     }
 
@@ -88,23 +97,23 @@ struct FlowMeasure {
         _ = try await runtime.ask(Begin(waiting: 4_900, working: 0, first: "v"), at: "/")
         let latter = mallinfo2()
         let bytes = Double(latter.uordblks + latter.hblkhd) - Double(former.uordblks + former.hblkhd)
-        tell("sleeping_bytes", max(bytes / 4_900, 0))
+        tell("sleeping", max(bytes / 4_900, 0))
         _ = try await runtime.ask(Begin(waiting: 0, working: 100), at: "/")
         await runtime.stop()
         Steps.begun.withLock { $0 = 0 }
         let start = ContinuousClock.now
         runtime = try await Self.start()
         _ = try await runtime.ask(Poke(key: "w7"), at: "/")
-        tell("answering_s", (ContinuousClock.now - start) / .seconds(1))
+        tell("answering", (ContinuousClock.now - start) / .nanoseconds(1))
         while Steps.begun.withLock({ $0 }) < 100 { usleep(1_000) }
-        tell("all_begun_s", (ContinuousClock.now - start) / .seconds(1))
+        tell("begun", (ContinuousClock.now - start) / .nanoseconds(1))
         tell("live", Double(try await runtime.ask(Count(), at: "/")))
         await runtime.stop()
     }
 
     private static func start() async throws -> CoordinatorRuntime {
         var options = CoordinatorRuntime.Options()
-        options.logger = Logger(label: "flows") { _ in SwiftLogNoOpLogHandler() }
+        options.logger.logLevel = .critical
         let runtime = CoordinatorRuntime(Root.self, configuration: NoConfiguration(), options: options)
         try await runtime.start()
         return runtime
@@ -134,12 +143,12 @@ struct Poke: ResponderMessage {
 struct Count: ResponderMessage { typealias Reply = Int }
 
 enum Steps {
-    static let times = Lock<[ContinuousClock.Instant]>([])
-    static let begun = Lock(0)
+    static let times = Mutex<[ContinuousClock.Instant]>([])
+    static let begun = Mutex(0)
 }
 
 actor Root: Coordinator {
-    static let store = Lock<FlowStore?>(nil)
+    static let store = Mutex<FlowStore?>(nil)
 
     let context: Context
     init(_ context: Context) { self.context = context }

@@ -44,7 +44,8 @@ enum Talk {
             number += 1
             let (text, start) = ("echo \(number)", ContinuousClock.now)
             let echo = try await Task.detached { try await context.ask(Fixture.Echo(text), timeout: .seconds(60)) }.value
-            if ContinuousClock.now - start > .milliseconds(500) { return echo }
+            // The first ten may take long on a busy machine: they are waited for before anything is held.
+            if number > 10, ContinuousClock.now - start > .milliseconds(500) { return echo }
         }
     }
 }

@@ -59,7 +59,7 @@ actor Buyer: Coordinator {
         }
         print(outcomes.joined(separator: "\n"))
         // Those that end the process may be held until others have been tried, and what is over may have messages that haven't left.
-        while let store = context.dependencies.flows,
+        while !Task.isCancelled, let store = context.dependencies.flows,
             (try? await store.flows().contains { flow in
                 flow.status == .open ? !Self.poisonous.isEmpty : flow.status != .parked && flow.due.map { $0 <= Self.now } == true
             }) != false

@@ -168,6 +168,7 @@ package struct FlowRow: Sendable, Hashable {
     package let changed: WallTime
     /// The record, as JSON.
     package let record: [UInt8]
+
     package init(key: String, sequence: UInt64, status: FlowStore.Description.Status, due: WallTime?, changed: WallTime, record: [UInt8]) {
         (self.key, self.sequence, self.status, self.due, self.changed, self.record) = (key, sequence, status, due, changed, record)
     }

@@ -24,6 +24,12 @@ public final class Database {
         let text: String
         /// SQLite checks a statement when it's prepared.
         let use: Use
+
+        /// Few statements are equally long, and to hash a text takes longer than to compare it with one.
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(text.utf8.count)
+            hasher.combine(use)
+        }
     }
 
     let handle: OpaquePointer

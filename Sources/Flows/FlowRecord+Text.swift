@@ -67,13 +67,13 @@ extension FlowRecord.Showing: Decodable {
 
     package init(from decoder: any Decoder) throws {
         if var plain = try? decoder.unkeyedContainer() {
-            self.init(number: try plain.decode(UInt64.self), page: try plain.decode(JSONValue.self), phase: .performed)
+            self.init(number: try plain.decode(UInt64.self), page: try plain.decode(JSONText.self), phase: .performed)
             return
         }
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
             number: try container.decode(UInt64.self, forKey: .number),
-            page: try container.decode(JSONValue.self, forKey: .page),
+            page: try container.decode(JSONText.self, forKey: .page),
             phase: try container.decode(Phase.self, forKey: .phase),
             isPopped: try container.decodeIfPresent(Bool.self, forKey: .isPopped) ?? false,
             failures: try container.decodeIfPresent(Int.self, forKey: .failures) ?? 0,

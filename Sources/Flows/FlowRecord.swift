@@ -38,7 +38,7 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
 
         /// The number of the showing among all of its flow.
         package let number: UInt64
-        package fileprivate(set) var page: JSONValue
+        package fileprivate(set) var page: JSONText
         package fileprivate(set) var phase = Phase.waiting
         package fileprivate(set) var isPopped = false
         /// The failures of attempts, since the last success or an operator's word.
@@ -75,7 +75,7 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
 
     /// One step of a change.
     package enum Edit: Sendable, Hashable {
-        case show(JSONValue)
+        case show(JSONText)
         case pop
         case unwind(because: String)
         case finish(JSONValue)
@@ -87,10 +87,10 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
     /// What one commit changes.
     package struct Change: Sendable, Hashable {
         /// The state after it; `nil`: as before.
-        package var state: JSONValue?
+        package var state: JSONText?
         package var edits: [Edit]
 
-        package init(state: JSONValue? = nil, _ edits: [Edit] = []) { (self.state, self.edits) = (state, edits) }
+        package init(state: JSONText? = nil, _ edits: [Edit] = []) { (self.state, self.edits) = (state, edits) }
 
         /// Whether the page whose attempt returns this has done nothing.
         fileprivate var unwinds: Bool {
@@ -138,7 +138,7 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
     /// A number that no other flow has, also not a later one under the same key.
     package let id: UInt64
     package let configuration: JSONValue
-    package private(set) var state: JSONValue
+    package private(set) var state: JSONText
     /// The pages that aren't known to be undone, bottom first.
     package private(set) var showings: [Showing] = []
     package private(set) var standing = Standing.open
@@ -158,8 +158,8 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
         version: Int,
         id: UInt64,
         configuration: JSONValue,
-        state: JSONValue,
-        page: JSONValue?,
+        state: JSONText,
+        page: JSONText?,
         at now: WallTime
     ) {
         (self.type, self.version, self.id, self.configuration, self.state) = (type, version, id, configuration, state)
@@ -171,7 +171,7 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
     // MARK: What is to be done
 
     /// The pages that are shown, bottom first.
-    package var pages: [JSONValue] { showings.lazy.filter { !$0.isPopped }.map(\.page) }
+    package var pages: [JSONText] { showings.lazy.filter { !$0.isPopped }.map(\.page) }
 
     /// Whether nothing of the flow goes on, but for messages that haven't left.
     package var isOver: Bool {
@@ -326,7 +326,7 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
     /// Takes over the state and the pages in another form.
     ///
     /// - Parameter pages: The pages, as many as there are showings, those that were popped included.
-    package mutating func migrate(to version: Int, state: JSONValue, pages: [JSONValue]) {
+    package mutating func migrate(to version: Int, state: JSONText, pages: [JSONText]) {
         (self.version, self.state) = (version, state)
         for (index, page) in pages.enumerated() where index < showings.count { showings[index].page = page }
     }
@@ -339,7 +339,7 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
         showings.firstIndex { $0.number == number && $0.phase == phase }
     }
 
-    private mutating func show(_ page: JSONValue) {
+    private mutating func show(_ page: JSONText) {
         showings.append(Showing(number: nextNumber, page: page))
         nextNumber &+= 1
     }

@@ -141,7 +141,7 @@ struct DaemonLogsTests {
             let distances = zip(written(), written().dropFirst()).map { Duration.nanoseconds($1 - $0) }
             let longest = distances.max() ?? .zero
             print("the longest time between two lines of the child on a full disk: \(longest)")
-            #expect(longest < .seconds(1), "a child was held up")
+            #expect(longest < .seconds(10), "a child was held up")
             #expect(try await daemon.control("status", "/talker").exitCode == 0)
             unlink("\(daemon.directory)/run/full")
             try await daemon.eventually("the gap is in the log") {

@@ -222,7 +222,7 @@ struct ExhaustionTests {
                     _ = try await daemon.call(.ask(path: "/app/a", message: "Fixture.WhereAmI", payload: [:], timeout: .seconds(50)))
                 }
                 try await realTime(.milliseconds(1_200), because: "a heartbeat comes once a second of the daemon's clock")
-                #expect(MachineClock.now - began < .patient(.seconds(8)), "after a step of \(seconds) s")
+                #expect(MachineClock.now - began < .patient(.seconds(30)), "after a step of \(seconds) s")
                 let restarts = try await daemon.tree().children.map(\.restarts)
                 #expect(restarts == before.children.map(\.restarts), "after a step of \(seconds) s")
             }
@@ -234,7 +234,7 @@ struct ExhaustionTests {
             try await daemon.everythingActive()
             let began = MachineClock.now
             #expect(try await daemon.control("shutdown").exitCode == 0)
-            #expect(MachineClock.now - began < .patient(.seconds(10)))
+            #expect(MachineClock.now - began < .patient(.seconds(30)))
         }
     }
 

@@ -118,11 +118,13 @@ import Testing
     @Test func aRenewalCountsFromItsRequest() async throws {
         let store = ForgetfulStore(try LocalStore(epochs: nil), answerDelay: .milliseconds(300))
         let lease = try await store.joined("alpha").lease
-        let began = ContinuousClock.now
-        let renewal = try await store.renew(lease, until: soon)
-        #expect(ContinuousClock.now - began >= .milliseconds(300))
-        #expect(renewal.sentAt - began < .milliseconds(200))
-        #expect(renewal.end == renewal.sentAt + .seconds(120))
+        try await expectPromptly(within: .milliseconds(200)) {
+            let began = ContinuousClock.now
+            let renewal = try await store.renew(lease, until: soon)
+            #expect(ContinuousClock.now - began >= .milliseconds(300))
+            #expect(renewal.end == renewal.sentAt + .seconds(120))
+            return renewal.sentAt - began
+        }
     }
 
     /// A request that was given up arrives after a later one of the same owner.

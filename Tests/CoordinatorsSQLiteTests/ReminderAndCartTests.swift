@@ -71,21 +71,28 @@ private actor StockCoordinator: DurableCoordinator {
     ]
 }
 
+/// A message that is answered when the disk has time.
+private protocol OfficeMessage: ResponderMessage {}
+
+extension OfficeMessage {
+    static var timeout: Duration { .seconds(60) }
+}
+
 private enum Office {
-    struct Remind: ResponderMessage { var text: String }
-    struct Trial: ResponderMessage { var address: String }
-    struct Add: ResponderMessage {
+    struct Remind: OfficeMessage { var text: String }
+    struct Trial: OfficeMessage { var address: String }
+    struct Add: OfficeMessage {
         typealias Reply = Int
         var cart, item: String
     }
-    struct Contents: ResponderMessage {
+    struct Contents: OfficeMessage {
         typealias Reply = [String: Int]
         var cart: String
     }
-    struct Sold: ResponderMessage { var item: String }
-    struct Stock: ResponderMessage { typealias Reply = [String: Int] }
-    struct Pages: ResponderMessage { typealias Reply = [String] }
-    struct Living: ResponderMessage { typealias Reply = [String] }
+    struct Sold: OfficeMessage { var item: String }
+    struct Stock: OfficeMessage { typealias Reply = [String: Int] }
+    struct Pages: OfficeMessage { typealias Reply = [String] }
+    struct Living: OfficeMessage { typealias Reply = [String] }
 }
 
 private final class Reminders: Sendable { let texts = Lock<[String]>([]) }
@@ -127,7 +134,7 @@ private actor OfficeCoordinator: Coordinator {
     ]
 }
 
-@Suite("A reminder and a cart", .timeLimit(.minutes(1)))
+@Suite("A reminder and a cart", .timeLimit(.minutes(5)))
 struct ReminderAndCartTests {
     private func withOffice(
         _ store: FlowStore,

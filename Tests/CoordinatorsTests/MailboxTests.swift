@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import DequeModule
 import TestSupport
 import Testing
 import WireProtocol
@@ -104,15 +103,40 @@ struct MailboxTests {
         mailbox.post("notice")
         #expect(!mailbox.take(4), "it would overtake the notice")
         #expect(mailbox.begin() == ["notice"])
-        #expect((4...6).allSatisfy(mailbox.take) && !mailbox.take(7), "there is room for three")
-        #expect(mailbox.removeMessages().map(\.word) == ["Number", "Number", "Number"])
+        #expect((4...7).allSatisfy(mailbox.take) && !mailbox.take(8), "three may wait, beside the one that begins")
+        #expect(mailbox.removeMessages().map(\.word) == ["Number", "Number", "Number", "Number"])
         mailbox.put("awaiting")
         let item = mailbox.takeBatch()[0]
-        #expect(!mailbox.take(8), "no place is free")
+        #expect(!mailbox.take(9), "no place is free")
         mailbox.ended(item)
-        #expect(mailbox.take(9))
+        #expect(mailbox.take(10))
         mailbox.close()
         #expect(mailbox.beginAccepted() == [] && mailbox.removeAll().count == 1 && mailbox.bytes == 0)
+    }
+
+    @Test("Messages without envelopes find as much room as those with them", arguments: [(1, 1), (1, 3), (4, 2), (2, 40), (1_024, 1_024)])
+    func sameRoom(running: Int, waiting: Int) {
+        let policy = MailboxPolicy(running: running, waiting: waiting)
+        let (with, without) = (Stage(policy), Stage(policy))
+        let room = (0..<3_000).prefix { with.put("\($0)", as: .short) == "admitted" }.count
+        #expect(room == running + waiting)
+        #expect((0..<3_000).prefix(while: without.take).count == room)
+    }
+
+    @Test("A sender that found no room waits for its turn until half has gone; a policy that has nothing wait has nothing wait")
+    func crowded() {
+        for policy in [MailboxPolicy.Overflow.wait, .fail, .dropNewest, .dropOldest] {
+            let mailbox = Stage(MailboxPolicy(running: 100, waiting: 100, whenFull: policy))
+            #expect((0..<300).prefix(while: mailbox.take).count == 200)
+            #expect(mailbox.beginAccepted().count == 64)
+            // There is room again, and the sender has looked for it before.
+            #expect(mailbox.put("late", as: .short) == (policy == .wait ? "delayed" : "admitted"))
+            #expect(!mailbox.take(201), "it would overtake the late one")
+            #expect([64, 64, 8].allSatisfy { mailbox.beginAccepted().count == $0 })
+            #expect(mailbox.put("later", as: .short) == "admitted", "more than half has gone")
+            for item in mailbox.takeBatch() { mailbox.ended(item) }
+            #expect(mailbox.take(202))
+        }
     }
 
     @Test("A pause delays messages, and no notice")
@@ -614,10 +638,10 @@ private final class Stage {
 
     /// Begins and ends the messages without envelopes.
     func beginAccepted() -> [String] {
-        var messages: Deque<AcceptedMessage> = []
+        var messages: AcceptedMessages.Batch = []
         mailbox.takeAccepted(into: &messages)
         var tally = Mailbox.Tally()
-        for message in messages { tally.add(message) }
+        for message in messages { tally.add(message.size) }
         mailbox.forget(tally)
         return messages.map { "\(($0.body as? Number)?.number ?? -1)" }
     }

@@ -21,6 +21,21 @@ struct PayloadCoderTests {
         #expect(numbers.float == -.infinity && numbers.optional == .infinity)
     }
 
+    @Test("A value that is nested deeper than any reader follows has no text")
+    func depth() throws {
+        final class Nest: Codable {
+            let inner: [Nest]
+
+            init(depth: Int) { inner = depth == 0 ? [] : [Nest(depth: depth - 1)] }
+        }
+        #expect(try Nest(depth: 200).encodedAsText().value == Nest(depth: 200).encodedAsJSON())
+        let error = #expect(throws: CoordinatorError.self) { try Nest(depth: 300).encodedAsText() }
+        #expect(error?.code == .coding)
+        // Brackets of a text are no depth.
+        let brackets = String(repeating: "[", count: 1_000)
+        #expect(try brackets.encodedAsText().value == .string(brackets))
+    }
+
     @Test("A decimal that is no number is refused where it would be written as JSON, by the name of its property")
     func decimals() throws {
         struct Line: Codable {

@@ -42,12 +42,12 @@ struct ReplyFlowTests {
         // At a loop's turn for each it would take minutes.
         let began = MachineClock.now
         flow.grant(.max)
-        #expect(MachineClock.now - began < .seconds(5))
+        #expect(MachineClock.now - began < .seconds(20))
         try await eventually("as many as the window is wide are let through") { replies.all.count >= 128 }
         #expect(replies.all.count == 128)
         let beganAgain = MachineClock.now
         for count in [Int(UInt32.max), 0, -1, .min] { flow.grant(count) }
-        #expect(MachineClock.now - beganAgain < .seconds(5))
+        #expect(MachineClock.now - beganAgain < .seconds(20))
         for task in waiting { try await task.value }
         let grants = Collected<Int>()
         flow.relayGrants { grants.append($0) }

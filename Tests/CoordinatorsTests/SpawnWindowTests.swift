@@ -27,18 +27,17 @@ struct SpawnWindowTests {
                 // One that was ready before its time had come is no failure.
                 #expect(answers.allSatisfy { $0 == "started" || $0.contains("signal 9") }, "\(answers)")
             }
-            // The fastest of three: this machine may be busy with something else.
-            var fastest = Duration.seconds(60)
-            for number in 0..<3 {
+            var number = 0
+            try await expectPromptly(within: .seconds(1)) {
+                number += 1
                 let begin = MachineClock.now
                 let answer = try await runtime.ask(
                     StarterRoot.StartWorker("clean\(number)", Support.worker.path),
                     timeout: .patient(.seconds(30))
                 )
                 #expect(answer == "started")
-                fastest = min(fastest, MachineClock.now - begin)
+                return MachineClock.now - begin
             }
-            #expect(fastest < .patient(.seconds(1)))
         }
     }
 

@@ -251,7 +251,7 @@ extension Reader {
         var next = record
         next.retry(at: due)
         next.interrupted(before: 1, limit: 3, at: now)
-        next.change(FlowRecord.Change([.show("a"), .pop, .show("b"), .finish(1)]), at: now)
+        next.change(FlowRecord.Change([.show(JSONText("a")), .pop, .show(JSONText("b")), .finish(1)]), at: now)
         for _ in 0..<4 {
             guard let work = next.work else { break }
             next.failed(work, "e", at: now) { _ in nil }
@@ -270,6 +270,7 @@ extension Reader {
     private static let workers = [
         flow,
         decoded(FlowRecord.Showing.self, in: "Flows/FlowRecord+Text.swift", of: #"[1,"a"]"#),
+        decoded(JSONText.self, in: "WireProtocol/JSON/JSONText.swift", of: #"{"a":[1,"b",null]}"#),
         decoded(
             AskDurations.self,
             in: "Coordinators/Observation/AskDurations.swift",

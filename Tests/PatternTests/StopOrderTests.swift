@@ -20,9 +20,8 @@ struct StopOrderTests {
     @Test("By the machine's clock a thousand children that take 300 ms each end together, in less than two seconds")
     func thousand() async throws {
         guard TestTier.current >= .all else { return }
-        var fastest = Duration.seconds(600)
-        // The fastest of five: this machine may be busy with something else.
-        for _ in 0..<5 where fastest >= .patient(.seconds(2)) {
+        try await expectPromptly(within: .seconds(2)) {
+            var time = Duration.zero
             try await withRuntime(House.self) { runtime in
                 let crowd = Tenant.crowds.withLock { crowds in
                     crowds.append((1_000, OneShot()))
@@ -31,12 +30,12 @@ struct StopOrderTests {
                 try await runtime.ask(House.FillByClock(crowd: crowd, count: 1_000), timeout: .seconds(60))
                 let begin = MachineClock.now
                 await runtime.stop()
-                fastest = min(fastest, MachineClock.now - begin)
+                time = MachineClock.now - begin
                 #expect(Tenant.crowds.withLock { $0[crowd].missing } == 0, "none ends before all have begun to")
             }
+            print("1,000 children with 300 ms each: \(time)")
+            return time
         }
-        print("1,000 children with 300 ms each: \(fastest)")
-        #expect(fastest < .patient(.seconds(2)))
     }
 
     @Test("A policy has all children end one after the other")

@@ -1,5 +1,4 @@
 import ConcurrencySupport
-import DequeModule
 import Logging
 import Synchronization
 
@@ -34,7 +33,7 @@ extension CoordinatorCell {
     ///   - begun: The items that a former run has taken from the queue.
     private func handleItems(_ number: UInt64, on instance: isolated any Coordinator, _ begun: ArraySlice<Mailbox.Item> = []) async {
         var batch = begun
-        var accepted: Deque<AcceptedMessage> = []
+        var accepted: AcceptedMessages.Batch = []
         var tally = Mailbox.Tally()
         while true {
             while let item = batch.popFirst() {
@@ -70,16 +69,20 @@ extension CoordinatorCell {
     /// Handles messages without envelopes; what observes messages has to see them in theirs.
     ///
     /// - Returns: Those that have ended, and are still counted.
-    private func handle(_ messages: inout Deque<AcceptedMessage>, on instance: isolated any Coordinator) -> Mailbox.Tally {
+    private func handle(_ messages: inout AcceptedMessages.Batch, on instance: isolated any Coordinator) -> Mailbox.Tally {
         var tally = Mailbox.Tally()
         guard !messages.isEmpty else { return tally }
+        defer { messages.removeAll(keepingCapacity: true) }
         if runtime.observation.instruments.areActive {
-            while let message = messages.popFirst() { _ = handlesAtOnce(.message(message.envelope, message.row), on: instance) }
+            for message in messages { _ = handlesAtOnce(.message(message.envelope, message.row), on: instance) }
             return tally
         }
-        while let message = messages.popFirst() {
-            do { try message.row.accepted?(instance, message.body) } catch { conclude(message.envelope, message.row, .failure(error)) }
-            tally.add(message)
+        for index in messages.indices {
+            let (row, body) = (messages[index].row, messages[index].takeBody())
+            do { try row.accepted?(instance, body) } catch {
+                conclude(messages[index].envelope(with: body), row, .failure(error))
+            }
+            tally.add(messages[index].size)
             // Senders mustn't wait for room that there is.
             if tally.bytes > Self.bytesEndedTogether {
                 state.withLock { $0.mailbox.forget(tally) }

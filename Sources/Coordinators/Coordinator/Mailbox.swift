@@ -113,6 +113,11 @@ struct Mailbox {
     private(set) var isPaused = false
     private(set) var isRunning = false
     private var isClosed = false
+    /// Whether there was no room for a message without an envelope.
+    ///
+    /// Its sender waits with an envelope then, though there may be room again a moment later: if it went on, all after it would need envelopes
+    /// until nothing waits.
+    private var isCrowded = false
     private var eventBytes = 0
     /// The number of messages that the coordinator has handled, those that failed included.
     private(set) var handled: UInt64 = 0
@@ -163,6 +168,8 @@ struct Mailbox {
     ///
     /// - Parameter lane: The lane of the message; `nil` if it waits for a dependency.
     private mutating func makeRoom(for envelope: Envelope, in lane: WaitingMessages.Lane?) -> Admission {
+        isCrowded = isCrowded && expected > policy.waiting / 2
+        if isCrowded, policy.whenFull == .wait, lane == .ordinary || lane == .subtree { return .delayed }
         guard isFull(for: envelope, in: lane) else { return .admitted }
         forgetWithdrawn()
         guard isFull(for: envelope, in: lane) else { return .admitted }
@@ -180,9 +187,9 @@ struct Mailbox {
 
     /// Takes a one-way message without an envelope, unless something else is to be decided about it, or other messages or notices wait.
     mutating func take(_ message: @autoclosure () -> AcceptedMessage, of size: Int) -> Bool {
-        guard expected < policy.waiting, bytes + reserved.bytes + size <= policy.bytes, places < policy.running, !isPaused,
-            Int(count) == Int(running) + acceptedCount, notices.isEmpty
-        else { return false }
+        guard places < policy.running, !isPaused, Int(count) == Int(running) + acceptedCount, notices.isEmpty else { return false }
+        isCrowded = !hasRoom || bytes + reserved.bytes + size > policy.bytes
+        guard !isCrowded else { return false }
         count += 1
         bytes += size
         let accepted = accepted ?? AcceptedMessages()
@@ -223,7 +230,7 @@ struct Mailbox {
     var takenCount: Int { Int(running) }
 
     /// The time at which the oldest message that waits for a handler was sent or arrived.
-    var oldestArrival: MonotonicTime? { accepted?.waiting.first?.arrived ?? messages.oldestArrival }
+    var oldestArrival: MonotonicTime? { accepted?.oldestArrival ?? messages.oldestArrival }
 
     /// The messages that wait for the dependencies of their rows.
     var messagesForDependencies: some Sequence<Envelope> { needing.lazy.map(\.envelope) }
@@ -232,7 +239,7 @@ struct Mailbox {
     var withdrawnCount: Int { messagesInEnvelopes.reduce(0) { $0 + ($1.isWithdrawn ? $1.count : 0) } }
 
     /// The messages that haven't begun.
-    var waitingMessages: [Envelope] { (accepted?.waiting.map(\.envelope) ?? []) + messagesInEnvelopes }
+    var waitingMessages: [Envelope] { (accepted?.envelopes ?? []) + messagesInEnvelopes }
 
     private var messagesInEnvelopes: [Envelope] { messages.all + needing.map(\.envelope) }
 
@@ -274,19 +281,19 @@ struct Mailbox {
         return batch
     }
 
-    /// Removes messages without envelopes, about as many as the limit, which begin before all other items.
+    /// Removes a batch of messages without envelopes, which begin before all other items.
     ///
     /// - Parameter taken: The place for them, which is empty; its memory is used again.
-    mutating func takeAccepted(of limit: Int = 64, into taken: inout Deque<AcceptedMessage>) {
+    mutating func takeAccepted(into taken: inout AcceptedMessages.Batch) {
         guard let accepted else { return }
         accepted.since = nil
         guard !isPaused, !isClosed else { return }
-        runningBytes += accepted.take(limit, into: &taken)
+        runningBytes += accepted.take(into: &taken)
         running += Int32(taken.count)
     }
 
     /// The number of messages without envelopes that wait.
-    private var acceptedCount: Int { accepted?.waiting.count ?? 0 }
+    private var acceptedCount: Int { accepted?.count ?? 0 }
 
     /// The arrival of the oldest of the messages without envelopes that are handled one after the other at the moment.
     var acceptedSince: MonotonicTime? { accepted?.since }
@@ -296,9 +303,9 @@ struct Mailbox {
         private(set) var count: Int32 = 0
         private(set) var bytes = 0
 
-        mutating func add(_ message: AcceptedMessage) {
+        mutating func add(_ size: Int) {
             count += 1
-            bytes += message.size
+            bytes += size
         }
     }
 
@@ -469,10 +476,11 @@ struct Mailbox {
     /// - Parameter lane: The lane of the message; `nil` if it waits for a dependency.
     private func isFull(for envelope: Envelope, in lane: WaitingMessages.Lane?) -> Bool {
         if expected > 0, bytes + reserved.bytes + envelope.size > policy.bytes { return true }
-        // No more messages wait than there are.
-        guard expected >= policy.waiting, waiting >= policy.waiting else { return false }
-        return lane.map { !findsPlace(in: $0) } ?? true
+        return !hasRoom && (lane.map { !findsPlace(in: $0) } ?? true)
     }
+
+    /// Whether fewer messages wait than may, those not counted that the next drain begins; no more wait than there are.
+    private var hasRoom: Bool { expected < policy.waiting || waiting < policy.waiting }
 
     /// The number of messages that wait or run, and of those that will come.
     var expected: Int { Int(count) + reserved.count }

@@ -109,7 +109,7 @@ struct WaitingMessages {
 ///
 /// It needs no envelope, in which the end of a message is, unless something else than its row wants it.
 struct AcceptedMessage: Sendable {
-    let body: any ResponderMessage
+    private(set) var body: any ResponderMessage
     let sender: CoordinatorPath
     let arrived = MonotonicTime.now
     /// The size that counts against limits, as an envelope's.
@@ -117,53 +117,105 @@ struct AcceptedMessage: Sendable {
     /// Not retained, because its count of references would be shared by all senders: rows live as long as their coordinator's type.
     unowned(unsafe) let row: MessageRow
 
+    init(body: any ResponderMessage, sender: CoordinatorPath, size: Int, row: MessageRow) {
+        (self.body, self.sender, self.size, self.row) = (body, sender, size, row)
+    }
+
     /// The message in an envelope.
-    var envelope: Envelope {
+    var envelope: Envelope { envelope(with: body) }
+
+    /// The message in an envelope, with the body that was taken out of it.
+    func envelope(with body: any ResponderMessage) -> Envelope {
         let envelope = Envelope(.value(body), sender: sender, deadline: nil, trace: [], isOneWay: true, arrived: arrived)
         envelope.accept()
         return envelope
     }
+
+    /// Takes the body out, which is handled now.
+    mutating func takeBody() -> any ResponderMessage {
+        var taken: any ResponderMessage = Taken()
+        swap(&taken, &body)
+        return taken
+    }
+
+    private struct Taken: ResponderMessage {}
 }
 
 /// The messages of a mailbox without envelopes.
 ///
+/// They wait in batches, each of which is handled at a time: so each message is moved twice and never copied, because the count of references
+/// to what is in it would be changed by the processors of both sides.
+///
 /// `@unchecked`: they belong to the mailbox, which is under its coordinator's lock. An object, because most mailboxes have none.
 final class AcceptedMessages: @unchecked Sendable {
-    private(set) var waiting: Deque<AcceptedMessage> = []
+    typealias Batch = [AcceptedMessage]
+
+    /// The number of messages in a batch.
+    static let limit = 64
+
+    /// The batches that are full, the oldest first, and the one after them.
+    private var full: Deque<Batch> = []
+    private var filling: Batch = []
+    /// Memory for the next batch.
+    private var spare: Batch = []
+    private(set) var count = 0
     private var bytes = 0
     /// The arrival of the oldest of those that are handled at the moment.
     var since: MonotonicTime?
 
-    func append(_ message: AcceptedMessage) {
+    /// The arrival of the oldest of those that wait.
+    var oldestArrival: MonotonicTime? { (full.first ?? filling).first?.arrived }
+
+    /// Those that wait in envelopes, in order.
+    var envelopes: [Envelope] { (full + [filling]).joined().map(\.envelope) }
+
+    func append(_ message: consuming AcceptedMessage) {
         bytes += message.size
-        waiting.append(message)
+        count += 1
+        filling.append(message)
+        if filling.count == Self.limit {
+            full.append(filling)
+            filling = []
+            swap(&filling, &spare)
+            filling.reserveCapacity(Self.limit)
+        }
     }
 
     /// Removes and returns the oldest message.
     func removeFirst() -> AcceptedMessage? {
-        guard let message = waiting.popFirst() else { return nil }
+        guard count > 0 else { return nil }
+        let message: AcceptedMessage
+        if full.isEmpty {
+            message = filling.removeFirst()
+        } else {
+            message = full[0].removeFirst()
+            if full[0].isEmpty { full.removeFirst() }
+        }
+        count -= 1
         bytes -= message.size
         return message
     }
 
     /// Removes and returns all messages, in order.
-    func removeAll() -> Deque<AcceptedMessage> {
-        defer { (waiting, bytes) = ([], 0) }
-        return waiting
+    func removeAll() -> [AcceptedMessage] {
+        defer { (full, filling, count, bytes) = ([], [], 0, 0) }
+        return Array((full + [filling]).joined())
     }
 
     /// Removes the oldest messages, which are handled at once.
     ///
     /// - Parameter taken: The place for them, which is empty; its memory is used again.
     /// - Returns: Their bytes.
-    func take(_ limit: Int, into taken: inout Deque<AcceptedMessage>) -> Int {
+    func take(into taken: inout Batch) -> Int {
         let former = bytes
-        if waiting.count <= limit {
-            swap(&waiting, &taken)
-            bytes = 0
+        if let oldest = full.popFirst() {
+            spare = taken
+            taken = oldest
         } else {
-            for _ in 0..<limit { if let message = removeFirst() { taken.append(message) } }
+            swap(&filling, &taken)
         }
+        count -= taken.count
+        bytes = count == 0 ? 0 : bytes - taken.reduce(0) { $0 + $1.size }
         since = taken.first?.arrived
         return former - bytes
     }

@@ -26,7 +26,8 @@ enum PayloadCoder {
     private static func refuseNonFinite(in bytes: [UInt8], of value: some Encodable) throws(CoordinatorError) {
         let text = Array(NonFinite.nan.utf8)
         // Also within a text, and for other numbers: only then the value is worth a look.
-        guard bytes.indices.contains(where: { bytes[$0] == text[0] && bytes[$0...].starts(with: text) }),
+        guard let first = bytes.firstIndex(of: text[0]),
+            bytes[first...].indices.contains(where: { bytes[$0] == text[0] && bytes[$0...].starts(with: text) }),
             let place = place(of: { ($0 as? Decimal)?.isNaN == true }, in: value)
         else { return }
         let name = place.isEmpty ? "it" : "'\(place.joined(separator: "."))'"
@@ -136,12 +137,24 @@ extension Encodable {
     func encodedAsJSON() throws(CoordinatorError) -> JSONValue {
         try PayloadSource.value(of: PayloadCoder.encode(self, as: .json))
     }
+
+    /// Returns the value as the text of JSON, whatever its type.
+    func encodedAsText() throws(CoordinatorError) -> JSONText {
+        let text = try PayloadCoder.encode(self, as: .json)
+        // What is nested too deep is none. Only a text with that many brackets is worth a look.
+        let brackets = text.count { $0 == UInt8(ascii: "[") || $0 == UInt8(ascii: "{") }
+        if brackets > JSONSyntax.maximumAnswerDepth { _ = try PayloadSource.value(of: text) }
+        return JSONText(text)
+    }
 }
 
 extension Decodable {
     /// Decodes the value from JSON.
-    init(decoding json: JSONValue) throws(CoordinatorError) {
-        self = try PayloadCoder.decode(Self.self, from: Bytes(JSONWriter.text(of: json)), codec: .json)
+    init(decoding json: JSONValue) throws(CoordinatorError) { try self.init(decoding: JSONText(json)) }
+
+    /// Decodes the value from JSON.
+    init(decoding text: JSONText) throws(CoordinatorError) {
+        self = try PayloadCoder.decode(Self.self, from: Bytes(text.bytes), codec: .json)
     }
 }
 

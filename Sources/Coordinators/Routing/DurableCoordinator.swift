@@ -72,16 +72,16 @@ extension DurableCoordinator {
 /// One attempt at a page.
 public struct Step: Sendable, Hashable {
     /// The key of this showing of the page: the same in all attempts, lives and processes, and of no other showing.
-    public let key: String
+    public var key: String { "\(String(flow, radix: 16))-\(number)" }
     /// The key under which the page is undone.
-    public let undoKey: String
+    public var undoKey: String { key + "-undo" }
     /// The number of the attempt, counted from 1.
     public let attempt: Int
+    private let flow, number: UInt64
 
-    init(_ work: FlowRecord.Work, of flow: FlowRecord) {
+    init(_ work: FlowRecord.Work, of flow: UInt64) {
         let showing = work.showing
-        key = "\(String(flow.id, radix: 16))-\(showing.number)"
-        undoKey = key + "-undo"
+        (self.flow, number) = (flow, showing.number)
         attempt = showing.failures &+ showing.interruptions &+ 1
     }
 }
@@ -110,9 +110,9 @@ public struct Flow<C: DurableCoordinator>: ~Copyable {
     /// Shows a page on top; it's performed when those below it are done.
     public mutating func show(_ page: C.Page) {
         pages.append(page)
-        guard let json = encoded(page) else { return }
-        newPages.add(page, as: json)
-        edits.append(.show(json))
+        guard let text = encoded({ () throws(CoordinatorError) in try page.encodedAsText() }) else { return }
+        newPages.add(page, as: text)
+        edits.append(.show(text))
     }
 
     /// Removes the topmost page, which is undone if anything has been done for it.
@@ -131,7 +131,7 @@ public struct Flow<C: DurableCoordinator>: ~Copyable {
 
     /// Ends the flow with its output, once what has begun has come to its end; its pages aren't undone.
     public mutating func finish(_ output: C.Output) {
-        if let output = encoded(output) { edits.append(.finish(output)) }
+        if let output = encoded({ () throws(CoordinatorError) in try output.encodedAsJSON() }) { edits.append(.finish(output)) }
     }
 
     /// Sends a message: it leaves after the commit, at the time or later, until it's known to have been handled.
@@ -144,14 +144,16 @@ public struct Flow<C: DurableCoordinator>: ~Copyable {
     ///   - delay: The time after which it leaves, by the wall clock, also if the process is down meanwhile.
     public mutating func send<M: ResponderMessage>(_ message: M, after delay: Duration = .zero) {
         let due = now + delay
-        if let message = encoded(message) { edits.append(.send(FlowRecord.Outgoing(name: M.name, message: message, due: due))) }
+        if let message = encoded({ () throws(CoordinatorError) in try message.encodedAsJSON() }) {
+            edits.append(.send(FlowRecord.Outgoing(name: M.name, message: message, due: due)))
+        }
     }
 
     /// Drops the messages of a type that haven't left.
     public mutating func cancel<M: ResponderMessage>(_ message: M.Type) { edits.append(.cancel(M.names)) }
 
-    private mutating func encoded(_ value: some Encodable) -> JSONValue? {
-        do throws(CoordinatorError) { return try value.encodedAsJSON() } catch { self.error = self.error ?? error }
+    private mutating func encoded<JSON>(_ encode: () throws(CoordinatorError) -> JSON) -> JSON? {
+        do throws(CoordinatorError) { return try encode() } catch { self.error = self.error ?? error }
         return nil
     }
 }
@@ -159,15 +161,15 @@ public struct Flow<C: DurableCoordinator>: ~Copyable {
 /// Pages that a change shows, as values and as a record has them.
 struct NewPages<Page> {
     private var values: [Page] = []
-    private var pages: [JSONValue] = []
+    private var pages: [JSONText] = []
 
-    mutating func add(_ value: Page, as page: JSONValue) {
+    mutating func add(_ value: Page, as page: JSONText) {
         values.append(value)
         pages.append(page)
     }
 
     /// Returns the value of a page of a record, if it's one of these.
-    func value(of page: JSONValue) -> Page? { pages.firstIndex(of: page).map { values[$0] } }
+    func value(of page: JSONText) -> Page? { pages.firstIndex(of: page).map { values[$0] } }
 }
 
 /// What the work of a page leads to, as one commit.

@@ -366,7 +366,7 @@ final class MessageRow: Sendable {
                 .value(try isolated(unsafeDowncast(coordinator, to: C.self), envelope.message(as: M.self, isLast: true)))
             },
             accepted: { coordinator, message in
-                _ = try isolated(unsafeDowncast(coordinator, to: C.self), Envelope.message(message, as: M.self))
+                _ = try Envelope.withMessage(message, as: M.self) { try isolated(unsafeDowncast(coordinator, to: C.self), $0) }
             },
             shortcuts: Shortcuts(body),
             body: { coordinator, envelope, _, _ in
@@ -414,6 +414,25 @@ extension Envelope {
 
     /// Returns a message as its handler's type.
     static func message<M: ResponderMessage>(_ message: any ResponderMessage, as type: M.Type) throws -> M { try value(message, as: type) }
+
+    /// Calls a function with a message as its handler's type, without a copy.
+    static func withMessage<M: ResponderMessage, Result>(
+        _ message: any ResponderMessage,
+        as type: M.Type,
+        _ body: (M) throws -> Result
+    ) throws -> Result {
+        try withValue(message, as: type, body)
+    }
+
+    private static func withValue<Value: ResponderMessage, M: ResponderMessage, Result>(
+        _ message: Value,
+        as type: M.Type,
+        _ body: (M) throws -> Result
+    ) throws -> Result {
+        guard Value.self == type else { return try body(cast(message, to: type)) }
+        // Unsafe: it's the same type.
+        return try withUnsafePointer(to: message) { try $0.withMemoryRebound(to: M.self, capacity: 1) { try body($0.pointee) } }
+    }
 
     /// Returns a message as the type that it usually has; a cast would look for more.
     private static func value<Value: ResponderMessage, M: ResponderMessage>(_ message: Value, as type: M.Type) throws -> M {

@@ -24,8 +24,14 @@ package struct JSONWriter {
         case .number(let value): write(value)
         case .string(let value): write(value)
         case .array(let values): array { writer in for value in values { writer.write(value) } }
-        case .object(let members): object { writer in for (name, value) in members { writer.member(name) { $0.write(value) } } }
+        case .object(let members): object { writer in for (name, value) in members { writer.member(named: name) { $0.write(value) } } }
         }
+    }
+
+    package mutating func write(_ text: JSONText) {
+        separate()
+        bytes += text.bytes
+        needsComma = true
     }
 
     package mutating func write(_ value: Bool) { write(word: value ? "true" : "false") }
@@ -49,9 +55,24 @@ package struct JSONWriter {
     package mutating func object(_ members: (inout JSONWriter) -> Void) { enclose("{", "}", members) }
 
     /// Writes a member of an object.
-    package mutating func member(_ name: String, _ value: (inout JSONWriter) -> Void) {
+    ///
+    /// - Parameter name: Letters only.
+    package mutating func member(_ name: StaticString, _ value: (inout JSONWriter) -> Void) {
+        separate()
+        bytes.append(UInt8(ascii: "\""))
+        name.withUTF8Buffer { bytes += $0 }
+        bytes.append(UInt8(ascii: "\""))
+        member(value)
+    }
+
+    /// Writes a member of an object.
+    package mutating func member(named name: String, _ value: (inout JSONWriter) -> Void) {
         separate()
         quote(name)
+        member(value)
+    }
+
+    private mutating func member(_ value: (inout JSONWriter) -> Void) {
         bytes.append(UInt8(ascii: ":"))
         needsComma = false
         value(&self)

@@ -96,14 +96,14 @@ package final class FlowWorld: SimulatedWorld {
     /// Runs the world to its end.
     package func run() throws(FlowViolation) {
         for flow in 0..<FlowScenario.flows {
-            let state: JSONValue = .object([:])
+            let state = JSONText(.object([:]))
             let record = FlowRecord(
                 type: "Flow",
                 version: 1,
                 id: UInt64(flow),
                 configuration: .null,
                 state: state,
-                page: .integer(0),
+                page: JSONText(.integer(0)),
                 at: wall
             )
             disks.append(Disk(record: record, opening: 0))
@@ -247,7 +247,7 @@ package final class FlowWorld: SimulatedWorld {
         let before = Set(former.outgoing.map(identity)), after = Set(next.outgoing.map(identity))
         for message in next.outgoing where !before.contains(identity(message)) { sent[identity(message)] = message.due }
         for message in before.subtracting(after) where message != left { cancelled.insert(message) }
-        for (message, count) in next.state.objectValue ?? [:] where count != .integer(1) {
+        for (message, count) in next.state.value.objectValue ?? [:] where count != .integer(1) {
             throw FlowViolation(.once, "\(message) was handled \(count) times")
         }
         if dies {
@@ -397,8 +397,8 @@ package final class FlowWorld: SimulatedWorld {
         let next = JSONValue.integer(Int64(showing.number))
         switch decision("\(lives[life].flow)/\(showing.number)") {
         case .stay: return FlowRecord.Change()
-        case .show: return FlowRecord.Change([.show(next)])
-        case .showAndSend: return FlowRecord.Change([.send(message(life, .nothing, after: 0)), .show(next)])
+        case .show: return FlowRecord.Change([.show(JSONText(next))])
+        case .showAndSend: return FlowRecord.Change([.send(message(life, .nothing, after: 0)), .show(JSONText(next))])
         case .finish: return FlowRecord.Change([.finish(next)])
         case .unwind: return FlowRecord.Change([.unwind(because: "declined")])
         case .sendLater: return FlowRecord.Change([.send(message(life, .show, after: 5))])
@@ -462,10 +462,10 @@ package final class FlowWorld: SimulatedWorld {
         }
         // A message of the flow's own that isn't there any more was handled.
         if !isOwn, let sender, lives[sender].flow == lives[life].flow { return }
-        var state = next.state.objectValue ?? [:]
+        var state = next.state.value.objectValue ?? [:]
         let former = state["\(message)"]?.integerValue ?? 0
         state["\(message)"] = .integer(former + 1)
-        next.change(FlowRecord.Change(state: .object(state), edits(request, life)), at: wall)
+        next.change(FlowRecord.Change(state: JSONText(.object(state)), edits(request, life)), at: wall)
         if fault == .finishesEarly, case .finishing = next.standing, case .perform(let showing)? = next.work {
             next.performed(showing.number, FlowRecord.Change(), at: wall)
         }
@@ -486,7 +486,7 @@ package final class FlowWorld: SimulatedWorld {
 
     private func edits(_ request: FlowScenario.Request, _ life: Int) -> [FlowRecord.Edit] {
         switch request {
-        case .show: [.show(.integer(-1))]
+        case .show: [.show(JSONText(.integer(-1)))]
         case .pop: [.pop]
         case .unwind: [.unwind(because: "asked")]
         case .finish: [.finish(.null)]
@@ -500,7 +500,7 @@ package final class FlowWorld: SimulatedWorld {
     // MARK: The end
 
     private func checkEnd() throws(FlowViolation) {
-        let handled = Set(disks.flatMap { ($0.record.state.objectValue ?? [:]).keys })
+        let handled = Set(disks.flatMap { ($0.record.state.value.objectValue ?? [:]).keys })
         for (message, _) in sent where !cancelled.contains(message) && !handled.contains("\(message)") {
             throw FlowViolation(.handled, "\(message) was sent and never handled")
         }

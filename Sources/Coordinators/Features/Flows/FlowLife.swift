@@ -93,8 +93,10 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             var known = 0
             while known < numbers.count, known < record.showings.count, numbers[known] == record.showings[known].number { known += 1 }
             let isMoreOnly = known == numbers.count && !record.showings.contains(where: \.isPopped)
-            numbers.removeSubrange(known...)
-            pages.removeSubrange(known...)
+            if known < numbers.count {
+                numbers.removeSubrange(known...)
+                pages.removeSubrange(known...)
+            }
             for showing in record.showings[known...] {
                 let page = news.value(of: showing.page) ?? (try? C.Page(decoding: showing.page))
                 numbers.append(showing.number)
@@ -133,7 +135,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
     /// The pages that are shown, bottom first.
     var pages: [C.Page] { values.withLock { $0.shown } }
 
-    var shownPages: [JSONValue] { state.withLock { $0.record.pages } }
+    var shownPages: [JSONValue] { state.withLock { $0.record.pages }.map(\.value) }
 
     // MARK: The beginning
 
@@ -183,8 +185,8 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             version: C.version,
             id: .random(in: .min ... .max),
             configuration: configuration,
-            state: try state.encodedAsJSON(),
-            page: try page?.encodedAsJSON(),
+            state: try state.encodedAsText(),
+            page: try page?.encodedAsText(),
             at: now
         )
         record.symbol = symbol
@@ -229,7 +231,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
 
     private static func migrate(_ record: inout FlowRecord) throws {
         while record.version < C.version {
-            var flow = StoredFlow(version: record.version, state: record.state, pages: record.showings.map(\.page))
+            var flow = StoredFlow(version: record.version, state: record.state.value, pages: record.showings.map(\.page.value))
             let count = flow.pages.count
             try C.migrate(&flow)
             guard flow.pages.count == count else {
@@ -238,7 +240,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
                     "the migration of \(C.self) from version \(record.version) changes the number of pages"
                 )
             }
-            record.migrate(to: record.version + 1, state: flow.state, pages: flow.pages)
+            record.migrate(to: record.version + 1, state: JSONText(flow.state), pages: flow.pages.map { JSONText($0) })
         }
     }
 
@@ -338,10 +340,10 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         let result = try body(&flow)
         if let error = flow.error { throw error }
         let value = flow.state
-        let json = try value.encodedAsJSON()
+        let text = try value.encodedAsText()
         let edits = numbered(flow.edits, at: flow.now)
         let opened = edits.compactMap { edit -> Message? in if case .send(let message) = edit { Message(message) } else { nil } }
-        apply(&next, FlowRecord.Change(state: json, edits), result)
+        apply(&next, FlowRecord.Change(state: text, edits), result)
         try await write(next, value, flow.writes, opened: opened, pages: flow.newPages, in: cell)
         return result
     }
@@ -366,7 +368,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
     }
 
     /// Reads a state that an operator has given.
-    private static func read(_ state: JSONValue, _ key: String) throws(CoordinatorError) -> C.State {
+    private static func read(_ state: JSONText, _ key: String) throws(CoordinatorError) -> C.State {
         do { return try C.State(decoding: state) } catch {
             throw CoordinatorError(
                 .coding,
@@ -393,7 +395,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
     ///   - stored: The record that is on disk; the present one by default.
     ///   - tellsParking: Whether it's told when this parks the flow.
     private func write(
-        _ next: FlowRecord,
+        _ next: consuming FlowRecord,
         _ value: C.State? = nil,
         _ writes: [any Sendable] = [],
         opened: [Message] = [],
@@ -402,8 +404,8 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         tellsParking: Bool = true,
         in cell: CoordinatorCell
     ) async throws {
-        let (present, sequence, isLost) = state.withLock { ($0.record, $0.sequence, $0.isLost) }
-        let former = stored ?? present
+        let former = stored ?? state.withLock { $0.record }
+        let (sequence, isLost) = state.withLock { ($0.sequence, $0.isLost) }
         var next = next
         // What the flow has sent itself has no row any more.
         if next.isOver, !former.isOver { next.change(FlowRecord.Change([.cancel(cell.type.table.names)]), at: next.changed) }
@@ -445,7 +447,13 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
     // MARK: What is to be done
 
     func goOn(_ cell: CoordinatorCell) {
-        guard cell.isOpenForWork else { return }
+        guard let work = nextWork(cell) else { return }
+        HandlerScope.perform(in: nil) { _ = cell.handle { await self.work(from: work, cell) } }
+    }
+
+    /// Has what is due leave, ends the flow or waits for what is next, and returns the page that is worked on from now on.
+    private func nextWork(_ cell: CoordinatorCell) -> FlowRecord.Work? {
+        guard cell.isOpenForWork else { return nil }
         let now = cell.runtime.time.wall
         let later: @Sendable () -> Void = { [weak self, weak cell] in if let cell { self?.goOn(cell) } }
         let next = state.withLock { state -> (work: FlowRecord.Work?, leaving: [FlowRecord.Outgoing], end: FlowRecord.Standing?)? in
@@ -463,12 +471,14 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             if isDone { state.hasEnded = true }
             return (work, leaving, isDone ? state.record.standing : nil)
         }
-        guard let next else { return wait(cell, now) }
+        guard let next else {
+            wait(cell, now)
+            return nil
+        }
         // What a page has sent leaves before the next one begins.
         for message in next.leaving { send(message, cell) }
-        if let work = next.work { HandlerScope.perform(in: nil) { _ = cell.handle { await self.work(on: work, cell) } } }
-        if let end = next.end { return conclude(end, cell) }
-        wait(cell, now)
+        if let end = next.end { conclude(end, cell) } else { wait(cell, now) }
+        return next.work
     }
 
     /// Has the flow go on when the next thing is due.
@@ -507,19 +517,28 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
 
     // MARK: Pages
 
+    /// Works on a page, and on those that follow at once.
+    private func work(from first: FlowRecord.Work, _ cell: CoordinatorCell) async {
+        var next: FlowRecord.Work? = first
+        while let work = next {
+            await self.work(on: work, cell)
+            state.withLock { $0.isWorking = false }
+            store.attemptHasEnded(key, in: cell.runtime)
+            next = nextWork(cell)
+        }
+    }
+
     private func work(on work: FlowRecord.Work, _ cell: CoordinatorCell) async {
-        let record = state.withLock { $0.record }
         let number = work.showing.number
         do {
             guard let instance = cell.state.withLock({ $0.life.instance }) else { throw CancellationError() }
             let me: C = try MessageRow.cast(instance)
             guard let page = values.withLock({ $0.page(number) }) else {
-                try await alter(in: cell) { record, now in
+                return try await alter(in: cell) { record, now in
                     if work.isSame(as: record.pending) { record.park("the page can't be read: \(work.showing.page)", at: now) }
                 }
-                return workHasEnded(cell)
             }
-            let step = Step(work, of: record)
+            let step = Step(work, of: state.withLock { $0.record.id })
             switch work {
             case .perform:
                 let change = try await me.perform(page, step)
@@ -542,13 +561,6 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             // What was cancelled goes on in the next life.
             if !Task.isCancelled, !state.withLock({ $0.isLost }) { await failed(work, error, cell) }
         }
-        workHasEnded(cell)
-    }
-
-    private func workHasEnded(_ cell: CoordinatorCell) {
-        state.withLock { $0.isWorking = false }
-        store.attemptHasEnded(key, in: cell.runtime)
-        goOn(cell)
     }
 
     private func failed(_ work: FlowRecord.Work, _ error: any Error, _ cell: CoordinatorCell) async {

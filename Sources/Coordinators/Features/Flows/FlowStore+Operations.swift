@@ -66,8 +66,8 @@ extension FlowStore {
 
         private init(_ row: FlowRow, withState: Bool) throws(CoordinatorError) {
             let record = try row.decoded()
-            state = withState ? record.state : nil
-            (key, type, status, pages) = (row.key, record.type, row.status, record.pages)
+            state = withState ? record.state.value : nil
+            (key, type, status, pages) = (row.key, record.type, row.status, record.pages.map(\.value))
             let pending = record.pending?.showing
             pageNumber = pending?.number
             let showing = pending ?? record.showings.last { $0.error != nil }
@@ -127,7 +127,7 @@ extension FlowStore {
                     "the flow \(key) has gone on to \(pending.map { "page number \($0)" } ?? "no page"), and nothing has changed: look at it again"
                 )
             }
-            record.skip(FlowRecord.Change(state: state), at: now)
+            record.skip(FlowRecord.Change(state: state.map { JSONText($0) }), at: now)
         }
     }
 

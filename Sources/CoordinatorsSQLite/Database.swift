@@ -25,6 +25,8 @@ public final class Database {
         /// SQLite checks a statement when it's prepared.
         let use: Use
 
+        static func == (first: Key, second: Key) -> Bool { first.use == second.use && first.text.utf8.elementsEqual(second.text.utf8) }
+
         /// Few statements are equally long, and to hash a text takes longer than to compare it with one.
         func hash(into hasher: inout Hasher) {
             hasher.combine(text.utf8.count)

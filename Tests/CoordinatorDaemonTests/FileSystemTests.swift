@@ -100,7 +100,7 @@ struct FileSystemTests {
                 try daemon.process.send(.terminate)
                 _ = await daemon.process.waitForExit()
             }
-            #expect(end < .patient(.seconds(10)))
+            #expect(end < .patient(.seconds(5)))
         }
     }
 
@@ -121,7 +121,7 @@ struct FileSystemTests {
     @discardableResult
     private static func restartAnother(of daemon: RunningDaemon) async throws -> Duration {
         var restart = Duration.zero
-        try await expectPromptly(within: .seconds(2)) {
+        try await expectPromptly(within: .patient(.seconds(2))) {
             let web = try await daemon.runningPID(of: "/web")
             restart = try await elapsed {
                 kill(web, SIGKILL)
@@ -183,13 +183,15 @@ struct FileSystemTests {
                 #expect(refused.exitCode != 0 && refused.errors.contains("regular file"), "\(command): \(refused)")
             }
             // The daemon's own file is read again, and the files that it names are looked at.
-            try daemon.process.send(.hangup)
-            try await expectPromptly(within: .seconds(2)) { try await Self.elapsed { _ = try await daemon.tree() } }
+            try await expectPromptly(within: .patient(.seconds(2))) {
+                try daemon.process.send(.hangup)
+                return try await Self.elapsed { _ = try await daemon.tree() }
+            }
             let end = try await Self.elapsed {
                 try daemon.process.send(.terminate)
                 _ = await daemon.process.waitForExit()
             }
-            #expect(end < .patient(.seconds(10)))
+            #expect(end < .patient(.seconds(5)))
             print("restart after \(restart), end after \(end)")
         }
         withExtendedLifetime((hung, here)) {}

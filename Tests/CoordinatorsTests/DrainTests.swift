@@ -53,7 +53,7 @@ struct DrainTests {
     @Test("What isn't finished in time is cancelled, within the one budget", arguments: [Where.inProcess, .worker])
     func cancelsWhatIsLeft(_ place: Where) async throws {
         // Spent twice it would take 16 seconds.
-        try await expectPromptly(within: .seconds(15)) {
+        try await expectPromptly(within: .patient(.seconds(15))) {
             var (time, duration) = (Duration.zero, Duration.zero)
             try await withRoot { runtime in
                 try await runtime.startChild("a", place, drainSeconds: 8)

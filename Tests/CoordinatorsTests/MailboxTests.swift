@@ -67,7 +67,9 @@ struct MailboxTests {
         for number in 0..<400 {
             let name = "\(number)"
             switch Int.random(in: 0..<16, using: &random) {
-            case 0: if mailbox.put(name, bytes: .random(in: 0..<4_000, using: &random), as: .short) == "admitted" { taken.append(name) }
+            case 0:
+                let admission = mailbox.put(name, bytes: .random(in: 0..<4_000, using: &random), as: .short)
+                if ["admitted", "delayed"].contains(admission) { taken.append(name) }
             case 1:
                 mailbox.post("n" + name)
                 taken.append("n" + name)
@@ -123,20 +125,58 @@ struct MailboxTests {
         #expect((0..<3_000).prefix(while: without.take).count == room)
     }
 
-    @Test("A sender that found no room waits for its turn until half has gone; a policy that has nothing wait has nothing wait")
-    func crowded() {
-        for policy in [MailboxPolicy.Overflow.wait, .fail, .dropNewest, .dropOldest] {
-            let mailbox = Stage(MailboxPolicy(running: 100, waiting: 100, whenFull: policy))
-            #expect((0..<300).prefix(while: mailbox.take).count == 200)
-            #expect(mailbox.beginAccepted().count == 64)
-            // There is room again, and the sender has looked for it before.
-            #expect(mailbox.put("late", as: .short) == (policy == .wait ? "delayed" : "admitted"))
-            #expect(!mailbox.take(201), "it would overtake the late one")
-            #expect([64, 64, 8].allSatisfy { mailbox.beginAccepted().count == $0 })
-            #expect(mailbox.put("later", as: .short) == "admitted", "more than half has gone")
-            for item in mailbox.takeBatch() { mailbox.ended(item) }
-            #expect(mailbox.take(202))
+    /// A mailbox that had no room for a message without an envelope, and of which two batches have gone since.
+    private static func crowded(waiting: Int, whenFull: MailboxPolicy.Overflow = .wait) -> Stage {
+        let mailbox = Stage(MailboxPolicy(running: 28 + waiting, waiting: 100, whenFull: whenFull))
+        #expect((0..<300).prefix(while: mailbox.take).count == 128 + waiting)
+        for _ in 0..<2 { #expect(mailbox.beginAccepted().count == 64) }
+        return mailbox
+    }
+
+    @Test("A sender that found no room waits for its turn until half of what may wait has gone, unless nothing waits by the policy")
+    func crowd() {
+        #expect(Self.crowded(waiting: 51).put("late", as: .short) == "delayed")
+        #expect(Self.crowded(waiting: 51).put("late", as: .below) == "delayed")
+        #expect(Self.crowded(waiting: 51).put("late", as: .interleaving) == "admitted", "it overtakes the others")
+        #expect(Self.crowded(waiting: 50).put("late", as: .short) == "admitted")
+        for policy in [MailboxPolicy.Overflow.fail, .dropNewest, .dropOldest] {
+            #expect(Self.crowded(waiting: 51, whenFull: policy).put("late", as: .short) == "admitted")
         }
+        #expect(!Self.crowded(waiting: 51).take(1), "another sender waits as well")
+        #expect(Self.crowded(waiting: 50).take(1))
+    }
+
+    @Test("A mailbox that is full of bytes is crowded until half of them have gone")
+    func crowdOfBytes() {
+        let mailbox = Stage(MailboxPolicy(running: 100_000, waiting: 100_000, bytes: 100_000))
+        let count = (0..<100_000).prefix(while: mailbox.take).count
+        #expect(mailbox.beginAccepted().count == 64)
+        #expect(mailbox.put("late", as: .short) == "delayed")
+        for _ in 0..<(count / 2 / 64) { _ = mailbox.beginAccepted() }
+        #expect(mailbox.put("later", as: .short) == "admitted")
+    }
+
+    @Test("A crowded mailbox has room as any other while it's paused, or nothing could begin in it")
+    func crowdAtRest() {
+        let paused = Self.crowded(waiting: 51)
+        paused.pause()
+        #expect((0..<49).allSatisfy { paused.put("\($0)") == "admitted" } && paused.put("late") == "delayed")
+        let busy = Stage(MailboxPolicy(running: 8, waiting: 8))
+        #expect((0..<20).prefix(while: busy.take).count == 16)
+        for number in 0..<8 { busy.put("\(number)") }
+        #expect(busy.beginAccepted().count == 16 && busy.begin().count == 8)
+        #expect((0..<8).allSatisfy { busy.put("\($0)") == "admitted" }, "those that run don't wait")
+    }
+
+    @Test("A crowded mailbox forgets messages whose askers have gone")
+    func crowdWithoutAskers() {
+        let mailbox = Self.crowded(waiting: 90)
+        for _ in 0..<1_000 {
+            let ask = Envelope.letter("ask")
+            #expect(mailbox.put(ask) == "delayed")
+            ask.end(.failure(CancellationError()))
+        }
+        #expect(mailbox.messageCount < 90 + 2 * 100)
     }
 
     @Test("A pause delays messages, and no notice")

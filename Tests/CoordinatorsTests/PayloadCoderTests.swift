@@ -21,19 +21,38 @@ struct PayloadCoderTests {
         #expect(numbers.float == -.infinity && numbers.optional == .infinity)
     }
 
-    @Test("A value that is nested deeper than any reader follows has no text")
-    func depth() throws {
+    @Test("A value whose text wouldn't be read as it's written has none: too deep for what it's kept in, or a number that would be rounded")
+    func obstacles() throws {
         final class Nest: Codable {
             let inner: [Nest]
 
             init(depth: Int) { inner = depth == 0 ? [] : [Nest(depth: depth - 1)] }
         }
-        #expect(try Nest(depth: 200).encodedAsText().value == Nest(depth: 200).encodedAsJSON())
-        let error = #expect(throws: CoordinatorError.self) { try Nest(depth: 300).encodedAsText() }
+        // Two levels each, and a record adds some.
+        #expect(try Nest(depth: 251).encodedAsText().value == Nest(depth: 251).encodedAsJSON())
+        #expect(throws: CoordinatorError.self) { try Nest(depth: 252).encodedAsText() }
+        func isKept<Value: Codable & Equatable>(_ value: Value) throws -> Bool { try Value(decoding: value.encodedAsText().value) == value }
+        #expect(try isKept([Int64.min, -1, 0, .max]) && isKept([UInt64(Int64.max)]))
+        #expect(try isKept([Double.pi, -1e-300, 1e22, .greatestFiniteMagnitude, .leastNonzeroMagnitude, 0.1 + 0.2]))
+        #expect(try isKept(["12345678901234567890.5", "\"12345678901234567890", String(repeating: "[", count: 1_000), "\\"]))
+        #expect(try isKept([Decimal(string: "123456789.25")]))
+        #expect(throws: CoordinatorError.self) { try [UInt64.max].encodedAsText() }
+        #expect(throws: CoordinatorError.self) { try ["id": UInt64(Int64.max) + 1].encodedAsText() }
+        #expect(throws: CoordinatorError.self) { try [Decimal(string: "1.2345678901234567890123")].encodedAsText() }
+    }
+
+    @Test("A decimal that becomes no number while it's encoded is refused as well", arguments: [true, false])
+    func computed(asText: Bool) {
+        struct Share: Encodable {
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.singleValueContainer()
+                try container.encode(["NaN": Decimal.nan])
+            }
+        }
+        let error = #expect(throws: CoordinatorError.self) {
+            if asText { _ = try Share().encodedAsText() } else { _ = try PayloadCoder.encode(Share(), as: .json) }
+        }
         #expect(error?.code == .coding)
-        // Brackets of a text are no depth.
-        let brackets = String(repeating: "[", count: 1_000)
-        #expect(try brackets.encodedAsText().value == .string(brackets))
     }
 
     @Test("A decimal that is no number is refused where it would be written as JSON, by the name of its property")

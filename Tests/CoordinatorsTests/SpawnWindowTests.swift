@@ -28,7 +28,7 @@ struct SpawnWindowTests {
                 #expect(answers.allSatisfy { $0 == "started" || $0.contains("signal 9") }, "\(answers)")
             }
             var number = 0
-            try await expectPromptly(within: .seconds(1)) {
+            try await expectPromptly(within: .patient(.seconds(1))) {
                 number += 1
                 let begin = MachineClock.now
                 let answer = try await runtime.ask(

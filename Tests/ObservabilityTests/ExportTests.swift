@@ -170,7 +170,7 @@ struct ExportTests {
 
     @Test("A receiver that is silent doesn't keep the tree from working, and its end from coming in a second")
     func silentReceiver() async throws {
-        try await expectPromptly(within: .seconds(4)) {
+        try await expectPromptly(within: .patient(.seconds(4))) {
             let receiver = try SmallServer(nil)
             var options = RelayTree.options()
             options.logger.logLevel = .critical

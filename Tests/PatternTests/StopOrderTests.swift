@@ -20,7 +20,7 @@ struct StopOrderTests {
     @Test("By the machine's clock a thousand children that take 300 ms each end together, in less than two seconds")
     func thousand() async throws {
         guard TestTier.current >= .all else { return }
-        try await expectPromptly(within: .seconds(2)) {
+        try await expectPromptly(within: .patient(.seconds(2))) {
             var time = Duration.zero
             try await withRuntime(House.self) { runtime in
                 let crowd = Tenant.crowds.withLock { crowds in

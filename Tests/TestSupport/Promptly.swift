@@ -18,7 +18,7 @@ public func expectPromptly(
     var times: [Duration] = []
     for _ in 0..<attempts {
         let time = try await attempt()
-        if time < .patient(limit) { return }
+        if time < limit { return }
         times.append(time)
     }
     Issue.record("no attempt took less than \(limit): \(times)", sourceLocation: sourceLocation)

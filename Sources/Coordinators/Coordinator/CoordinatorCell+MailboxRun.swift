@@ -40,7 +40,7 @@ extension CoordinatorCell {
                 if handlesAtOnce(item, on: instance) { continue }
                 let scope = becomeHandler(of: item, in: number, before: batch, on: instance)
                 // The items after this one aren't kept for as long as its handler runs.
-                batch = []
+                (batch, accepted) = ([], [])
                 await perform(item, in: scope, TraceContext(item.envelope?.trace ?? []), on: instance)
                 return ended(item, number, scope)
             }
@@ -74,7 +74,10 @@ extension CoordinatorCell {
         guard !messages.isEmpty else { return tally }
         defer { messages.removeAll(keepingCapacity: true) }
         if runtime.observation.instruments.areActive {
-            for message in messages { _ = handlesAtOnce(.message(message.envelope, message.row), on: instance) }
+            for index in messages.indices {
+                let (row, body) = (messages[index].row, messages[index].takeBody())
+                _ = handlesAtOnce(.message(messages[index].envelope(with: body), row), on: instance)
+            }
             return tally
         }
         for index in messages.indices {

@@ -113,11 +113,8 @@ struct Mailbox {
     private(set) var isPaused = false
     private(set) var isRunning = false
     private var isClosed = false
-    /// Whether there was no room for a message without an envelope.
-    ///
-    /// Its sender waits with an envelope then, though there may be room again a moment later: if it went on, all after it would need envelopes
-    /// until nothing waits.
-    private var isCrowded = false
+    /// Whether there was no room for a message without an envelope, when one came last.
+    private var wasFull = false
     private var eventBytes = 0
     /// The number of messages that the coordinator has handled, those that failed included.
     private(set) var handled: UInt64 = 0
@@ -168,11 +165,9 @@ struct Mailbox {
     ///
     /// - Parameter lane: The lane of the message; `nil` if it waits for a dependency.
     private mutating func makeRoom(for envelope: Envelope, in lane: WaitingMessages.Lane?) -> Admission {
-        isCrowded = isCrowded && expected > policy.waiting / 2
-        if isCrowded, policy.whenFull == .wait, lane == .ordinary || lane == .subtree { return .delayed }
-        guard isFull(for: envelope, in: lane) else { return .admitted }
+        guard isFull(for: envelope, in: lane) || isCrowded(for: lane) else { return .admitted }
         forgetWithdrawn()
-        guard isFull(for: envelope, in: lane) else { return .admitted }
+        guard isFull(for: envelope, in: lane) || isCrowded(for: lane) else { return .admitted }
         switch policy.whenFull {
         case .wait: return .delayed
         case .fail: return .refused
@@ -188,8 +183,8 @@ struct Mailbox {
     /// Takes a one-way message without an envelope, unless something else is to be decided about it, or other messages or notices wait.
     mutating func take(_ message: @autoclosure () -> AcceptedMessage, of size: Int) -> Bool {
         guard places < policy.running, !isPaused, Int(count) == Int(running) + acceptedCount, notices.isEmpty else { return false }
-        isCrowded = !hasRoom || bytes + reserved.bytes + size > policy.bytes
-        guard !isCrowded else { return false }
+        wasFull = isCrowded || !hasRoom || bytes + reserved.bytes + size > policy.bytes
+        guard !wasFull else { return false }
         count += 1
         bytes += size
         let accepted = accepted ?? AcceptedMessages()
@@ -262,6 +257,7 @@ struct Mailbox {
     /// - Returns: Whether draining goes on.
     mutating func continuesRun() -> Bool {
         isRunning = !isClosed && (!notices.isEmpty || count > 0 && (!isPaused && acceptedCount > 0 || nextMessage != nil))
+        if !isRunning { releaseMemory() }
         return isRunning
     }
 
@@ -275,11 +271,13 @@ struct Mailbox {
         }
         if batch.isEmpty {
             isRunning = false
-            // A mailbox that has nothing to do has no memory for messages.
-            if acceptedCount == 0 { accepted = nil }
+            releaseMemory()
         }
         return batch
     }
+
+    /// A mailbox that has nothing to do has no memory for messages.
+    private mutating func releaseMemory() { if acceptedCount == 0 { accepted = nil } }
 
     /// Removes a batch of messages without envelopes, which begin before all other items.
     ///
@@ -481,6 +479,19 @@ struct Mailbox {
 
     /// Whether fewer messages wait than may, those not counted that the next drain begins; no more wait than there are.
     private var hasRoom: Bool { expected < policy.waiting || waiting < policy.waiting }
+
+    /// Whether there was no room for a message without an envelope, and more than half of what may wait still does, though it could begin.
+    ///
+    /// Senders wait for their turn then, with envelopes, though there may be room: if one went on, all after it would need envelopes until nothing
+    /// waits.
+    var isCrowded: Bool {
+        guard wasFull, !isPaused, places < policy.running else { return false }
+        return expected - Int(running) > policy.waiting / 2 || bytes + reserved.bytes - runningBytes > policy.bytes / 2
+    }
+
+    private func isCrowded(for lane: WaitingMessages.Lane?) -> Bool {
+        policy.whenFull == .wait && (lane == .ordinary || lane == .subtree) && isCrowded
+    }
 
     /// The number of messages that wait or run, and of those that will come.
     var expected: Int { Int(count) + reserved.count }

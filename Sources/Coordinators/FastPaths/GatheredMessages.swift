@@ -167,7 +167,7 @@ extension Mailbox {
     mutating func takeAll(_ envelope: Envelope, _ row: MessageRow, isFromSubtree: Bool) -> Bool {
         guard expected + envelope.count <= policy.waiting else { return false }
         guard bytes + reserved.bytes + envelope.size <= policy.bytes else { return false }
-        // Where there is room for all, the policy has nothing to decide.
+        // Where there is room for all, the policy has nothing to decide; senders of other processes don't wait for their turn, but for credit.
         _ = enqueue(envelope, row, isFromSubtree: isFromSubtree, isNeeding: false)
         return true
     }

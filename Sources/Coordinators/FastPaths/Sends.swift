@@ -49,7 +49,7 @@ extension CoordinatorCell {
         let envelope = Envelope(.value(message), sender: sender, deadline: deadline, isOneWay: true)
         let isFromSubtree = isFromSubtree(sender)
         return takesAtOnce { mailbox in
-            guard mailbox.takeAll(envelope, row, isFromSubtree: isFromSubtree) else { return false }
+            guard !mailbox.isCrowded, mailbox.takeAll(envelope, row, isFromSubtree: isFromSubtree) else { return false }
             // Before it can begin, or be given up with the coordinator.
             envelope.accept()
             return true

@@ -159,7 +159,7 @@ extension MessageParking {
 public struct MailboxPolicy: Sendable, Hashable {
     /// The rule for a message that finds the mailbox full.
     public enum Overflow: String, Sendable, Hashable, Codable {
-        /// Its sender waits: an ask until its deadline, a one-way send until there is room.
+        /// Its sender waits: an ask until its deadline, a one-way send until its turn. Senders may wait until half of what may wait has gone.
         case wait
         /// Its sender gets `mailboxFull`.
         case fail

@@ -5,9 +5,11 @@ import WireProtocol
 
 /// The coder between values and payload bytes, in the codec of the ask.
 enum PayloadCoder {
-    static func encode(_ value: some Encodable, as codec: PayloadCodec) throws(CoordinatorError) -> Bytes {
+    static func encode<Value: Encodable>(_ value: Value, as codec: PayloadCodec) throws(CoordinatorError) -> Bytes {
         do {
             switch codec {
+            // A number is its own text. Unsafe: it's the same type.
+            case .json where Value.self == Int.self: return Bytes("\(unsafeBitCast(value, to: Int.self))".utf8)
             case .json:
                 let bytes = Array(try JSONEncoder.forPayloads.encode(value))
                 try refuseNonFinite(in: bytes, of: value)
@@ -27,9 +29,13 @@ enum PayloadCoder {
         let text = Array(NonFinite.nan.utf8)
         // Also within a text, and for other numbers: only then the value is worth a look.
         guard let first = bytes.firstIndex(of: text[0]),
-            bytes[first...].indices.contains(where: { bytes[$0] == text[0] && bytes[$0...].starts(with: text) }),
-            let place = place(of: { ($0 as? Decimal)?.isNaN == true }, in: value)
+            bytes[first...].indices.contains(where: { bytes[$0] == text[0] && bytes[$0...].starts(with: text) })
         else { return }
+        guard let place = place(of: { ($0 as? Decimal)?.isNaN == true }, in: value) else {
+            // One that is made while the value is encoded isn't seen there.
+            if JSONSyntax.firstProblem(in: bytes, maximumDepth: JSONSyntax.maximumAnswerDepth) == nil { return }
+            throw CoordinatorError(.coding, "a \(type(of: value)) can't be encoded as JSON: it has a Decimal that is no number")
+        }
         let name = place.isEmpty ? "it" : "'\(place.joined(separator: "."))'"
         throw CoordinatorError(.coding, "a \(type(of: value)) can't be encoded as JSON: \(name) is a Decimal that is no number")
     }
@@ -111,6 +117,7 @@ private final class PayloadSource: JSONSource {
 extension JSONEncoder {
     fileprivate static let forPayloads: JSONEncoder = {
         let encoder = JSONEncoder()
+        encoder.outputFormatting = .withoutEscapingSlashes
         encoder.nonConformingFloatEncodingStrategy = .convertToString(
             positiveInfinity: NonFinite.positiveInfinity,
             negativeInfinity: NonFinite.negativeInfinity,
@@ -140,11 +147,9 @@ extension Encodable {
 
     /// Returns the value as the text of JSON, whatever its type.
     func encodedAsText() throws(CoordinatorError) -> JSONText {
-        let text = try PayloadCoder.encode(self, as: .json)
-        // What is nested too deep is none. Only a text with that many brackets is worth a look.
-        let brackets = text.count { $0 == UInt8(ascii: "[") || $0 == UInt8(ascii: "{") }
-        if brackets > JSONSyntax.maximumAnswerDepth { _ = try PayloadSource.value(of: text) }
-        return JSONText(text)
+        let text = JSONText(try PayloadCoder.encode(self, as: .json))
+        if let obstacle = text.obstacle { throw CoordinatorError(.coding, "a \(Self.self) can't be kept as JSON: it has \(obstacle)") }
+        return text
     }
 }
 

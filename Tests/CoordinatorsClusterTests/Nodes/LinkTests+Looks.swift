@@ -133,7 +133,7 @@ extension LinkTests {
             try cluster.daemon(owner).send(.stop)
             let begin = MachineClock.now
             let list: ProcessList = try await cluster.answer(of: .ps, from: elsewhere)
-            #expect(MachineClock.now - begin < .patient(.seconds(8)))
+            #expect(MachineClock.now - begin < .patient(.seconds(3)))
             #expect(list.missing?.map(\.node) == [owner])
             #expect(list.processes.allSatisfy { $0.node == elsewhere } && !list.processes.isEmpty)
             try cluster.daemon(owner).send(.continue)

@@ -455,7 +455,8 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
     private func nextWork(_ cell: CoordinatorCell) -> FlowRecord.Work? {
         guard cell.isOpenForWork else { return nil }
         let now = cell.runtime.time.wall
-        let later: @Sendable () -> Void = { [weak self, weak cell] in if let cell { self?.goOn(cell) } }
+        // Made only if it's needed.
+        let later = { { @Sendable [weak self, weak cell] in if let cell { self?.goOn(cell) } } }
         let next = state.withLock { state -> (work: FlowRecord.Work?, leaving: [FlowRecord.Outgoing], end: FlowRecord.Standing?)? in
             guard state.hasBegun, !state.hasEnded, !state.isLost, state.pause ?? now <= now else { return nil }
             var work: FlowRecord.Work?
@@ -519,12 +520,17 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
 
     /// Works on a page, and on those that follow at once.
     private func work(from first: FlowRecord.Work, _ cell: CoordinatorCell) async {
-        var next: FlowRecord.Work? = first
+        var (next, count) = (FlowRecord.Work?.some(first), 0)
         while let work = next {
             await self.work(on: work, cell)
             state.withLock { $0.isWorking = false }
             store.attemptHasEnded(key, in: cell.runtime)
+            // A page may have cancelled its own task, which the next one doesn't get.
+            if Task.isCancelled { return goOn(cell) }
             next = nextWork(cell)
+            // Nothing in the loop need have suspended.
+            count += 1
+            if count % 64 == 0 { await Task.yield() }
         }
     }
 

@@ -238,11 +238,11 @@ final class FlowStoreCore: Sendable {
             _ key: String,
             works: Bool,
             in runtime: RuntimeCore,
-            otherwise later: @escaping @Sendable () -> Void
+            otherwise later: () -> @Sendable () -> Void
         ) -> (isAdmitted: Bool, effects: FlowTrials.Effects)? {
             // A time that a test moves may stand still.
             if runtime.time.virtual != nil { trials = nil }
-            return trials?.admits(key, works: works, otherwise: later)
+            return trials?.admits(key, works: works, otherwise: later())
         }
     }
 
@@ -477,10 +477,10 @@ final class FlowStoreCore: Sendable {
     }
 
     /// Notes that an attempt at a page of a flow begins, unless one of a former life still runs, or others are tried first: the end of that is told.
-    func beginAttempt(_ key: String, in runtime: RuntimeCore, otherwise later: @escaping @Sendable () -> Void) -> Bool {
+    func beginAttempt(_ key: String, in runtime: RuntimeCore, otherwise later: () -> @Sendable () -> Void) -> Bool {
         let (begins, effects) = state.withLock { state -> (Bool, FlowTrials.Effects?) in
             if state.attempts.keys.contains(key) {
-                state.attempts[key] = .some(later)
+                state.attempts[key] = .some(later())
                 return (false, nil)
             }
             let admission = state.admits(key, works: true, in: runtime, otherwise: later)
@@ -492,7 +492,7 @@ final class FlowStoreCore: Sendable {
     }
 
     /// Returns whether messages of a flow may leave, or wait for the end of trials, which is told.
-    func maySend(_ key: String, in runtime: RuntimeCore, otherwise later: @escaping @Sendable () -> Void) -> Bool {
+    func maySend(_ key: String, in runtime: RuntimeCore, otherwise later: () -> @Sendable () -> Void) -> Bool {
         let admission = state.withLock { $0.admits(key, works: false, in: runtime, otherwise: later) }
         if let admission { carryOut(admission.effects, in: runtime) }
         return admission?.isAdmitted ?? true

@@ -84,6 +84,7 @@ struct StuckHandlerTests {
                     try await eventually("it's told") { await runtime.health().findings.map(\.path) == ["/hall"] }
                     let health = await runtime.health()
                     #expect(health.isLive && !health.isReady && health.findings.first?.stuckHandlers == 1, "\(health)")
+                    try await eventually("instruments are told") { noted.count > 0 }
                     // While no thread is free, the one that waits can't be told from one that runs.
                     #expect((1...(way == .asksBlocked ? 2 : 1)).contains(noted.count), "\(noted.count)")
                     notebook.note("go on")

@@ -9,15 +9,28 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define HAS_SANITIZER 0
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#undef HAS_SANITIZER
+#define HAS_SANITIZER 1
+#endif
+#endif
+
+// Whether a function of the C library can be answered here: its own is a weak symbol. A sanitizer asks before its own beginning, when nothing that it compiles may run.
+#if defined(__linux__) && defined(__GLIBC__) && !HAS_SANITIZER
+#define CAN_ANSWER 1
+#else
+#define CAN_ANSWER 0
+#endif
+
 // Between clone and execve a child runs in the parent's memory, beside the parent's threads, with the registers of the thread that has cloned
 // it: so also with its errno. The child's functions therefore use no function of the C library: they make their system calls themselves, and
 // find all that they need in memory that they're given. A sanitizer, which would note in the parent's memory what the child does, leaves them out.
-#define IN_CHILD
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#undef IN_CHILD
+#if HAS_SANITIZER
 #define IN_CHILD __attribute__((disable_sanitizer_instrumentation))
-#endif
+#else
+#define IN_CHILD
 #endif
 
 // A system call that leaves errno alone; a result below zero is the negated errno.

@@ -13,6 +13,9 @@ package enum ContinuousTimers {
         return Timers(CLOCK_BOOTTIME, alarm: .init(descriptor: descriptor) { _ = coordinator_process_set_boot_timer(descriptor, $0) })
     }()
 
+    /// Takes the descriptors that the timers need, while there are some.
+    package static func prepare() { _ = timers }
+
     /// The zero of the clock, to a millisecond; never later than it.
     private static let origin: ContinuousClock.Instant = {
         while true {

@@ -15,6 +15,9 @@ package enum WallTimers {
         return Timers(CLOCK_REALTIME, alarm: alarm)
     }()
 
+    /// Takes the descriptors that the timers need, while there are some.
+    package static func prepare() { _ = timers }
+
     /// The seconds since 1970.
     package static var now: Int64 { Timers.nanoseconds(of: CLOCK_REALTIME).flooredSeconds }
 

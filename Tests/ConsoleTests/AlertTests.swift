@@ -213,7 +213,7 @@ struct AlertTests {
                             try await limit(to: 8)
                             kill(pid, SIGKILL)
                         }
-                        #expect(console.isAlive)
+                        #expect(console.isAlive, "\(console.log.text.suffix(4_000))")
                         try await limit(to: 1024)
                     case .killed:
                         try await expectAlerts(act) { try console.daemon.send(.kill) }

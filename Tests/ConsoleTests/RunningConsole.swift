@@ -13,6 +13,8 @@ final class RunningConsole: Sendable {
 
     private let temporary: TemporaryDirectory
     private let daemons: Lock<[ChildProcess]>
+    /// What the daemons have written.
+    let log: Transcript
     /// The port of the loopback device at which the console listens.
     let port: UInt16
 
@@ -21,9 +23,10 @@ final class RunningConsole: Sendable {
     /// The latest daemon.
     var daemon: ChildProcess { daemons.withLock { $0[$0.count - 1] } }
 
-    private init(_ temporary: TemporaryDirectory, daemon: ChildProcess, port: UInt16) {
+    private init(_ temporary: TemporaryDirectory, daemon: ChildProcess, port: UInt16, log: Transcript) {
         self.temporary = temporary
         self.port = port
+        self.log = log
         daemons = Lock([daemon])
     }
 
@@ -59,7 +62,8 @@ final class RunningConsole: Sendable {
             """
         let text = tree.replacing("DIRECTORY", with: temporary.path).replacing("CONSOLE", with: console)
         try Files.write(text, to: temporary.file("tree.yaml"))
-        let running = RunningConsole(temporary, daemon: try await spawn(in: temporary), port: port)
+        let log = Transcript()
+        let running = RunningConsole(temporary, daemon: try await spawn(in: temporary, log), port: port, log: log)
         do {
             try await eventually("the console is ready", within: .seconds(60)) { try? await running.get("/readyz").status == 200 }
             try await body(running)
@@ -77,20 +81,20 @@ final class RunningConsole: Sendable {
         _ = await running.daemon.terminate(grace: .patient(.seconds(10)))
     }
 
-    private static func spawn(in directory: TemporaryDirectory) async throws -> ChildProcess {
+    private static func spawn(in directory: TemporaryDirectory, _ log: Transcript) async throws -> ChildProcess {
         try await ProcessSpawner.shared.spawn(
             ProcessSpecification(
                 executable: BuiltProgram("coordinatord").path,
                 arguments: ["--config", directory.file("tree.yaml"), "--runtime-dir", directory.file("run")],
                 standardOutput: .null,
-                standardError: .null
+                standardError: log.destination
             )
         )
     }
 
     /// Starts another daemon after one that has ended.
     func startNextDaemon() async throws {
-        let next = try await Self.spawn(in: temporary)
+        let next = try await Self.spawn(in: temporary, log)
         daemons.withLock { $0.append(next) }
     }
 

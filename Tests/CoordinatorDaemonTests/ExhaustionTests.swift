@@ -49,6 +49,44 @@ struct ExhaustionTests {
     }
 
     @Test(
+        "Descriptors: with none left, and with fewer than are open, a daemon lives in which tasks wait for threads",
+        .disabled(if: Sanitizer.isOn, "what Dispatch asks of the C library, which ends the process, is answered only without one")
+    )
+    func busyWithoutDescriptors() async throws {
+        let log = Transcript()
+        // On one processor its tasks have one thread, for which they wait.
+        try await RunningDaemon.with(Self.tree, standardError: log.destination, wrapper: Self.oneProcessor) { daemon in
+            try await daemon.everythingActive()
+            let processID = daemon.process.identity.processID
+            let directory = RuntimeDirectory(path: "\(daemon.directory)/run")
+            var clients: [ControlClient] = []
+            for _ in 0..<8 { clients.append(try await ControlClient.connect(runtimeDirectory: directory)) }
+            /// Has tasks wait for threads, and expects the daemon to live.
+            func expectLife(within limit: String) async throws {
+                try await Self.limit("--nofile=\(limit)", of: processID)
+                // Dispatch looks at its threads each second.
+                let end = ContinuousClock.now + .seconds(2.5)
+                await withTaskGroup(of: Void.self) { group in
+                    for client in clients {
+                        for _ in 0..<8 { group.addTask { while .now < end { _ = try? await client.call(.tree) } } }
+                    }
+                }
+                try #require(daemon.process.identity.isAlive, "with a limit of \(limit): \(log.text.suffix(2_000))")
+            }
+            try await expectLife(within: "\(Usage(processID).descriptors):")
+            try await expectLife(within: "8:")
+            try await Self.limit("--nofile=4096:", of: processID)
+            try await daemon.everythingActive()
+            // A hard limit, which the daemon can't raise again unless it's privileged.
+            try await expectLife(within: "8:8")
+            for client in clients { client.close() }
+        }
+    }
+
+    /// A wrapper that gives the daemon one of the processors.
+    private static let oneProcessor = "taskset -c \"$(grep Cpus_allowed_list /proc/self/status | grep -o '[0-9]*' | head -n 1)\""
+
+    @Test(
         "Processes: with room for any number of threads, operators are answered; with more, everything lives again",
         .enabled(if: geteuid() == 0, "only root can run a daemon as another user, whose processes the kernel counts")
     )

@@ -58,11 +58,42 @@ final class SQLiteFlowStorage: FlowStorage {
         case turn(@Sendable (inout Connection?) -> Void)
     }
 
-    private typealias Answer<Value> = CheckedContinuation<Value, any Error>
+    // Unsafe: each job is carried out once, and answers once.
+    private typealias Answer<Value> = UnsafeContinuation<Value, any Error>
 
     private struct State {
         var jobs: Deque<Job> = []
         var isRunning = false
+        /// Whether the thread waits for a job, or is about to.
+        var isWaiting = false
+
+        /// Removes and returns what is carried out together: a turn, or changes and reads up to the next one.
+        mutating func takeGroup() -> Group {
+            var group = Group()
+            while group.count < groupLimit, let job = jobs.popFirst() {
+                switch job {
+                case .commit(let commit, let answer):
+                    group.commits.append(commit)
+                    group.answers.append(answer)
+                case .read(let body): group.reads.append(body)
+                case .turn(let body):
+                    if group.count == 0 { group.turn = body } else { jobs.prepend(job) }
+                    return group
+                }
+            }
+            return group
+        }
+    }
+
+    /// Jobs that are carried out together.
+    private struct Group {
+        var commits: [Commit] = []
+        var answers: [Answer<Void>] = []
+        var reads: [@Sendable (Connection?) -> Void] = []
+        var turn: (@Sendable (inout Connection?) -> Void)?
+
+        var count: Int { commits.count + reads.count }
+        var isEmpty: Bool { count == 0 && turn == nil }
     }
 
     /// The number of changes that are committed together at most.
@@ -82,7 +113,7 @@ final class SQLiteFlowStorage: FlowStorage {
 
     func open() async throws -> FlowOpening {
         let (path, patience) = (path, patience)
-        return try await withCheckedThrowingContinuation { (answer: Answer<FlowOpening>) in
+        return try await withUnsafeThrowingContinuation { (answer: Answer<FlowOpening>) in
             add(
                 .turn { connection in
                     answer.resume(
@@ -103,7 +134,7 @@ final class SQLiteFlowStorage: FlowStorage {
     }
 
     func commit(_ row: FlowRow, _ writes: [any Sendable], keepsPlace: Bool) async throws {
-        try await withCheckedThrowingContinuation { add(.commit(Commit(row: row, writes: writes, keepsPlace: keepsPlace), $0)) }
+        try await withUnsafeThrowingContinuation { add(.commit(Commit(row: row, writes: writes, keepsPlace: keepsPlace), $0)) }
     }
 
     func forget(before time: WallTime) async throws {
@@ -202,7 +233,7 @@ final class SQLiteFlowStorage: FlowStorage {
 
     func read<Value: Sendable>(_ body: @escaping @Sendable (Connection) throws -> Value) async throws -> Value {
         let path = path
-        return try await withCheckedThrowingContinuation { (answer: Answer<Value>) in
+        return try await withUnsafeThrowingContinuation { (answer: Answer<Value>) in
             add(
                 .read { connection in
                     answer.resume(
@@ -224,12 +255,13 @@ final class SQLiteFlowStorage: FlowStorage {
 
     /// Adds a job, and sees to it that a thread carries it out.
     private func add(_ job: Job) {
-        let mustStart = state.withLock { state -> Bool in
+        let (mustStart, mustWake) = state.withLock { state -> (Bool, Bool) in
             state.jobs.append(job)
-            defer { state.isRunning = true }
-            return !state.isRunning
+            defer { (state.isRunning, state.isWaiting) = (true, false) }
+            return (!state.isRunning, state.isWaiting)
         }
-        guard mustStart else { return signal.post() }
+        if mustWake { signal.post() }
+        guard mustStart else { return }
         let hasStarted = DetachedThread.run { self.run() }
         precondition(hasStarted, "the store's thread could not be created")
     }
@@ -238,40 +270,34 @@ final class SQLiteFlowStorage: FlowStorage {
     private func run() {
         var connection: Connection?
         while true {
-            let jobs = state.withLock { state -> [Job] in
-                let end = state.jobs.firstIndex { if case .turn = $0 { true } else { false } } ?? state.jobs.endIndex
-                let count = end == 0 ? min(state.jobs.count, 1) : min(end, Self.groupLimit)
-                if count == 0, connection == nil { state.isRunning = false }
-                defer { state.jobs.removeFirst(count) }
-                return Array(state.jobs.prefix(count))
+            let (group, isClosed) = state.withLock { [isClosed = connection == nil] state -> (Group, Bool) in
+                let group = state.takeGroup()
+                if group.isEmpty {
+                    state.isWaiting = !isClosed
+                    state.isRunning = !isClosed
+                }
+                return (group, isClosed)
             }
-            if jobs.isEmpty {
-                if connection == nil { return }
+            if !group.isEmpty {
+                carryOut(group, &connection)
+            } else if isClosed {
+                return
+            } else {
                 signal.wait()
-                continue
             }
-            carryOut(jobs, &connection)
         }
     }
 
-    private func carryOut(_ jobs: [Job], _ connection: inout Connection?) {
-        var (commits, answers): ([Commit], [Answer<Void>]) = ([], [])
-        for job in jobs {
-            switch job {
-            case .commit(let commit, let answer):
-                commits.append(commit)
-                answers.append(answer)
-            case .turn(let body): body(&connection)
-            case .read: break
-            }
-        }
+    private func carryOut(_ group: Group, _ connection: inout Connection?) {
+        group.turn?(&connection)
         if let connection {
-            for (answer, result) in zip(answers, commits.isEmpty ? [] : connection.commit(commits)) { answer.resume(with: result) }
+            let results = group.commits.isEmpty ? [] : connection.commit(group.commits)
+            for (answer, result) in zip(group.answers, results) { answer.resume(with: result) }
         } else {
             let error = CoordinatorError(.stopped, "the store \(path) is closed")
-            for answer in answers { answer.resume(throwing: error) }
+            for answer in group.answers { answer.resume(throwing: error) }
         }
-        for case .read(let body) in jobs { body(connection) }
+        for body in group.reads { body(connection) }
     }
 }
 

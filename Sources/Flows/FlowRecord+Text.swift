@@ -11,7 +11,9 @@ extension FlowRecord {
             writer.member("id") { $0.write(id) }
             writer.member("configuration") { $0.write(configuration) }
             writer.member("state") { $0.write(state) }
-            writer.member("showings") { writer in writer.array { writer in for showing in showings { showing.write(&writer) } } }
+            writer.member("showings") { writer in
+                writer.array { writer in for index in showings.indices { showings[index].write(&writer) } }
+            }
             writer.member("standing") { standing.write(&$0) }
             if let parking { writer.member("parking") { parking.write(&$0) } }
             writer.member("outgoing") { writer in writer.array { writer in for message in outgoing { message.write(&writer) } } }

@@ -140,6 +140,8 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
     package let configuration: JSONValue
     package private(set) var state: JSONText
     /// The pages that aren't known to be undone, bottom first.
+    ///
+    /// What looks for one goes by indices: a function of the elements would get a copy of each.
     package private(set) var showings: [Showing] = []
     package private(set) var standing = Standing.open
     package private(set) var parking: Parking?
@@ -187,8 +189,10 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
     /// The page that is worked on, or would be if the flow weren't parked.
     package var pending: Work? {
         if isOver { return nil }
-        if let last = showings.last(where: \.isPopped) { return last.phase == .performed ? .undo(last) : .perform(last) }
-        return showings.first { $0.phase == .begun }.map { .perform($0) }
+        if let last = showings.indices.last(where: { showings[$0].isPopped }) {
+            return showings[last].phase == .performed ? .undo(showings[last]) : .perform(showings[last])
+        }
+        return showings.indices.first { showings[$0].phase == .begun }.map { .perform(showings[$0]) }
     }
 
     /// The time from which on the flow has something to do; `nil`: it waits for messages only.
@@ -213,6 +217,8 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
         guard let index = index(of: number, .begun) else { return }
         begin(now)
         let counts = standing == .open && !showings[index].isPopped
+        // With room for what the change shows: the copy is made once.
+        showings.reserveCapacity(showings.count + 1)
         showings[index].forgetFailures()
         showings[index].phase = .performed
         // An attempt that unwinds says that its page has done nothing, at whatever time that is.
@@ -336,7 +342,7 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
     private mutating func begin(_ now: WallTime) { changed = now }
 
     private func index(of number: UInt64, _ phase: Showing.Phase) -> Int? {
-        showings.firstIndex { $0.number == number && $0.phase == phase }
+        showings.indices.first { showings[$0].number == number && showings[$0].phase == phase }
     }
 
     private mutating func show(_ page: JSONText) {
@@ -366,10 +372,14 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
 
     /// Drops the pages that nothing has been done for and nothing will be, begins the next one, and ends the flow when nothing is left.
     private mutating func goOn() {
-        showings.removeAll { $0.phase == .waiting && ($0.isPopped || standing != .open) }
-        let isSettled = !showings.contains { $0.isPopped || $0.phase == .begun }
+        let isOpen = standing == .open
+        for index in showings.indices.reversed() where showings[index].phase == .waiting && (showings[index].isPopped || !isOpen) {
+            showings.remove(at: index)
+        }
+        let isSettled = !showings.indices.contains { showings[$0].isPopped || showings[$0].phase == .begun }
         switch standing {
-        case .open: if isSettled, let next = showings.firstIndex(where: { $0.phase == .waiting }) { showings[next].phase = .begun }
+        case .open:
+            if isSettled, let next = showings.indices.first(where: { showings[$0].phase == .waiting }) { showings[next].phase = .begun }
         case .unwinding(let reason): if isSettled { standing = .unwound(because: reason) }
         case .finishing(let output): if isSettled { standing = .finished(output) }
         case .finished, .unwound: break

@@ -73,15 +73,13 @@ extension CoordinatorCell {
         var tally = Mailbox.Tally()
         guard !messages.isEmpty else { return tally }
         defer { messages.removeAll(keepingCapacity: true) }
-        if runtime.observation.instruments.areActive {
-            for index in messages.indices {
-                let (row, body) = (messages[index].row, messages[index].takeBody())
-                _ = handlesAtOnce(.message(messages[index].envelope(with: body), row), on: instance)
-            }
-            return tally
-        }
+        let isObserved = runtime.observation.instruments.areActive
         for index in messages.indices {
             let (row, body) = (messages[index].row, messages[index].takeBody())
+            if isObserved {
+                _ = handlesAtOnce(.message(messages[index].envelope(with: body), row), on: instance)
+                continue
+            }
             do { try row.accepted?(instance, body) } catch {
                 conclude(messages[index].envelope(with: body), row, .failure(error))
             }

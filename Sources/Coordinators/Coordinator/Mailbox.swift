@@ -65,6 +65,9 @@ struct Mailbox {
     /// subtree.
     static let interleavingLimit = 1_024
 
+    /// The number of messages that begin with one look at the mailbox.
+    static let batchLimit = 64
+
     /// The limit from which on only some handlers have to say when they wait.
     private static let manyHandlers = 256
 
@@ -165,9 +168,9 @@ struct Mailbox {
     ///
     /// - Parameter lane: The lane of the message; `nil` if it waits for a dependency.
     private mutating func makeRoom(for envelope: Envelope, in lane: WaitingMessages.Lane?) -> Admission {
-        guard isFull(for: envelope, in: lane) || isCrowded(for: lane) else { return .admitted }
+        guard isFull(for: envelope, in: lane) else { return .admitted }
         forgetWithdrawn()
-        guard isFull(for: envelope, in: lane) || isCrowded(for: lane) else { return .admitted }
+        guard isFull(for: envelope, in: lane) else { return .admitted }
         switch policy.whenFull {
         case .wait: return .delayed
         case .fail: return .refused
@@ -234,7 +237,7 @@ struct Mailbox {
     var withdrawnCount: Int { messagesInEnvelopes.reduce(0) { $0 + ($1.isWithdrawn ? $1.count : 0) } }
 
     /// The messages that haven't begun.
-    var waitingMessages: [Envelope] { (accepted?.envelopes ?? []) + messagesInEnvelopes }
+    var waitingMessages: [Envelope] { (accepted?.all.map(\.envelope) ?? []) + messagesInEnvelopes }
 
     private var messagesInEnvelopes: [Envelope] { messages.all + needing.map(\.envelope) }
 
@@ -261,11 +264,11 @@ struct Mailbox {
         return isRunning
     }
 
-    /// Removes and returns the next items to begin, about as many as the limit; none when draining has ended.
-    mutating func takeBatch(of limit: Int = 64) -> [Item] {
+    /// Removes and returns the next items to begin, about as many as a batch has; none when draining has ended.
+    mutating func takeBatch() -> [Item] {
         var batch: [Item] = []
         var size = 0
-        while size < limit, !isClosed, let item = takeNext() {
+        while size < Self.batchLimit, !isClosed, let item = takeNext() {
             batch.append(item)
             size += item.envelope?.count ?? 1
         }
@@ -469,11 +472,12 @@ struct Mailbox {
         return oldest
     }
 
-    /// Whether there is no room for a message.
+    /// Whether there is no room for a message, or it has to wait for its turn as if there were none.
     ///
     /// - Parameter lane: The lane of the message; `nil` if it waits for a dependency.
     private func isFull(for envelope: Envelope, in lane: WaitingMessages.Lane?) -> Bool {
         if expected > 0, bytes + reserved.bytes + envelope.size > policy.bytes { return true }
+        if policy.whenFull == .wait, lane == .ordinary || lane == .subtree, isCrowded { return true }
         return !hasRoom && (lane.map { !findsPlace(in: $0) } ?? true)
     }
 
@@ -487,10 +491,6 @@ struct Mailbox {
     var isCrowded: Bool {
         guard wasFull, !isPaused, places < policy.running else { return false }
         return expected - Int(running) > policy.waiting / 2 || bytes + reserved.bytes - runningBytes > policy.bytes / 2
-    }
-
-    private func isCrowded(for lane: WaitingMessages.Lane?) -> Bool {
-        policy.whenFull == .wait && (lane == .ordinary || lane == .subtree) && isCrowded
     }
 
     /// The number of messages that wait or run, and of those that will come.

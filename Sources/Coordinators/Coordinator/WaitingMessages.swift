@@ -150,9 +150,6 @@ struct AcceptedMessage: Sendable {
 final class AcceptedMessages: @unchecked Sendable {
     typealias Batch = [AcceptedMessage]
 
-    /// The number of messages in a batch.
-    static let limit = 64
-
     /// The batches that are full, the oldest first, and the one after them.
     private var full: Deque<Batch> = []
     private var filling: Batch = []
@@ -166,18 +163,18 @@ final class AcceptedMessages: @unchecked Sendable {
     /// The arrival of the oldest of those that wait.
     var oldestArrival: MonotonicTime? { (full.first ?? filling).first?.arrived }
 
-    /// Those that wait in envelopes, in order.
-    var envelopes: [Envelope] { (full + [filling]).joined().map(\.envelope) }
+    /// Those that wait, in order.
+    var all: some Sequence<AcceptedMessage> { (full + [filling]).joined() }
 
     func append(_ message: consuming AcceptedMessage) {
         bytes += message.size
         count += 1
         filling.append(message)
-        if filling.count == Self.limit {
+        if filling.count == Mailbox.batchLimit {
             full.append(filling)
             filling = []
             swap(&filling, &spare)
-            filling.reserveCapacity(Self.limit)
+            filling.reserveCapacity(Mailbox.batchLimit)
         }
     }
 
@@ -199,7 +196,7 @@ final class AcceptedMessages: @unchecked Sendable {
     /// Removes and returns all messages, in order.
     func removeAll() -> [AcceptedMessage] {
         defer { (full, filling, count, bytes) = ([], [], 0, 0) }
-        return Array((full + [filling]).joined())
+        return Array(all)
     }
 
     /// Removes the oldest messages, which are handled at once.

@@ -6,17 +6,25 @@ import WireProtocol
 /// The coder between values and payload bytes, in the codec of the ask.
 enum PayloadCoder {
     static func encode<Value: Encodable>(_ value: Value, as codec: PayloadCodec) throws(CoordinatorError) -> Bytes {
+        switch codec {
+        case .json: Bytes(try json(of: value))
+        case .compact: Bytes(try encoded(value) { try CompactEncoder().encode($0) })
+        default: throw CoordinatorError(.coding, "values can't be encoded with codec \(codec.rawValue): use JSON or the compact codec")
+        }
+    }
+
+    /// Returns a value as JSON in UTF-8.
+    static func json<Value: Encodable>(of value: Value) throws(CoordinatorError) -> [UInt8] {
+        // A number is its own text. Unsafe: it's the same type.
+        if Value.self == Int.self { return Array("\(unsafeBitCast(value, to: Int.self))".utf8) }
+        let bytes = try encoded(value) { Array(try JSONEncoder.forPayloads.encode($0)) }
+        try refuseNonFinite(in: bytes, of: value)
+        return bytes
+    }
+
+    private static func encoded<Value: Encodable>(_ value: Value, _ encode: (Value) throws -> [UInt8]) throws(CoordinatorError) -> [UInt8] {
         do {
-            switch codec {
-            // A number is its own text. Unsafe: it's the same type.
-            case .json where Value.self == Int.self: return Bytes("\(unsafeBitCast(value, to: Int.self))".utf8)
-            case .json:
-                let bytes = Array(try JSONEncoder.forPayloads.encode(value))
-                try refuseNonFinite(in: bytes, of: value)
-                return Bytes(bytes)
-            case .compact: return Bytes(try CompactEncoder().encode(value))
-            default: throw CoordinatorError(.coding, "values can't be encoded with codec \(codec.rawValue): use JSON or the compact codec")
-            }
+            return try encode(value)
         } catch let error as CoordinatorError {
             throw error
         } catch {
@@ -24,12 +32,13 @@ enum PayloadCoder {
         }
     }
 
+    private static let nan = Array(NonFinite.nan.utf8)
+
     /// Refuses a decimal that is no number, which Foundation writes as no JSON has it, so that the reader would be to blame.
     private static func refuseNonFinite(in bytes: [UInt8], of value: some Encodable) throws(CoordinatorError) {
-        let text = Array(NonFinite.nan.utf8)
         // Also within a text, and for other numbers: only then the value is worth a look.
-        guard let first = bytes.firstIndex(of: text[0]),
-            bytes[first...].indices.contains(where: { bytes[$0] == text[0] && bytes[$0...].starts(with: text) })
+        guard let first = bytes.firstIndex(of: nan[0]),
+            bytes[first...].indices.contains(where: { bytes[$0] == nan[0] && bytes[$0...].starts(with: nan) })
         else { return }
         guard let place = place(of: { ($0 as? Decimal)?.isNaN == true }, in: value) else {
             // One that is made while the value is encoded isn't seen there.
@@ -147,10 +156,13 @@ extension Encodable {
 
     /// Returns the value as the text of JSON, whatever its type.
     func encodedAsText() throws(CoordinatorError) -> JSONText {
-        let text = JSONText(try PayloadCoder.encode(self, as: .json))
+        let text = JSONText(bytes: try PayloadCoder.json(of: self))
         if let obstacle = text.obstacle { throw CoordinatorError(.coding, "a \(Self.self) can't be kept as JSON: it has \(obstacle)") }
         return text
     }
+
+    /// Returns the value as JSON that says what its text says, whatever its type.
+    func encodedExactly() throws(CoordinatorError) -> JSONValue { try encodedAsText().value }
 }
 
 extension Decodable {

@@ -131,7 +131,7 @@ public struct Flow<C: DurableCoordinator>: ~Copyable {
 
     /// Ends the flow with its output, once what has begun has come to its end; its pages aren't undone.
     public mutating func finish(_ output: C.Output) {
-        if let output = encoded({ () throws(CoordinatorError) in try output.encodedAsJSON() }) { edits.append(.finish(output)) }
+        if let output = encoded({ () throws(CoordinatorError) in try output.encodedExactly() }) { edits.append(.finish(output)) }
     }
 
     /// Sends a message: it leaves after the commit, at the time or later, until it's known to have been handled.
@@ -144,7 +144,7 @@ public struct Flow<C: DurableCoordinator>: ~Copyable {
     ///   - delay: The time after which it leaves, by the wall clock, also if the process is down meanwhile.
     public mutating func send<M: ResponderMessage>(_ message: M, after delay: Duration = .zero) {
         let due = now + delay
-        if let message = encoded({ () throws(CoordinatorError) in try message.encodedAsJSON() }) {
+        if let message = encoded({ () throws(CoordinatorError) in try message.encodedExactly() }) {
             edits.append(.send(FlowRecord.Outgoing(name: M.name, message: message, due: due)))
         }
     }

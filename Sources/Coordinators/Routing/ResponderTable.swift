@@ -413,18 +413,12 @@ extension Envelope {
     }
 
     /// Returns a message as its handler's type.
-    static func message<M: ResponderMessage>(_ message: any ResponderMessage, as type: M.Type) throws -> M { try value(message, as: type) }
-
-    /// Calls a function with a message as its handler's type, without a copy.
-    static func withMessage<M: ResponderMessage, Result>(
-        _ message: any ResponderMessage,
-        as type: M.Type,
-        _ body: (M) throws -> Result
-    ) throws -> Result {
-        try withValue(message, as: type, body)
+    static func message<M: ResponderMessage>(_ message: any ResponderMessage, as type: M.Type) throws -> M {
+        try withMessage(message, as: type) { $0 }
     }
 
-    private static func withValue<Value: ResponderMessage, M: ResponderMessage, Result>(
+    /// Calls a function with a message as its handler's type, without a copy, if it has the type that it usually has; a cast would look for more.
+    static func withMessage<Value: ResponderMessage, M: ResponderMessage, Result>(
         _ message: Value,
         as type: M.Type,
         _ body: (M) throws -> Result
@@ -432,12 +426,6 @@ extension Envelope {
         guard Value.self == type else { return try body(cast(message, to: type)) }
         // Unsafe: it's the same type.
         return try withUnsafePointer(to: message) { try $0.withMemoryRebound(to: M.self, capacity: 1) { try body($0.pointee) } }
-    }
-
-    /// Returns a message as the type that it usually has; a cast would look for more.
-    private static func value<Value: ResponderMessage, M: ResponderMessage>(_ message: Value, as type: M.Type) throws -> M {
-        // Unsafe: it's the same type.
-        Value.self == type ? unsafeBitCast(message, to: type) : try cast(message, to: type)
     }
 
     @inline(never)

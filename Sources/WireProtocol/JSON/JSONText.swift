@@ -6,6 +6,9 @@ package struct JSONText: Sendable, Hashable, Decodable, CustomStringConvertible 
     /// - Parameter text: One JSON value in UTF-8.
     package init(_ text: some Collection<UInt8>) { bytes = Array(text) }
 
+    /// - Parameter bytes: One JSON value in UTF-8.
+    package init(bytes: [UInt8]) { self.bytes = bytes }
+
     package init(_ value: JSONValue) { bytes = JSONWriter.text(of: value) }
 
     package init(from decoder: any Decoder) throws { self.init(try JSONValue(from: decoder)) }
@@ -20,7 +23,7 @@ package struct JSONText: Sendable, Hashable, Decodable, CustomStringConvertible 
 
     /// What would not be read as it's written; `nil`: nothing.
     package var obstacle: String? {
-        var (depth, deepest, start) = (0, 0, 0)
+        var (depth, deepest) = (0, 0)
         var isText = false
         var index = 0
         while index < bytes.count {
@@ -33,7 +36,7 @@ package struct JSONText: Sendable, Hashable, Decodable, CustomStringConvertible 
                 deepest = max(deepest, depth)
             case UInt8(ascii: "]"), UInt8(ascii: "}"): depth -= 1
             case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
-                start = index
+                let start = index
                 while index + 1 < bytes.count, Self.isOfNumber(bytes[index + 1]) { index += 1 }
                 let number = bytes[start...index]
                 if number.count > Self.exactDigits, Self.isRounded(number) {
@@ -50,12 +53,7 @@ package struct JSONText: Sendable, Hashable, Decodable, CustomStringConvertible 
     private static let exactDigits = 15
 
     private static func isOfNumber(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "e"), UInt8(ascii: "E"), UInt8(ascii: "+"),
-            UInt8(ascii: "-"):
-            true
-        default: false
-        }
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || ".eE+-".utf8.contains(byte)
     }
 
     /// Whether a number is none of 64 bits with a sign, and isn't what the nearest `Double` is written as.

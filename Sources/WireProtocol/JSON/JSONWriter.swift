@@ -36,7 +36,11 @@ package struct JSONWriter {
 
     package mutating func write(_ value: Bool) { write(word: value ? "true" : "false") }
 
-    package mutating func write(_ value: some FixedWidthInteger) { write(word: String(value)) }
+    package mutating func write(_ value: Int) { write(Int64(value)) }
+
+    package mutating func write(_ value: Int64) { write(digitsOf: value.magnitude, isNegative: value < 0) }
+
+    package mutating func write(_ value: UInt64) { write(digitsOf: value, isNegative: false) }
 
     /// Writes a number; one that JSON doesn't have as the text that payloads have for it.
     package mutating func write(_ value: Double) {
@@ -56,7 +60,7 @@ package struct JSONWriter {
 
     /// Writes a member of an object.
     ///
-    /// - Parameter name: Letters only.
+    /// - Parameter name: What needs no escape.
     package mutating func member(_ name: StaticString, _ value: (inout JSONWriter) -> Void) {
         separate()
         bytes.append(UInt8(ascii: "\""))
@@ -86,6 +90,24 @@ package struct JSONWriter {
     private mutating func write(word: String) {
         separate()
         bytes += word.utf8
+        needsComma = true
+    }
+
+    /// Writes a number, last digit first, and turns that round: as a text, many digits would have memory of their own.
+    private mutating func write(digitsOf magnitude: UInt64, isNegative: Bool) {
+        separate()
+        var first = bytes.count
+        var rest = magnitude
+        repeat {
+            bytes.append(UInt8(ascii: "0") + UInt8(rest % 10))
+            rest /= 10
+        } while rest > 0
+        if isNegative { bytes.append(UInt8(ascii: "-")) }
+        var last = bytes.count - 1
+        while first < last {
+            bytes.swapAt(first, last)
+            (first, last) = (first + 1, last - 1)
+        }
         needsComma = true
     }
 

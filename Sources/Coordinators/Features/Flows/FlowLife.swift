@@ -73,37 +73,38 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
     private struct Values {
         /// The flow's state.
         var state: C.State
-        /// The pages that are shown, bottom first.
+        /// The pages that are shown and can be read, bottom first, and the numbers of their showings.
         private(set) var shown: [C.Page] = []
-        /// The numbers of the record's showings, and their pages; `nil`: what can't be read.
         private var numbers: [UInt64] = []
-        private var pages: [C.Page?] = []
 
         init(_ state: C.State, _ record: FlowRecord) {
             self.state = state
             readPages(of: record, NewPages())
         }
 
-        func page(_ number: UInt64) -> C.Page? { numbers.firstIndex(of: number).flatMap { pages[$0] } }
+        /// Returns the page of a showing; `nil`: it can't be read.
+        func page(_ showing: FlowRecord.Showing) -> C.Page? {
+            numbers.firstIndex(of: showing.number).map { shown[$0] } ?? (try? C.Page(decoding: showing.page))
+        }
 
         /// Reads the pages that are new in the next record: as a rule one more than before.
         ///
         /// - Parameter news: The pages that the change has shown.
         mutating func readPages(of record: FlowRecord, _ news: NewPages<C.Page>) {
+            let showings = record.showings
             var known = 0
-            while known < numbers.count, known < record.showings.count, numbers[known] == record.showings[known].number { known += 1 }
-            let isMoreOnly = known == numbers.count && !record.showings.contains(where: \.isPopped)
+            while known < numbers.count, known < showings.count, numbers[known] == showings[known].number, !showings[known].isPopped {
+                known += 1
+            }
             if known < numbers.count {
                 numbers.removeSubrange(known...)
-                pages.removeSubrange(known...)
+                shown.removeSubrange(known...)
             }
-            for showing in record.showings[known...] {
-                let page = news.value(of: showing.page) ?? (try? C.Page(decoding: showing.page))
+            for showing in showings[known...] where !showing.isPopped {
+                guard let page = news.value(of: showing.page) ?? (try? C.Page(decoding: showing.page)) else { continue }
                 numbers.append(showing.number)
-                pages.append(page)
-                if isMoreOnly, let page { shown.append(page) }
+                shown.append(page)
             }
-            if !isMoreOnly { shown = record.showings.indices.compactMap { record.showings[$0].isPopped ? nil : pages[$0] } }
         }
     }
 
@@ -159,7 +160,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         -> FlowLife
     {
         let now = cell.runtime.time.wall
-        let configuration = try cell.configuration(as: C.Configuration.self).encodedAsJSON()
+        let configuration = try cell.configuration(as: C.Configuration.self).encodedExactly()
         if let row = try await store.storage.row(of: key) {
             let former = try await store.read(row, of: cell.path, in: cell.runtime) { try row.decoded() }
             try refuse(former, key, cell, configuration)
@@ -317,7 +318,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         }
         let reply = try await make(cell) { flow -> (M.Reply, JSONValue) in
             let reply = try body(&flow, message)
-            return (reply, isOwn ? .null : try reply.encodedAsJSON())
+            return (reply, isOwn ? .null : try reply.encodedExactly())
         } apply: { record, change, reply in
             record.change(change, at: cell.runtime.time.wall)
             guard !isOwn else { return record.left(label.origin, label.sequence, at: cell.runtime.time.wall) }
@@ -380,7 +381,8 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
     /// Returns the edits with the identities of messages: those that leave later get their numbers then, since a number that is open keeps all
     /// receivers from forgetting what came after it.
     private func numbered(_ edits: [FlowRecord.Edit], at now: WallTime) -> [FlowRecord.Edit] {
-        edits.map { edit in
+        guard edits.contains(where: { if case .send = $0 { true } else { false } }) else { return edits }
+        return edits.map { edit in
             guard case .send(var message) = edit else { return edit }
             (message.origin, message.number) = message.due > now ? (0, .random(in: 1 ... .max)) : store.number()
             return .send(message)
@@ -404,8 +406,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         tellsParking: Bool = true,
         in cell: CoordinatorCell
     ) async throws {
-        let former = stored ?? state.withLock { $0.record }
-        let (sequence, isLost) = state.withLock { ($0.sequence, $0.isLost) }
+        let (former, sequence, isLost) = state.withLock { (stored ?? $0.record, $0.sequence, $0.isLost) }
         var next = next
         // What the flow has sent itself has no row any more.
         if next.isOver, !former.isOver { next.change(FlowRecord.Change([.cancel(cell.type.table.names)]), at: next.changed) }
@@ -456,7 +457,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         guard cell.isOpenForWork else { return nil }
         let now = cell.runtime.time.wall
         // Made only if it's needed.
-        let later = { { @Sendable [weak self, weak cell] in if let cell { self?.goOn(cell) } } }
+        func later() -> @Sendable () -> Void { { [weak self, weak cell] in if let cell { self?.goOn(cell) } } }
         let next = state.withLock { state -> (work: FlowRecord.Work?, leaving: [FlowRecord.Outgoing], end: FlowRecord.Standing?)? in
             guard state.hasBegun, !state.hasEnded, !state.isLost, state.pause ?? now <= now else { return nil }
             var work: FlowRecord.Work?
@@ -539,7 +540,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         do {
             guard let instance = cell.state.withLock({ $0.life.instance }) else { throw CancellationError() }
             let me: C = try MessageRow.cast(instance)
-            guard let page = values.withLock({ $0.page(number) }) else {
+            guard let page = values.withLock({ $0.page(work.showing) }) else {
                 return try await alter(in: cell) { record, now in
                     if work.isSame(as: record.pending) { record.park("the page can't be read: \(work.showing.page)", at: now) }
                 }
@@ -570,7 +571,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
     }
 
     private func failed(_ work: FlowRecord.Work, _ error: any Error, _ cell: CoordinatorCell) async {
-        let policy = values.withLock { $0.page(work.showing.number) }.map { C.retry(of: $0) } ?? .never
+        let policy = values.withLock { $0.page(work.showing) }.map { C.retry(of: $0) } ?? .never
         do {
             try await alter(in: cell) { record, now in
                 record.failed(work, "\(error)", at: now) { failures in

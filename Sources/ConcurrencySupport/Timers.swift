@@ -7,7 +7,23 @@ import HeapModule
 /// first bucket that holds any; without timers it sleeps for good.
 package final class Timers: Sendable {
     /// The timers of the clock that stands still while the machine sleeps.
-    package static let shared = Timers(CLOCK_MONOTONIC)
+    package static let shared: Timers = {
+        guard let timers = Timers(CLOCK_MONOTONIC) else {
+            preconditionFailure("the timers need a pipe, and none can be made: \(String(cString: strerror(errno)))")
+        }
+        return timers
+    }()
+
+    /// A scheduled call, and the timers that make it.
+    package struct Call: Sendable {
+        private let timers: Timers
+        private let timer: Timer
+
+        fileprivate init(_ timers: Timers, _ timer: Timer) { (self.timers, self.timer) = (timers, timer) }
+
+        /// Cancels the call; has no effect once it has been made.
+        package func cancel() { timers.cancel(timer) }
+    }
 
     /// A scheduled call.
     package final class Timer: Sendable {
@@ -68,11 +84,11 @@ package final class Timers: Sendable {
     /// - Parameters:
     ///   - clock: The clock of all times.
     ///   - alarm: What wakes by this clock; `nil` for the monotonic one.
-    package init(_ clock: clockid_t, alarm clockAlarm: ClockAlarm? = nil) {
-        (self.clock, self.clockAlarm) = (clock, clockAlarm)
+    /// - Returns: `nil`, and the reason in `errno`, if there are no descriptors for them.
+    package init?(_ clock: clockid_t, alarm clockAlarm: ClockAlarm? = nil) {
         var ends: [Int32] = [-1, -1]
-        let status = pipe(&ends)
-        precondition(status == 0, "the timers need a pipe, and none can be made: \(String(cString: strerror(errno)))")
+        guard pipe(&ends) == 0 else { return nil }
+        (self.clock, self.clockAlarm) = (clock, clockAlarm)
         for end in ends {
             _ = fcntl(end, F_SETFD, FD_CLOEXEC)
             _ = fcntl(end, F_SETFL, O_NONBLOCK)
@@ -83,6 +99,11 @@ package final class Timers: Sendable {
     /// Calls `fire` once, at `time` or up to five milliseconds later, on the timers' thread: it must not block.
     package func schedule(at time: MonotonicTime, _ fire: @escaping @Sendable () -> Void) -> Timer {
         schedule(atNanoseconds: time.nanoseconds, fire)
+    }
+
+    /// The same, as a call that can be cancelled without these timers.
+    package func call(atNanoseconds time: Int64, _ fire: @escaping @Sendable () -> Void) -> Call {
+        Call(self, schedule(atNanoseconds: time, fire))
     }
 
     /// The same, at a time of these timers' clock.
@@ -130,8 +151,10 @@ package final class Timers: Sendable {
     }
 
     private func startThread() {
-        let hasStarted = DetachedThread.run { self.run() }
-        precondition(hasStarted, "the timers' thread could not be created")
+        if DetachedThread.run({ self.run() }) { return }
+        precondition(self !== Self.shared, "the timers' thread could not be created")
+        // None is to be had at the moment.
+        _ = Self.shared.schedule(at: .now + .milliseconds(100)) { self.startThread() }
     }
 
     /// The time on a clock.

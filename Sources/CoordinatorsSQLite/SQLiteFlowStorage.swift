@@ -261,9 +261,13 @@ final class SQLiteFlowStorage: FlowStorage {
             return (!state.isRunning, state.isWaiting)
         }
         if mustWake { signal.post() }
-        guard mustStart else { return }
-        let hasStarted = DetachedThread.run { self.run() }
-        precondition(hasStarted, "the store's thread could not be created")
+        if mustStart { startThread() }
+    }
+
+    private func startThread() {
+        if DetachedThread.run({ self.run() }) { return }
+        // None is to be had at the moment: the jobs wait for one.
+        _ = Timers.shared.schedule(at: .now + .milliseconds(100)) { self.startThread() }
     }
 
     /// Carries out jobs until the store is closed.

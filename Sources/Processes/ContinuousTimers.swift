@@ -9,12 +9,13 @@ import Glibc
 package enum ContinuousTimers {
     private static let timers: Timers = {
         let descriptor = coordinator_process_boot_timer()
-        precondition(descriptor >= 0, "the timers need a timerfd, and none can be made: \(String(cString: strerror(-descriptor)))")
-        return Timers(CLOCK_BOOTTIME, alarm: .init(descriptor: descriptor) { _ = coordinator_process_set_boot_timer(descriptor, $0) })
+        let alarm = Timers.ClockAlarm(descriptor: descriptor) { _ = coordinator_process_set_boot_timer(descriptor, $0) }
+        // They're made when a node of a cluster begins, which can't go on without them.
+        guard descriptor >= 0, let timers = Timers(CLOCK_BOOTTIME, alarm: alarm) else {
+            preconditionFailure("the timers need three descriptors, and there are none: raise the limit of open files")
+        }
+        return timers
     }()
-
-    /// Takes the descriptors that the timers need, while there are some.
-    package static func prepare() { _ = timers }
 
     /// The zero of the clock, to a millisecond; never later than it.
     private static let origin: ContinuousClock.Instant = {

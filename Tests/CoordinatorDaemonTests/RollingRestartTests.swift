@@ -93,7 +93,8 @@ struct RollingRestartTests {
     /// An ask that takes some time of the coordinator at a path.
     private static func work(at path: String, milliseconds: Int) -> ControlOperation {
         let payload: [String: Int64] = ["every": 1, "milliseconds": Int64(milliseconds)]
-        return .ask(path: path, message: "Fixture.Stall", payload: .object(payload.mapValues { .integer($0) }), timeout: .seconds(30))
+        let timeout = max(Duration.seconds(30), .milliseconds(milliseconds))
+        return .ask(path: path, message: "Fixture.Stall", payload: .object(payload.mapValues { .integer($0) }), timeout: timeout)
     }
 
     @Test("A new process that ends before it's given its life changes nothing, and ends the command")
@@ -217,12 +218,12 @@ struct RollingRestartTests {
                 overlap: true
                 restart: on_failure
                 # Longer than a busy machine needs until the daemon is killed, which would end the former life itself then.
-                stop_timeout: 60s
+                stop_timeout: 300s
             orphan_grace: 60s
             """
         try await Self.run(tree) { daemon, _ in
             let first = try await daemon.identity(of: "/web")
-            let long = Task { try? await daemon.call(Self.work(at: "/web", milliseconds: 60_000)) }
+            let long = Task { try? await daemon.call(Self.work(at: "/web", milliseconds: 300_000)) }
             try await daemon.eventually("it has begun") { try await daemon.node("/web").mailbox?.running == 1 }
             let rolling = Task { try await daemon.control("restart", "--rolling", "/web") }
             try await daemon.eventually("the next life has the place") { try await daemon.node("/web").incarnation == 2 }

@@ -108,6 +108,7 @@ struct WaitingTests {
         "Coordinators/Transport/Violations.swift": "violations of one sender",
         // Again and again, while something is there that nothing tells of.
         "CoordinatorDaemon/Logs/ChildLog.swift": "a file that can't be written",
+        "CoordinatorsSQLite/SQLiteFlowStorage.swift": "a thread, of which none can be made",
         "Coordinators/Runtime/HandlerWatch.swift": "handlers whose message was cancelled",
         "Coordinators/Coordinator/Cycles.swift": "an ask that can't begin, twice",
         "Coordinators/Features/Timers/IdleWatch.swift": "whether a coordinator with an idle time-out has had messages",

@@ -85,7 +85,7 @@ final class Scheduler: Sendable {
                 }
             }
             let isOver = await wake.valueUnlessCancelled() == nil
-            if let timer { WallTimers.cancel(timer) }
+            timer?.cancel()
             if isOver { return await tasks.end() }
         }
     }

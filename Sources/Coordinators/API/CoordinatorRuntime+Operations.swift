@@ -306,8 +306,6 @@ extension CoordinatorRuntime {
     package func prepare() async throws {
         try ProcessSpawner.shared.prepare()
         _ = Timers.shared
-        WallTimers.prepare()
-        ContinuousTimers.prepare()
         // Each clock of Dispatch has a descriptor of its own, which is made at the first wait.
         try await Task.sleep(for: .milliseconds(1), clock: .continuous)
         try await Task.sleep(for: .milliseconds(1), clock: .suspending)

@@ -700,7 +700,6 @@ extension TimeSource {
             let timer = schedule(at: now + wait, fire)
             return WallTimer { cancel(timer) }
         }
-        let timer = WallTimers.schedule(at: time.nanoseconds / 1_000_000_000, fire)
-        return WallTimer { WallTimers.cancel(timer) }
+        return WallTimer(cancel: WallTimers.schedule(at: time.nanoseconds / 1_000_000_000, fire).cancel)
     }
 }

@@ -234,7 +234,7 @@ struct ConfigurationApplyTests {
             )
             let applied = try await daemon.control("config", "apply")
             #expect(applied.exitCode == 0, "\(applied)")
-            #expect(try await daemon.states() == ["/waits": "active", "/held": "active"])
+            try await daemon.eventually("they are started") { try await daemon.states() == ["/waits": "active", "/held": "active"] }
         }
     }
 }

@@ -66,11 +66,19 @@ struct ExhaustionTests {
                 try await Self.limit("--nofile=\(limit)", of: processID)
                 // Dispatch looks at its threads each second.
                 let end = ContinuousClock.now + .seconds(2.5)
-                await withTaskGroup(of: Void.self) { group in
+                let answers = await withTaskGroup(of: Int.self) { group in
                     for client in clients {
-                        for _ in 0..<8 { group.addTask { while .now < end { _ = try? await client.call(.tree) } } }
+                        for _ in 0..<8 {
+                            group.addTask {
+                                var count = 0
+                                while .now < end, (try? await client.call(.tree)) != nil { count += 1 }
+                                return count
+                            }
+                        }
                     }
+                    return await group.reduce(0, +)
                 }
+                #expect(answers > 64)
                 try #require(daemon.process.identity.isAlive, "with a limit of \(limit): \(log.text.suffix(2_000))")
             }
             try await expectLife(within: "\(Usage(processID).descriptors):")

@@ -86,6 +86,7 @@ struct WaitingTests {
         "CoordinatorConsole/HTTP/HTTPServer.swift": "the time for an end",
         "Coordinators/Messages/OpenAsks.swift": "the earliest deadline of a coordinator's asks",
         "Coordinators/API/ReplyStream.swift": "the time for an acceptance",
+        "Coordinators/API/CoordinatorRuntime+Operations.swift": "nothing: the timers' thread begins with the first one",
         "Coordinators/Transport/Peer.swift": "a deadline",
         "Coordinators/Transport/Peer+Sending.swift": "the time for an answer to the runtime",
         "Coordinators/Transport/DelayLine.swift": "a link that a test delays",

@@ -11,9 +11,9 @@ struct WallTimersTests {
     func withoutDescriptors() async {
         let isOver = OneShot<Void>()
         let calls = Lock(0)
-        WallTimers.schedule(at: WallTimers.now, by: nil) { calls.withLock { $0 += 100 } }.cancel()
         let began = WallTimers.now
-        _ = WallTimers.schedule(at: began + 2, by: nil) {
+        WallTimers.schedule(at: began + 2, by: nil) { calls.withLock { $0 += 100 } }.cancel()
+        _ = WallTimers.schedule(at: began + 3, by: nil) {
             calls.withLock { $0 += 1 }
             isOver.settle()
         }

@@ -201,8 +201,9 @@ public final class Daemon: Service {
     /// The exit code of the daemon that has run: that of the child whose end has ended it, or 128 and the number of its signal; otherwise 0.
     public var exitCode: Int32 { shutdown.cause?.reason.shellExitCode ?? 0 }
 
-    /// Writes what the children and the daemon have written at last.
+    /// Writes what the children and the daemon have written at last, and leaves no sockets' files.
     private func flush() async {
+        await ListeningSocket.removalsEnd(within: .seconds(5))
         await logs.flush(within: .seconds(1))
         await output.flush(within: .seconds(1))
     }

@@ -160,7 +160,8 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         -> FlowLife
     {
         let now = cell.runtime.time.wall
-        let configuration = try cell.configuration(as: C.Configuration.self).encodedExactly()
+        // Not exactly: what a former build has begun may be rounded.
+        let configuration = try cell.configuration(as: C.Configuration.self).encodedAsJSON()
         if let row = try await store.storage.row(of: key) {
             let former = try await store.read(row, of: cell.path, in: cell.runtime) { try row.decoded() }
             try refuse(former, key, cell, configuration)
@@ -185,7 +186,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             type: cell.type.name,
             version: C.version,
             id: .random(in: .min ... .max),
-            configuration: configuration,
+            configuration: try cell.configuration(as: C.Configuration.self).encodedExactly(),
             state: try state.encodedAsText(),
             page: try page?.encodedAsText(),
             at: now

@@ -7,6 +7,7 @@ import Glibc
 public import Logging
 public import Processes
 public import ServiceLifecycle
+import Synchronization
 import WireProtocol
 
 /// The supervisor daemon: a runtime whose root has the children of a configuration file, and a control server.
@@ -201,9 +202,8 @@ public final class Daemon: Service {
     /// The exit code of the daemon that has run: that of the child whose end has ended it, or 128 and the number of its signal; otherwise 0.
     public var exitCode: Int32 { shutdown.cause?.reason.shellExitCode ?? 0 }
 
-    /// Writes what the children and the daemon have written at last, and leaves no sockets' files.
+    /// Writes what the children and the daemon have written at last.
     private func flush() async {
-        await ListeningSocket.removalsEnd(within: .seconds(5))
         await logs.flush(within: .seconds(1))
         await output.flush(within: .seconds(1))
     }
@@ -248,6 +248,7 @@ public final class Daemon: Service {
                 }
                 events.append(ControlEvent(kind: .daemonStopping, reason: shutdown.cause.map { "\($0.path): \($0.reason)" }))
                 logger.notice("stopping", metadata: ["runtime.directory": "\(directory.path)"])
+                ListeningSocket.endsWithProcess.store(true, ordering: .relaxed)
             } catch {
                 signals.end()
                 server.close()

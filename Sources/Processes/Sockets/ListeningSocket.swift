@@ -1,6 +1,6 @@
 import ConcurrencySupport
-import Dispatch
 import Glibc
+package import Synchronization
 
 /// A listening socket that outlives the programs to which it's given, so that a restart refuses no connection.
 ///
@@ -80,26 +80,17 @@ public final class ListeningSocket: Sendable {
             return
         }
         // Whoever lets go of the last reference doesn't wait for a file system; a file that stays is stale to the next listener.
-        Self.removals.enter()
-        let isDone = DetachedThread.run(waitingFor: .milliseconds(500)) {
+        // The end of the process would leave the file.
+        let limit: Duration = Self.endsWithProcess.load(ordering: .relaxed) ? .seconds(5) : .milliseconds(500)
+        let isDone = DetachedThread.run(waitingFor: limit) {
             if let place = try? FilePlace(path, for: .socket), place.isSocket { _ = place.unlink(place.name) }
             close(state.descriptor)
-            Self.removals.leave()
         }
-        guard isDone == nil else { return }
-        close(state.descriptor)
-        Self.removals.leave()
+        if isDone == nil { close(state.descriptor) }
     }
 
-    /// The removals of files that go on.
-    private static let removals = DispatchGroup()
-
-    /// Waits for the removals of the files of sockets that were let go of, for a time at most: the end of the process would leave them.
-    package static func removalsEnd(within limit: Duration) async {
-        let isOver = OneShot<Void>()
-        removals.notify(queue: .global()) { isOver.settle() }
-        _ = await isOver.value(before: .now + limit)
-    }
+    /// Whether the process ends as soon as all sockets are let go of.
+    package static let endsWithProcess = Atomic(false)
 
     /// Opens the socket if it isn't open yet, and returns its descriptor, which still belongs to this object; a socket of the same address that
     /// this process was started with is used instead.

@@ -413,12 +413,11 @@ extension Envelope {
     }
 
     /// Returns a message as its handler's type.
-    static func message<Value: ResponderMessage, M: ResponderMessage>(_ message: Value, as type: M.Type) throws -> M {
-        // Unsafe: it's the same type, as a rule; a cast would look for more.
-        Value.self == type ? unsafeBitCast(message, to: type) : try cast(message, to: type)
+    static func message<M: ResponderMessage>(_ message: any ResponderMessage, as type: M.Type) throws -> M {
+        try withMessage(message, as: type) { $0 }
     }
 
-    /// Calls a function with a message as its handler's type, without a copy.
+    /// Calls a function with a message as its handler's type, without a copy, if it has the type that it usually has; a cast would look for more.
     static func withMessage<Value: ResponderMessage, M: ResponderMessage, Result>(
         _ message: Value,
         as type: M.Type,

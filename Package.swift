@@ -433,8 +433,7 @@ for target in package.targets where target.type != .system && !["CConsoleAssets"
 if Context.environment["COORDINATORS_SHIPPED"] != nil {
     let shells: Set = [
         "Control", "CoordinatorConsole", "CoordinatorDaemon", "CoordinatorsCluster", "CoordinatorsObservability", "DaemonConfiguration",
-        "Flows",
-        "Migration", "Ownership", "Placement", "Processes", "Supervision", "Supervisord", "WorkerLifecycle", "coordinator-console",
+        "Flows", "Migration", "Ownership", "Placement", "Processes", "Supervision", "Supervisord", "WorkerLifecycle", "coordinator-console",
         "coordinatorctl", "coordinatord",
     ]
     for target in package.targets where target.type != .system && !shells.contains(target.name) {

@@ -14,15 +14,12 @@ package final class Timers: Sendable {
         return timers
     }()
 
-    /// A scheduled call, and the timers that make it.
+    /// A scheduled call, of timers that its holder needn't know.
     package struct Call: Sendable {
-        private let timers: Timers
-        private let timer: Timer
-
-        fileprivate init(_ timers: Timers, _ timer: Timer) { (self.timers, self.timer) = (timers, timer) }
-
         /// Cancels the call; has no effect once it has been made.
-        package func cancel() { timers.cancel(timer) }
+        package let cancel: @Sendable () -> Void
+
+        package init(cancel: @escaping @Sendable () -> Void) { self.cancel = cancel }
     }
 
     /// A scheduled call.
@@ -103,7 +100,8 @@ package final class Timers: Sendable {
 
     /// The same, as a call that can be cancelled without these timers.
     package func call(atNanoseconds time: Int64, _ fire: @escaping @Sendable () -> Void) -> Call {
-        Call(self, schedule(atNanoseconds: time, fire))
+        let timer = schedule(atNanoseconds: time, fire)
+        return Call { self.cancel(timer) }
     }
 
     /// The same, at a time of these timers' clock.

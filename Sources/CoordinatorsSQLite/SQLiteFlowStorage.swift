@@ -274,20 +274,18 @@ final class SQLiteFlowStorage: FlowStorage {
     private func run() {
         var connection: Connection?
         while true {
-            let (group, isClosed) = state.withLock { [isClosed = connection == nil] state -> (Group, Bool) in
+            let isOpen = connection != nil
+            let group = state.withLock { state in
                 let group = state.takeGroup()
-                if group.isEmpty {
-                    state.isWaiting = !isClosed
-                    state.isRunning = !isClosed
-                }
-                return (group, isClosed)
+                if group.isEmpty { (state.isRunning, state.isWaiting) = (isOpen, isOpen) }
+                return group
             }
             if !group.isEmpty {
                 carryOut(group, &connection)
-            } else if isClosed {
-                return
-            } else {
+            } else if isOpen {
                 signal.wait()
+            } else {
+                return
             }
         }
     }

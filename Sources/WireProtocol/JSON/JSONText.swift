@@ -3,9 +3,6 @@ package struct JSONText: Sendable, Hashable, Decodable, CustomStringConvertible 
     /// The text, one value in UTF-8.
     package let bytes: [UInt8]
 
-    /// - Parameter text: One JSON value in UTF-8.
-    package init(_ text: some Collection<UInt8>) { bytes = Array(text) }
-
     /// - Parameter bytes: One JSON value in UTF-8.
     package init(bytes: [UInt8]) { self.bytes = bytes }
 

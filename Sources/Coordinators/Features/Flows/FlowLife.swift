@@ -45,7 +45,7 @@ private struct FlowProgress {
     var isWorking = false
     /// The messages that have left and haven't come to an end.
     var underWay: Set<Message> = []
-    var timer: WallTimer?
+    var timer: Timers.Call?
     /// The time before which nothing begins, because the store took nothing.
     var pause: WallTime?
     /// Whether the flow's end was told, or the coordinator has ended.
@@ -160,11 +160,11 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         -> FlowLife
     {
         let now = cell.runtime.time.wall
-        // Not exactly: what a former build has begun may be rounded.
-        let configuration = try cell.configuration(as: C.Configuration.self).encodedAsJSON()
+        let configuration = cell.configuration(as: C.Configuration.self)
         if let row = try await store.storage.row(of: key) {
             let former = try await store.read(row, of: cell.path, in: cell.runtime) { try row.decoded() }
-            try refuse(former, key, cell, configuration)
+            // Not exactly: what a former build has begun may be rounded.
+            try refuse(former, key, cell, configuration.encodedAsJSON())
             var (record, state) = try await store.read(row, of: cell.path, in: cell.runtime) {
                 var record = former
                 try migrate(&record)
@@ -181,12 +181,12 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             }
             return life
         }
-        let (state, page) = try C.begin(cell.configuration(as: C.Configuration.self))
+        let (state, page) = try C.begin(configuration)
         var record = FlowRecord(
             type: cell.type.name,
             version: C.version,
             id: .random(in: .min ... .max),
-            configuration: try cell.configuration(as: C.Configuration.self).encodedExactly(),
+            configuration: try configuration.encodedExactly(),
             state: try state.encodedAsText(),
             page: try page?.encodedAsText(),
             at: now
@@ -486,7 +486,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
 
     /// Has the flow go on when the next thing is due.
     private func wait(_ cell: CoordinatorCell, _ now: WallTime) {
-        let former = state.withLock { state -> WallTimer? in
+        let former = state.withLock { state -> Timers.Call? in
             guard state.hasBegun, !state.hasEnded, !state.isLost else { return nil }
             let underWay = state.underWay
             var times = state.record.outgoing.compactMap { underWay.contains(Message($0)) ? nil : $0.departure }
@@ -676,11 +676,6 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
 
 // MARK: - The wall clock
 
-/// A wait for a time of the wall clock.
-struct WallTimer: Sendable {
-    let cancel: @Sendable () -> Void
-}
-
 extension WallTime {
     /// The time of the machine's wall clock.
     static var machine: WallTime { WallTime(nanoseconds: Timers.nanoseconds(of: CLOCK_REALTIME)) }
@@ -694,13 +689,13 @@ extension TimeSource {
     }
 
     /// Calls `fire` once, at a time or a little later, or earlier when the clock is set, on a thread that it must not block.
-    func schedule(atWall time: WallTime, _ fire: @escaping @Sendable () -> Void) -> WallTimer {
+    func schedule(atWall time: WallTime, _ fire: @escaping @Sendable () -> Void) -> Timers.Call {
         let wait = max(time - wall, .zero)
         // By the monotonic clock, which has no seconds that are rounded, if that is soon.
         guard virtual == nil, wait > .seconds(10) else {
             let timer = schedule(at: now + wait, fire)
-            return WallTimer { cancel(timer) }
+            return Timers.Call { cancel(timer) }
         }
-        return WallTimer(cancel: WallTimers.schedule(at: time.nanoseconds / 1_000_000_000, fire).cancel)
+        return WallTimers.schedule(at: time.nanoseconds / 1_000_000_000, fire)
     }
 }

@@ -13,7 +13,7 @@ final class FlowWaker: Sendable {
         var isLooking = false
         /// Whether something has changed since the look began.
         var looksAgain = false
-        var timer: WallTimer?
+        var timer: Timers.Call?
         /// The times before which flows aren't tried again that couldn't be opened.
         var pauses: [String: WallTime] = [:]
         var latestForgetting: WallTime?
@@ -92,7 +92,7 @@ final class FlowWaker: Sendable {
         }
         openNext(cell)
         let next = try await core.storage.nextDue(after: now)
-        let timer = state.withLock { state -> WallTimer? in
+        let timer = state.withLock { state -> Timers.Call? in
             let pause = state.pauses.values.filter { $0 > now }.min()
             defer {
                 state.timer = [next, pause].compactMap { $0 }.min().map { time in

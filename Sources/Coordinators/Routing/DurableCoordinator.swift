@@ -168,6 +168,9 @@ struct NewPages<Page> {
         pages.append(page)
     }
 
+    /// The first of the pages, as a record keeps it.
+    var first: JSONText? { pages.first }
+
     /// Returns the value of a page of a record, if it's one of these.
     func value(of page: JSONText) -> Page? { pages.firstIndex(of: page).map { values[$0] } }
 }

@@ -77,9 +77,9 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         private(set) var shown: [C.Page] = []
         private var numbers: [UInt64] = []
 
-        init(_ state: C.State, _ record: FlowRecord) {
+        init(_ state: C.State, _ record: FlowRecord, _ news: NewPages<C.Page>) {
             self.state = state
-            readPages(of: record, NewPages())
+            readPages(of: record, news)
         }
 
         /// Returns the page of a showing; `nil`: it can't be read.
@@ -123,11 +123,12 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         _ record: FlowRecord,
         _ sequence: UInt64,
         _ value: C.State,
-        _ cell: CoordinatorCell
+        _ cell: CoordinatorCell,
+        _ news: NewPages<C.Page> = NewPages()
     ) {
         (self.store, self.key, self.cell) = (store, key, cell)
         state = Lock(FlowProgress(record: record, sequence: sequence))
-        values = Lock(Values(value, record))
+        values = Lock(Values(value, record, news))
     }
 
     /// The flow's state.
@@ -182,17 +183,19 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             return life
         }
         let (state, page) = try C.begin(configuration)
+        var news = NewPages<C.Page>()
+        if let page { news.add(page, as: try page.encodedAsText()) }
         var record = FlowRecord(
             type: cell.type.name,
             version: C.version,
             id: .random(in: .min ... .max),
             configuration: try configuration.encodedExactly(),
             state: try state.encodedAsText(),
-            page: try page?.encodedAsText(),
+            page: news.first,
             at: now
         )
         record.symbol = symbol
-        let life = FlowLife(store, key, record, 0, state, cell)
+        let life = FlowLife(store, key, record, 0, state, cell, news)
         try await life.write(record, in: cell)
         return life
     }

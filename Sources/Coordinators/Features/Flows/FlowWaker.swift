@@ -185,7 +185,8 @@ extension CoordinatorCell {
     /// The store of the flows here and below, and the topmost coordinator of this process that has it.
     var flowStore: (core: FlowStoreCore, owner: CoordinatorCell) {
         get throws {
-            let core = try dependencies.required(\.flows).core
+            // A key path to a dependency is made anew each time; it's what the error's text is made from.
+            let core = try (dependencies.flows ?? dependencies.required(\.flows)).core
             var owner = self
             while let parent = owner.parent, parent.dependencies.flows?.core === core { owner = parent }
             return (core, owner)

@@ -201,7 +201,7 @@ final class SQLiteFlowStorage: FlowStorage {
         add(
             .turn { connection in
                 // The next opening finds that nothing was under way.
-                try? connection?.noteOpen(false)
+                if let connection { try? connection.change { try connection.noteOpen(false) } }
                 connection = nil
                 end.settle()
             }
@@ -322,6 +322,8 @@ final class Connection {
     /// The number that SQLite keeps for the program in a file's header; "flow".
     private static let application: Int64 = 0x66_6C_6F_77
     private static let form = Int64(FlowRow.form)
+    /// SQLITE_IOERR_FSYNC.
+    private static let failedSync = SQLITE_IOERR | 4 << 8
     /// The pages of the log after which it's written back to the file between commits; 16 MiB.
     private static let logPages: Int64 = 4_096
 
@@ -357,6 +359,8 @@ final class Connection {
                 try connection.prepare()
                 return connection
             } catch let error as SQLiteError {
+                // A later opening would read what the kernel still has, and go on from it.
+                if error.code == failedSync { endProcess(error, path) }
                 guard error.kind == SQLITE_BUSY || error.kind == SQLITE_LOCKED, ContinuousClock.now < end else {
                     throw Self.error(error, "the store \(path) can't be opened")
                 }
@@ -460,9 +464,11 @@ final class Connection {
             try database.control("COMMIT")
             return results
         } catch {
+            // First of all: after a sync that has failed, none of them is tried again.
+            let failure = failed(error)
             // A statement of one of them has ended the transaction of all, or there is no room.
             if database.isInTransaction { try? database.control("ROLLBACK") }
-            guard commits.count > 1 else { return [.failure(failed(error))] }
+            guard commits.count > 1 else { return [.failure(failure)] }
             return commits.flatMap { commit([$0]) }
         }
     }
@@ -537,14 +543,18 @@ final class Connection {
     /// Returns the error of a commit that wasn't made; doesn't return when what is on disk isn't known any more.
     private func failed(_ error: any Error) -> any Error {
         guard let error = error as? SQLiteError else { return error }
-        if error.kind == SQLITE_IOERR {
-            // After a sync that has failed, what the kernel had is lost, and a later one says that all is well: only a new process, which reads
-            // from disk, knows what is there. https://www.usenix.org/conference/atc20/presentation/rebello
-            let text = "the store \(path) can't be written to disk, and this process ends, because nobody knows what is there: \(error)\n"
-            _ = text.withCString { write(STDERR_FILENO, $0, strlen($0)) }
-            _exit(75)
-        }
+        if error.kind == SQLITE_IOERR { Self.endProcess(error, path) }
         return Self.error(error, "the store \(path) can't be changed")
+    }
+
+    /// Ends the process after a sync that has failed.
+    ///
+    /// What the kernel had is lost then, and a later one says that all is well: only a new process, which reads from disk, knows what is there.
+    /// https://www.usenix.org/conference/atc20/presentation/rebello
+    private static func endProcess(_ error: SQLiteError, _ path: String) -> Never {
+        let text = "the store \(path) can't be written to disk, and this process ends, because nobody knows what is there: \(error)\n"
+        _ = text.withCString { write(STDERR_FILENO, $0, strlen($0)) }
+        _exit(75)
     }
 
     static func error(_ error: SQLiteError, _ what: String) -> CoordinatorError {

@@ -64,6 +64,13 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
             }
         }
 
+        /// Returns the time before which no attempt begins.
+        ///
+        /// - Parameter longest: The longest pause between attempts.
+        package func resumption(at now: WallTime, longestPause longest: Duration) -> WallTime {
+            showing.resumption?.endingPause(at: now, longest: longest) ?? now
+        }
+
         /// Whether it's the same work on the same page, whatever has become of its attempts.
         package func isSame(as other: Work?) -> Bool {
             switch (self, other) {
@@ -106,7 +113,7 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
 
     /// A message that leaves the flow, at its time or later.
     package struct Outgoing: Sendable, Hashable, Decodable {
-        /// The opening of the store in which it was numbered, and its number there: what its receiver knows it by.
+        /// The opening of the store in which it was numbered, or a part of that, and its number there: what its receiver knows it by.
         package var origin: UInt64
         package var number: UInt64
         package let name: String
@@ -120,8 +127,14 @@ package struct FlowRecord: Sendable, Hashable, Decodable {
             (self.origin, self.number, self.name, self.message, self.due) = (origin, number, name, message, due)
         }
 
-        /// The time before which it doesn't leave.
+        /// The longest pause before it's sent again.
+        package static let longestPause = Duration.seconds(60)
+
+        /// The time before which it doesn't leave, unless the clock has been set back since that was noted.
         package var departure: WallTime { resumption ?? due }
+
+        /// Returns the time before which it doesn't leave.
+        package func departure(at now: WallTime) -> WallTime { resumption?.endingPause(at: now, longest: Self.longestPause) ?? due }
     }
 
     /// The number of the form in which records are kept, and of the tables that keep them.

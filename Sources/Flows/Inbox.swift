@@ -2,8 +2,8 @@ package import WireProtocol
 
 /// The messages that a flow has taken and whose senders may send them again, with the reply that each got.
 ///
-/// A message is forgotten when its origin says that it has the message's end. An origin is an opening of a store: what one leaves at its end
-/// is kept until so many later ones have sent something that it can't matter any more.
+/// A message is forgotten when its origin says that it has the message's end. An origin is an opening of a store, or a part of one: what one leaves
+/// at its end is kept until so many later ones have sent something that it can't matter any more.
 package struct Inbox: Sendable, Hashable, Decodable {
     /// What is known of a message that has arrived.
     package enum Admission: Sendable, Hashable {

@@ -24,6 +24,9 @@ public struct WallTime: Sendable, Hashable, Comparable, Codable {
         try container.encode(nanoseconds)
     }
 
+    /// Returns the end of a pause, which is over if that is further away than the longest one takes: the clock has been set back since.
+    package func endingPause(at now: WallTime, longest: Duration) -> WallTime { self - now > longest ? now : self }
+
     /// Returns whether a moment comes before another.
     public static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
 

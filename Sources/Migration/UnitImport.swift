@@ -130,8 +130,7 @@ struct UnitImport {
             throw unit.source.failure(starts[0].line, "a quote in the command isn't closed; expected a command and its arguments")
         }
         child.command = command
-        let files = unit.values("EnvironmentFile").map { specified($0, unit) }
-        if !files.isEmpty { child.give("environment_files", .words(files)) }
+        addVariables(unit, to: &child)
         addIdentity(unit, to: &child)
         addKind(type, unit, to: &child)
         addRestarts(unit, type, to: &child)
@@ -143,6 +142,19 @@ struct UnitImport {
             child.becomeOneshot(retries: ["on-failure", "on-abnormal"].contains(unit.last("Restart")?.value ?? "no"))
         }
         imported.children.append(child)
+    }
+
+    /// Gives the program the files of variables, which win over `Environment=` there, and not over `environment` here.
+    private mutating func addVariables(_ unit: Unit, to child: inout ImportedChildren.Child) {
+        let files = unit.values("EnvironmentFile").map { (entry: $0, path: specified($0, unit)) }
+        if !files.isEmpty { child.give("environment_files", .words(files.map(\.path))) }
+        for (entry, path) in files where !child.environment.isEmpty {
+            if let names = DaemonConfiguration.variables(inFile: path.hasPrefix("-") ? String(path.dropFirst()) : path) {
+                for name in names { child.environment[name] = nil }
+            } else {
+                note(unit, entry, "the file can't be read now: of a variable that `environment` has too, that value holds here")
+            }
+        }
     }
 
     private mutating func addIdentity(_ unit: Unit, to child: inout ImportedChildren.Child) {
@@ -177,13 +189,14 @@ struct UnitImport {
     }
 
     private mutating func addKind(_ type: String, _ unit: Unit, to child: inout ImportedChildren.Child) {
-        let timeout = (unit.last("TimeoutStartSec") ?? unit.last("TimeoutSec")).flatMap { Self.milliseconds($0.value) }
+        let limit = unit.last("TimeoutStartSec") ?? unit.last("TimeoutSec")
         switch type {
         case "notify", "notify-reload":
             child.give("ready", .word("notify"))
-            child.give("start_timeout", .time(max(1, timeout ?? 90_000)))
+            // What is ready in its own time always has a limit here.
+            child.give("start_timeout", .time(Self.limit(limit, otherwise: 90_000) ?? Self.longestStart))
         case "oneshot":
-            if let timeout { child.give("start_timeout", .time(max(1, timeout))) }
+            if let time = Self.limit(limit, otherwise: nil) { child.give("start_timeout", .time(time)) }
         case "simple", "exec", "idle":
             if let entry = unit.last("TimeoutStartSec") { note(unit, entry, "a program without `ready` is ready once it runs") }
         case "forking":
@@ -236,8 +249,7 @@ struct UnitImport {
     }
 
     private mutating func addStop(_ unit: Unit, to child: inout ImportedChildren.Child) {
-        let entry = unit.last("TimeoutStopSec") ?? unit.last("TimeoutSec")
-        let time = entry.map { Self.milliseconds($0.value) } ?? 90_000
+        let time = Self.limit(unit.last("TimeoutStopSec") ?? unit.last("TimeoutSec"), otherwise: 90_000)
         child.put("stop_timeout", time.map { .time($0) } ?? .word("infinity"))
         if let entry = unit.last("KillSignal"), let problem = child.stop(by: entry.value) { note(unit, entry, problem) }
         let mode = unit.last("KillMode")
@@ -257,13 +269,28 @@ struct UnitImport {
         ] {
             let entries = unit.values(key)
             guard let last = entries.last, let command = command(entries, unit) else { continue }
-            var value = ImportedValue.words(LateText.resolved(command, [:]).command)
-            if key == "ExecReload", entries.count == 1, last.value.hasSuffix("$MAINPID"), last.value.contains("kill"),
-                let signal = SignalName.read(String(last.value.split(separator: " ").dropFirst().first?.drop { $0 == "-" } ?? ""))
-            {
-                value = .word(signal)
+            let signal = entries.count == 1 ? Self.signal(last) : nil
+            if key == "ExecStop", let signal {
+                if let problem = child.stop(by: signal) { note(unit, last, problem) }
+                continue
             }
+            var value = ImportedValue.words(LateText.resolved(command, [:]).command)
+            if key == "ExecReload", let signal { value = .word(signal) }
             if !child.hook(moment, value) { note(unit, last, "no command is run then") }
+        }
+    }
+
+    /// Returns the signal that a command sends to the unit's main process, if it does nothing else.
+    private static func signal(_ entry: Entry) -> String? {
+        let words = CommandWords.split(String(entry.value.drop { "@-:+!|".contains($0) })) ?? []
+        guard let command = words.first, command == "kill" || command.hasSuffix("/kill") else { return nil }
+        guard let last = words.last, ["$MAINPID", "${MAINPID}"].contains(last) else { return nil }
+        let options = words.dropFirst().dropLast()
+        switch (options.count, options.first) {
+        case (0, _): return SignalName.read("TERM")
+        case (1, let option?) where option.hasPrefix("-"): return SignalName.read(String(option.dropFirst()))
+        case (2, "-s"?), (2, "-n"?), (2, "--signal"?): return options.last.flatMap { SignalName.read($0) }
+        default: return nil
         }
     }
 
@@ -479,7 +506,11 @@ struct UnitImport {
 
     /// Leaves `$NAME`, which is split into words, and `${NAME}`, which is a part of one, to a shell.
     private static func opened(_ text: String) -> String {
-        LateText.opened(text) { $1 ? "\"\(LateText.optional($0))\"" : LateText.optional($0) }
+        LateText.opened(text) { name, isBraced in
+            // What `hooks` have in its place.
+            let variable = LateText.optional(name == "MAINPID" ? "COORDINATOR_PID" : name)
+            return isBraced ? "\"\(variable)\"" : variable
+        }
     }
 
     /// Reads `90`, `1min 30s`, `500ms` or `infinity`, which is nil as what can't be read is.
@@ -490,6 +521,8 @@ struct UnitImport {
             "minute": 60_000, "minutes": 60_000, "h": 3_600_000, "hr": 3_600_000, "hour": 3_600_000, "hours": 3_600_000, "d": 86_400_000,
             "day": 86_400_000,
             "days": 86_400_000, "w": 604_800_000, "week": 604_800_000, "weeks": 604_800_000,
+            "M": 2_629_800_000, "month": 2_629_800_000, "months": 2_629_800_000, "y": 31_557_600_000, "year": 31_557_600_000,
+            "years": 31_557_600_000,
         ]
         var total = 0.0
         var rest = text.filter { !$0.isWhitespace }[...]
@@ -502,7 +535,20 @@ struct UnitImport {
             guard let number = Double(digits), let factor = units[String(unit)] else { return nil }
             total += number * factor
         }
-        return total < 1e12 ? Int(total) : nil
+        // A time that isn't zero stays so.
+        return total < 1e12 ? max(total > 0 ? 1 : 0, Int(total.rounded())) : nil
+    }
+
+    /// The limit of a start that has none there: a year, in milliseconds.
+    private static let longestStart = 365 * 86_400_000
+
+    /// Reads a limit of time, in milliseconds; what can't be read is left out, as it is there.
+    ///
+    /// - Returns: `nil` for no limit, which 0 and `infinity` mean.
+    private static func limit(_ entry: Entry?, otherwise standard: Int?) -> Int? {
+        if entry?.value == "infinity" { return nil }
+        guard let time = entry.flatMap({ milliseconds($0.value) }) else { return standard }
+        return time > 0 ? time : nil
     }
 
     /// Reads a limit: a number, with K, M, G or T of 1024, a time, or `infinity`.
@@ -543,6 +589,8 @@ package enum CalendarTime {
         guard parts.count <= 1, (2...3).contains(time.count), time.count == 2 || ["0", "00"].contains(time[2]), let hour = field(time[0]),
             let minute = field(time[1])
         else { return nil }
+        // Two days that cron's fields name are either of them, and not both.
+        guard day.hasPrefix("*") || weekday.hasPrefix("*") else { return nil }
         return "\(minute) \(hour) \(day) \(month) \(weekday)"
     }
 

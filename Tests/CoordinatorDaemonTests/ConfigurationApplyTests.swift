@@ -237,6 +237,37 @@ struct ConfigurationApplyTests {
             try await daemon.eventually("they are started") { try await daemon.states() == ["/waits": "active", "/held": "active"] }
         }
     }
+
+    @Test("What requires a child that is stopped is started with it, and not by a change of the file")
+    func requirementStopped() async throws {
+        func tree(_ time: Int, _ rest: String = "") -> String {
+            """
+            children:
+              - { name: db, program: { command: [sleep, '1000'] } }
+              - { name: web, program: { command: [sleep, '\(time)'] }, requires: [db] }
+            \(rest)
+            """
+        }
+        let other = "  - { name: other, program: { command: [sleep, '1000'] }, requires: [db] }"
+        try await RunningDaemon.with(tree(1000)) { daemon in
+            _ = try await daemon.children(2)
+            for (time, started) in [(1001, "/db"), (1002, "/web")] {
+                #expect(try await daemon.control("stop", "/db").exitCode == 0)
+                try daemon.rewrite(tree(time, other))
+                let applied = try await daemon.control("config", "apply")
+                let reason = "failed: not started: it requires /db, which doesn't run"
+                #expect(applied.exitCode == 1 && applied.output.contains(reason), "\(applied)")
+                #expect(try await daemon.states() == ["/db": "inactive", "/web": "waiting", "/other": "waiting"])
+                #expect(try await daemon.control("start", started).exitCode == 0)
+                let states = try await daemon.states()
+                #expect(states["/db"] == "active" && states["/web"] == "active")
+                let pid = try await daemon.runningPID(of: "/web")
+                // A program has no arguments yet in the moment in which it takes its process over.
+                try await daemon.eventually("it's the changed one") { Files.text(of: "/proc/\(pid)/cmdline") == "sleep\0\(time)\0" }
+                #expect(states["/other"] == "active" || started == "/web")
+            }
+        }
+    }
 }
 
 extension RunningDaemon {

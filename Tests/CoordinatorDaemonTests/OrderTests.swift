@@ -72,7 +72,7 @@ struct OrderTests {
                 oneshot: \(Self.shell("echo >> tries; test $(wc -l < tries) -ge 3"))
                 restart: on_failure
                 restart_limits: { backoff: { minimum: 1ms, maximum: 5ms } }
-              - { name: late, oneshot: \(Self.shell("exec sleep 1000", ", start_timeout: 50ms")), autostart: false }
+              - { name: late, oneshot: \(Self.shell("exec sleep 1000", ", start_timeout: 1s")), autostart: false }
               - { name: patient, \(Self.sleeper), requires: { again: completed } }
             """
         try await Self.run(tree) { daemon, directory in
@@ -117,6 +117,20 @@ struct OrderTests {
             let next = try await daemon.startNext()
             try await daemon.eventually("it runs at each start of a daemon") { runs() == "\ntwo\ntwo\ntwo\n" }
             try await daemon.endLeavingNothing(next)
+        }
+    }
+
+    @Test("The end of a start that fails has the same words wherever it's told: by the command, and by the daemon after an upgrade")
+    func failedStart() async throws {
+        try await Self.run("children: []") { daemon, _ in
+            try daemon.rewrite("children: [{ name: bad, oneshot: { command: ['false'] } }]")
+            let applied = try await daemon.control("config", "apply")
+            #expect(applied.exitCode == 1 && applied.output.contains("+ /bad: failed: exited with code 1\n"), "\(applied)")
+            for _ in 1...2 {
+                let node = try await daemon.node("/bad")
+                #expect(node.lastExit == "exited with code 1" && node.lastExitCode == 1)
+                _ = try await daemon.upgrade()
+            }
         }
     }
 

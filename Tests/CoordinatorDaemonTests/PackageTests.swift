@@ -72,6 +72,21 @@ struct PackageTests {
         for path in [runtime.path, "/var/lib/coordinator", "/var/log/coordinator"] { #expect(temporary.contains(" \(path) ")) }
     }
 
+    @Test("The article shows lines of the unit as they are, and the unit's watchdog leaves the tree to the next daemon")
+    func article() throws {
+        let unit = try Self.unit("coordinatord.service")
+        // By SIGABRT, systemd's default, the daemon stops its tree.
+        #expect(unit["WatchdogSignal"] == ["SIGKILL"])
+        let article = try #require(Files.text(of: "\(Files.packageRoot)/Sources/Coordinators/Coordinators.docc/Deployment.md"))
+        let beginning = try #require(article.firstRange(of: "```ini\n[Service]\nType=notify\n"))
+        let lines = article[beginning.lowerBound...].split(separator: "\n").dropFirst(2).prefix { $0 != "```" }
+        #expect(lines.contains("WatchdogSignal=SIGKILL"))
+        for line in lines {
+            let parts = line.split(separator: "=", maxSplits: 1).map(String.init)
+            #expect(parts.count == 2 && unit[parts[0]]?.contains(parts[1]) == true, "\(line)")
+        }
+    }
+
     /// The children of a file that can't be started, each for another reason that a boot may bring: what they need isn't there, or isn't yet.
     private static let missing = [
         "executable": "program: { command: [/nonexistent/program] }",

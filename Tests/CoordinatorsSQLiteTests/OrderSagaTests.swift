@@ -294,9 +294,10 @@ struct OrderSagaTests {
     }
 
     @Test(
-        "A flow whose record or state can't be read is parked, and goes on when they can be",
+        "A flow whose record, state or any page can't be read is parked, and goes on when they can be",
         arguments: StoreKind.allCases,
-        [#""showings":"#, #""order":{"#]
+        // The page is one that has been done.
+        [#""showings":"#, #""order":{"#, #"[1,"reserve"]"#]
     )
     func unreadable(kind: StoreKind, present: String) async throws {
         try await withTemporaryDirectory { directory in
@@ -323,7 +324,7 @@ struct OrderSagaTests {
                 try await store.storage.commit(other, [])
                 await store.storage.close().value
             }
-            let other = present.replacing("o", with: "0")
+            let other = present.replacing("o", with: "0").replacing("v", with: "w")
             try await rewrite(present, other)
             try await withOrders(store, services) { runtime, _ in
                 try await eventually("it's parked") { try await runtime.flows(.parked).entries.map(\.path) == ["/1"] }

@@ -27,7 +27,7 @@ private actor TrialCoordinator: DurableCoordinator {
         .change(Remind.self) { flow, _ in
             flow.state.reminders += 1
             flow.send(Office.Remind(text: "\(flow.state.address): \(flow.state.reminders)"))
-            if flow.state.reminders < 3 { flow.send(Remind(), after: .seconds(259_200)) }
+            if flow.state.reminders < 3 { flow.send(Remind(), after: .seconds(259_200)) } else { flow.finish(NoOutput()) }
         },
         .respond(to: Office.Pages.self) { me, _ in pages(of: me.context).map { "\($0)" } },
     ]
@@ -81,6 +81,10 @@ extension OfficeMessage {
 private enum Office {
     struct Remind: OfficeMessage { var text: String }
     struct Trial: OfficeMessage { var address: String }
+    struct WholeTrial: ResponderMessage {
+        static var timeout: Duration { .seconds(10_000_000) }
+        var address: String
+    }
     struct Add: OfficeMessage {
         typealias Reply = Int
         var cart, item: String
@@ -124,6 +128,13 @@ private actor OfficeCoordinator: Coordinator {
                 with: TrialCoordinator.Configuration(address: trial.address)
             )
         },
+        .respond(to: Office.WholeTrial.self) { me, trial in
+            _ = try await me.context.run(
+                TrialCoordinator.self,
+                as: "trial-\(trial.address)",
+                with: TrialCoordinator.Configuration(address: trial.address)
+            )
+        },
         .respond(to: Office.Remind.self, needs: \.reminders) { _, remind, reminders in reminders.texts.withLock { $0.append(remind.text) }
         },
         .respond(to: Office.Living.self) { me, _ in me.context.children.map(\.path.key) },
@@ -161,6 +172,24 @@ struct ReminderAndCartTests {
                 await time.advance(by: .seconds(259_200))
                 #expect(reminders.texts.withLock { $0 } == (1...life + 1).map { "ada: \($0)" })
             }
+        }
+    }
+
+    @Test("A trial for whose end a call waits doesn't sleep, and sleeps when nobody waits any more")
+    func awaited() async throws {
+        let (reminders, time) = (Reminders(), ManualTime())
+        try await withOffice(.inMemory(), reminders, time: time) { runtime in
+            let asks = ["ada", "bob"].map { address in Task { try await runtime.ask(Office.WholeTrial(address: address), at: "/") } }
+            try await eventually("both live") { try await runtime.ask(Office.Living(), at: "/").count == 3 }
+            await time.advance(by: .seconds(3_600))
+            #expect(try await runtime.ask(Office.Living(), at: "/").sorted() == ["stock", "trial-ada", "trial-bob"])
+            asks[1].cancel()
+            await #expect(throws: CancellationError.self) { try await asks[1].value }
+            await time.advance(by: .seconds(3_600))
+            #expect(try await runtime.ask(Office.Living(), at: "/").sorted() == ["stock", "trial-ada"])
+            for _ in 0..<3 { await time.advance(by: .seconds(259_200)) }
+            try await asks[0].value
+            #expect(reminders.texts.withLock { $0.count } == 6, "the other one has gone on")
         }
     }
 

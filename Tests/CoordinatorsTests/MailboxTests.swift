@@ -460,6 +460,24 @@ struct MailboxTests {
         #expect(mailbox.messageCount == 2)
     }
 
+    @Test(
+        "A message for which handlers wait begins though they have all of the bytes, however many handlers may run",
+        arguments: [1, 1_024]
+    )
+    func subtreeBesidesLarge(running: Int) {
+        for sizes in [[4_000], Array(repeating: 62, count: 64), [1_000, 1_000, 1_500]] {
+            let mailbox = Stage(MailboxPolicy(running: max(running, sizes.count), bytes: 4_000 + 640 * sizes.count))
+            for size in sizes { mailbox.put("asks", bytes: size) }
+            #expect(mailbox.takeBatch().count == sizes.count)
+            for _ in 0..<mailbox.observedCount { mailbox.handlerWaits() }
+            mailbox.put("asks back", bytes: 2_500, as: .below)
+            mailbox.put("from above", bytes: 2_500)
+            #expect(mailbox.begin() == ["asks back"], "\(sizes)")
+            mailbox.put("interleaves", bytes: 2_500, as: .interleaving)
+            #expect(mailbox.begin() == ["interleaves"], "\(sizes)")
+        }
+    }
+
     @Test("A message of the subtree that may begin is taken by a mailbox that is full")
     func subtreeAndFull() {
         let mailbox = Stage(MailboxPolicy(running: 1, waiting: 1, whenFull: .fail))
@@ -629,8 +647,13 @@ private enum Kind {
 @dynamicMemberLookup
 private final class Stage {
     private var mailbox: Mailbox
+    /// The messages whose handlers say when they wait, and those whose handlers don't.
+    private var observed: Set<ObjectIdentifier> = []
+    private var unobserved: Set<ObjectIdentifier> = []
 
     init(_ policy: MailboxPolicy) { mailbox = Mailbox(Box(policy)) }
+
+    var observedCount: Int { observed.count }
 
     subscript<Value>(dynamicMember property: KeyPath<Mailbox, Value>) -> Value { mailbox[keyPath: property] }
 
@@ -662,7 +685,16 @@ private final class Stage {
         mailbox.takeAll(envelope, row, isFromSubtree: isFromSubtree)
     }
     #endif
-    func takeBatch() -> [Mailbox.Item] { mailbox.takeBatch() }
+    /// Takes the items that begin now; those that await become handlers.
+    func takeBatch() -> [Mailbox.Item] {
+        let batch = mailbox.takeBatch()
+        for item in batch {
+            guard case .message(let envelope, let row) = item, row.immediate == nil else { continue }
+            let id = ObjectIdentifier(envelope)
+            if mailbox.observesHandler(of: item) { observed.insert(id) } else { unobserved.insert(id) }
+        }
+        return batch
+    }
 
     private struct Number: ResponderMessage {
         static let name = "Number"
@@ -685,7 +717,9 @@ private final class Stage {
         mailbox.forget(tally)
         return messages.map { "\(($0.body as? Number)?.number ?? -1)" }
     }
-    func ended(_ item: Mailbox.Item) { mailbox.ended(item) }
+    func ended(_ item: Mailbox.Item) {
+        mailbox.ended(item, wasUnobserved: item.envelope.map { unobserved.remove(ObjectIdentifier($0)) != nil } ?? false)
+    }
     func beginRun() -> Bool { mailbox.beginRun() }
     #if !SLOW_PATH_ONLY
     func reserve(_ size: Int, _ priority: UInt8) -> Bool { mailbox.reserve(size, priority) }

@@ -159,6 +159,25 @@ struct DefaultsTests {
         #expect(problems.count == messages.count && zip(problems, messages).allSatisfy { $0.hasPrefix($1) }, "\(problems)")
     }
 
+    @Test(
+        "A directory that can't be read is a problem, since the children of its files would be missing; one that isn't there has none",
+        arguments: [("loop/*.yaml", ELOOP), ("\(String(repeating: "n", count: 256))/*.yaml", ENAMETOOLONG), ("none/*.yaml", 0)]
+    )
+    func unreadable(pattern: String, failure: Int32) throws {
+        let directory = try TemporaryDirectory()
+        try #require(symlink("loop", directory.file("loop")) == 0)
+        let file = directory.file("main.yaml")
+        try Files.write("children: []\ninclude: [\"\(pattern)\"]\n", to: file)
+        let reason = "can't be looked through: \(String(cString: strerror(failure))); expected directories that the daemon may read"
+        var problems: [String] = []
+        do throws(ConfigurationError) {
+            _ = try DaemonConfiguration.read(path: file)
+        } catch {
+            problems = error.problems.map(\.description)
+        }
+        #expect(problems == (failure == 0 ? [] : ["\(file):2:11: `\(directory.file(pattern))` \(reason)"]))
+    }
+
     @Test("A text in one line means the same: plain scalars stay plain, and texts are texts")
     func flowText() throws {
         let text = #"{ a: "5", b: 5, c: "x: y # \"q\" \\ \u0001 \u2028", d: ~, e: [true, "true", 027, plain text], "k\n": {} }"#

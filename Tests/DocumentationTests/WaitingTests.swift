@@ -37,7 +37,6 @@ struct WaitingTests {
         "Links/LinkListener.swift": (1, "accepting fails while descriptors are short"),
         "CoordinatorsCluster/Node/ClusterNode+Store.swift": (1, "the store can't be listed"),
         "CoordinatorsCluster/Transactions/RevisionedStore+Retrying.swift": (1, "the backoff of tries against the store"),
-        "Coordinators/Features/Flows/DurableCoordinator+Flow.swift": (1, "the next life of a child isn't told of before it has begun"),
         "CoordinatorsSQLite/SQLiteFlowStorage.swift": (1, "another process that has the file, and is about to end, doesn't tell when"),
         "CoordinatorsCluster/Transfers/TransferThread.swift": (1, "libcurl's wait fails while memory is short"),
         "Coordinators/Messages/ResponderMessage.swift": (1, "the pause of a message's RetryPolicy"),

@@ -166,11 +166,69 @@ struct ImportLossTests {
         "Times of a calendar are cron's where these can say them",
         arguments: [
             ("daily", "0 0 * * *"), ("Mon..Fri 8:30", "30 8 * * 1-5"), ("*-*-01 04:00:00", "0 4 1 * *"), ("*:0/15", "*/15 * * * *"),
-            ("Sat,Sun *-12-* 1:2", "2 1 * 12 6,0"),
+            ("Sat,Sun *-12-* 1:2", "2 1 * 12 6,0"), ("Mon *-*-*/2 1:2", "2 1 */2 * 1"), ("Fri *-*-13 00:00", nil),
             ("2026-01-01 00:00", nil), ("*-*-* *:*:30", nil), ("nonsense", nil),
         ]
     )
     func calendar(time: String, cron: String?) { #expect(CalendarTime.cron(time) == cron) }
+
+    private static let year = Duration.seconds(365 * 86_400)
+
+    @Test(
+        "A limit of time stays what it is: 0 and infinity are none",
+        arguments: [
+            ("notify", "", .seconds(90), .timeout(.seconds(90))), ("notify", "TimeoutSec=0", year, .infinity),
+            ("notify", "TimeoutSec=infinity", year, .infinity), ("notify", "TimeoutSec=1us", .milliseconds(1), .timeout(.milliseconds(1))),
+            ("notify", "TimeoutStartSec=0", year, .timeout(.seconds(90))), ("notify", "TimeoutSec=x", .seconds(90), .timeout(.seconds(90))),
+            ("oneshot", "", nil, .timeout(.seconds(90))), ("oneshot", "TimeoutSec=0", nil, .infinity),
+            ("oneshot", "TimeoutSec=infinity", nil, .infinity),
+            ("oneshot", "TimeoutSec=2.3", .milliseconds(2_300), .timeout(.milliseconds(2_300))),
+            ("simple", "TimeoutStopSec=0", nil, .infinity), ("simple", "TimeoutStopSec=1y", nil, .timeout(.seconds(31_557_600))),
+        ] as [(String, String, Duration?, Shutdown)]
+    )
+    func limits(type: String, line: String, start: Duration?, stop: Shutdown) throws {
+        let unit = "[Service]\nType=\(type)\nExecStart=/bin/cat\n\(line)\n"
+        let (children, yaml, _, _) = try Self.imported(["a.service": unit], "a.service")
+        let child = try #require(children.first)
+        #expect(try Self.program(child).settings.startTimeout == start && child.shutdown == stop, "\(yaml)")
+    }
+
+    @Test("A variable that a file of a unit sets has the file's value, or a note says that it hasn't")
+    func environmentFiles() throws {
+        let directory = try TemporaryDirectory()
+        try Files.write("# as there\nA=\"file\"\n", to: directory.file("variables"))
+        let unit = """
+            [Service]
+            Environment=A=unit B=unit
+            EnvironmentFile=\(directory.file("variables"))
+            EnvironmentFile=-\(directory.file("none"))
+            ExecStart=/bin/cat
+            """
+        let (children, _, notes, _) = try Self.imported(["a.service": unit], "a.service")
+        let program = try Self.program(children.first)
+        #expect(program.environment == ["B": "unit"])
+        #expect(program.process.environmentFiles == [directory.file("variables"), "-\(directory.file("none"))"])
+        #expect(notes.count { $0.contains("[Service] EnvironmentFile: the file can't be read now") } == 1, "\(notes)")
+        #expect(notes.contains { $0.hasPrefix("a.service:4: [Service] EnvironmentFile") }, "\(notes)")
+    }
+
+    @Test("A command for a unit's main process finds it, and one that only sends a signal is that signal")
+    func mainProcess() throws {
+        func settings(_ reload: String, _ stop: String) throws -> ProgramSettings {
+            let unit = "[Service]\nExecStart=/bin/cat\nExecReload=\(reload)\nExecStop=\(stop)\n"
+            return try Self.program(try Self.imported(["a.service": unit], "a.service").children.first).settings
+        }
+        let kills = [("/bin/kill -HUP $MAINPID", Signal.hangup), ("-/bin/kill -s USR1 ${MAINPID}", .user1), ("kill $MAINPID", .terminate)]
+        for (kill, signal) in kills {
+            #expect(try settings(kill, "/bin/true").hooks.reload == .signal(signal), "\(kill)")
+            let stopped = try settings("/bin/true", kill)
+            #expect(stopped.stopSignal == signal && stopped.hooks.stop == nil, "\(kill)")
+        }
+        let hooks = try settings("/usr/bin/control --pid $MAINPID reload", "/usr/bin/control --pid=${MAINPID} stop").hooks
+        let reload = ["sh", "-c", "set -f; exec /usr/bin/control --pid ${COORDINATOR_PID-} reload"]
+        #expect(hooks.reload == .command(ProgramHooks.Command(reload)))
+        #expect(hooks.stop?.command == ["sh", "-c", "exec /usr/bin/control \"--pid=${COORDINATOR_PID-}\" stop"])
+    }
 
     @Test("A service has the sockets of the units beside it")
     func sockets() throws {

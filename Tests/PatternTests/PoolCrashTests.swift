@@ -25,6 +25,35 @@ struct PoolCrashTests {
         }
     }
 
+    @Test("Asks whose time is over while they wait for the next life of a pool end, and so do those that are cancelled")
+    func endsBetweenLives() async throws {
+        var options = Self.quietly(allowing: 1_000)
+        options.supervision?.backoff = Backoff(minimum: .milliseconds(300), maximum: .milliseconds(300))
+        try await PageTree.run(options: options) { tree in
+            for round in 1...5 {
+                let limits = RestartLimits(intensity: .restarts(0))
+                let placement = PoolPlacement.pool(1, .inProcess, restartLimits: limits)
+                let pool = try await tree.startCrashing("pool-\(round)", in: placement)
+                let bad = Self.ask(pool, Crash.Deed("bad \(round)", after: "go \(round)", .fail), isIdempotent: false)
+                try await eventually("it has begun") { tree.begins("bad \(round)") == 1 }
+                let asks = (1...20).map { number in
+                    Task.immediate {
+                        try await pool.ask(
+                            Crash.Once(Crash.Deed("\(round): \(number)", after: "never")),
+                            timeout: .milliseconds(number < 10 ? 100 : 60_000)
+                        )
+                    }
+                }
+                tree.notebook.note("go \(round)")
+                _ = await bad.value
+                for ask in asks[9...] { ask.cancel() }
+                for ask in asks {
+                    await #expect(throws: (any Error).self) { try await ask.value }
+                }
+            }
+        }
+    }
+
     @Test("What waits is handled once, what was begun at most once unless it's idempotent, and what kills three members is poisoned")
     func deaths() async throws {
         try await PageTree.run(options: Self.quietly(allowing: 100)) { tree in

@@ -117,8 +117,8 @@ extension ConfiguredChildren {
         guard let start = state.withLock({ $0.records[key]?.start }) else { return meets(key, condition) }
         guard await start.concluded.value else { return false }
         switch condition {
-        case .ready: return true
-        case .completed: return meets(key, .completed)
+        // It may have been ready long ago, and have been stopped or given up since.
+        case .ready, .completed: return meets(key, condition)
         case .healthy: return await health(of: key).value
         }
     }

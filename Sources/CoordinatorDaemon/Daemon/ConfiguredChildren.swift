@@ -107,6 +107,14 @@ final class ConfiguredChildren: Codable, Sendable {
         state.withLock { state in
             var next = State(children, supervision, keeping: state.groups, at: path)
             next.records = state.records.filter { next.positions[$0.key] != nil }
+            // A supervisor that waits takes up later what a former daemon has left.
+            next.resting = state.resting.filter { key, rest in
+                guard let position = next.positions[key] else { return false }
+                let former = state.positions[key].map { state.children[$0].content }
+                // What has run to its end runs again when it's changed.
+                return rest.hasCompleted != true || former == next.children[position].content
+            }
+            next.continuing = state.continuing.filter { next.positions[$0] != nil }
             next.supervisor = state.supervisor
             (next.fences, next.fence) = (state.fences, state.fence)
             next.root = state.root

@@ -138,6 +138,7 @@ extension ConfiguredSupervisor {
 
     /// Starts a child, or changes the one that lives, and notes a failure for operators.
     func attempt(_ child: ConfiguredChild, ifPresent: IfPresent = .join) async throws {
+        let former = context.child(child.key)?.incarnation
         do {
             if ifPresent != .change { children.change(child.key) { ($0.isStopWanted, $0.hasCompleted) = (false, false) } }
             try await startChild(child, ifPresent)
@@ -145,8 +146,9 @@ extension ConfiguredSupervisor {
             // A group is ready when its children are.
             if ifPresent != .change { await children.group(child.key)?.waitForStarts() }
         } catch let error as CoordinatorError {
-            // The caller gets the failure, and no event reports it.
-            children.recordExit(error.message, of: child.key)
+            // The caller gets the failure. An event may report the end of the life too, before or after: in the same words.
+            let end = context.child(child.key)?.incarnation == former ? nil : context.lastExit(of: child.key)
+            children.recordExit(end.map { "\($0)" } ?? error.message, end.map { ExitNumbers($0) } ?? ExitNumbers(), of: child.key)
             throw error
         }
     }

@@ -59,12 +59,13 @@ struct ServiceReports: Sendable {
 
     /// Whether an operator would get an answer over the control socket, and the root takes messages.
     private func answers(within limit: Duration) async -> Bool {
-        do {
+        do throws(ControlError) {
             let client = try await ControlClient.connect(runtimeDirectory: directory, timeout: limit)
             defer { client.close() }
             _ = try await client.call(.ping, timeout: limit)
         } catch {
-            return false
+            // While an upgrade waits for open requests, each other one is refused: that is an answer too.
+            guard error.code == .upgrading else { return false }
         }
         // A root that never answers ends the signs too.
         await children.supervisor?.answer()

@@ -318,6 +318,8 @@ private struct Level: Sendable {
     }
 
     private func start(_ child: ConfiguredChild, _ start: FirstStart) async -> String? {
+        // Should it go on being held, an operator's start goes by what supervision knows.
+        if supervisor.state(of: child.key) != nil { try? await supervisor.attempt(child, ifPresent: .change) }
         await supervisor.start(child, start)
         if await start.concluded.value { return nil }
         return children.lastExit(of: child.key) ?? "it was stopped before it was started"

@@ -81,7 +81,7 @@ final class Upgrade: Sendable {
             executable: next.path,
             version: version,
             formerVersion: Release.version,
-            kept: (runtime.adoptableWorkers + runtime.programs).map(\.description).sorted(),
+            kept: keptPaths,
             restarted: runtime.endingWorkers.map(\.description).sorted(),
             endedAsks: false,
             durationMilliseconds: 0,
@@ -96,6 +96,9 @@ final class Upgrade: Sendable {
         logger.notice("another executable takes the daemon's place", metadata: ["executable": "\(next.path)", "version": "\(version)"])
         try await replace(by: next, request, result, began: began)
     }
+
+    /// The paths of the children that live on in the next program.
+    private var keptPaths: [String] { (runtime.adoptableWorkers + runtime.programs).map(\.description).sorted() }
 
     /// Has the next executable check the file, and the configuration that's in effect, if that's another one.
     private func check(_ next: NextExecutable) async throws(ControlError) {
@@ -168,14 +171,20 @@ final class Upgrade: Sendable {
         marker.set()
         notifier.reloading("another executable takes the daemon's place")
         server.withLock { $0 }?.suspend()
-        let resting = children.resting()
         result.endedAsks = await !rest(within: request.wait)
         var stopped: [CoordinatorPath] = []
         for path in runtime.endingWorkers where (try? await runtime.stop(path)) != nil { stopped.append(path) }
+        result.restarted = stopped.map(\.description).sorted()
         let failure: ControlError
         do throws(ControlError) {
             failure = try await run(next) { kept, sockets in
-                handover(request, result, began: began, paused: paused, resting, kept, sockets)
+                // Now that nothing is spawned or reaped: what has been stopped, has ended or has begun during the wait stays so.
+                result.kept = keptPaths
+                let resting = children.resting().filter { path, rest in
+                    // The next daemon starts what the upgrade has stopped, unless an operator had begun to.
+                    !result.restarted.contains(path) || rest.isStopped == true && rest.isRestarting != true
+                }
+                return handover(request, result, began: began, paused: paused, resting, kept, sockets)
             }
         } catch {
             failure = error

@@ -212,8 +212,14 @@ extension CoordinatorContext {
         await cell.existingChildren?.firstHealth(of: key.description) ?? false
     }
 
-    /// Whether a process of a child goes on that the next start of the child takes over, because the daemon was killed or replaced.
+    /// Whether a process of a child, or one below it, goes on that the child's next start takes over, because the daemon was killed or
+    /// replaced.
     package func hasFormerLife(of key: C.ChildKey) -> Bool { cell.runtime.hasFormerLife(at: path.appending(key.description)) }
+
+    /// The end of a child's last life; `nil` when none has ended, or there is no such child.
+    package func lastExit(of key: C.ChildKey) -> ExitReason? {
+        cell.existingChildren?.withSlot(key.description) { $0.record.lastExit } ?? nil
+    }
 
     /// Whether the coordinator's children are being stopped because it ends, or have been.
     package var endsChildren: Bool { cell.existingChildren?.isEnding ?? false }

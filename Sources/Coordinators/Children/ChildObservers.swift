@@ -85,7 +85,14 @@ final class NoticeQueue: AsyncSequence, Sendable {
         continuation.yield()
     }
 
+    /// Ends the queue, because nothing more comes.
     func finish() { continuation.finish() }
+
+    /// Ends the queue, because nobody wants what waits.
+    func cancel() {
+        state.withLock { ($0.waiting, $0.bytes, $0.isOver) = ([], 0, true) }
+        finish()
+    }
 
     func makeAsyncIterator() -> Iterator { Iterator(queue: self, arrivals: arrivals.makeAsyncIterator()) }
 
@@ -159,7 +166,9 @@ extension ChildSupervisor {
     }
 
     func removeObservers(of key: String, where isMeant: (ChildObservers.Observer) -> Bool) {
-        end(withSlot(key) { $0.record.observers.remove(where: isMeant) } ?? [])
+        let removed = withSlot(key) { $0.record.observers.remove(where: isMeant) } ?? []
+        for observer in removed { observer.queue.cancel() }
+        end(removed)
     }
 
     /// Announces a change in which supervision has no part.

@@ -81,7 +81,7 @@ extension CoordinatorCell {
     /// Gives a message back to the parent, for the next life, if this one has failed.
     func handBack(_ envelope: Envelope) -> Bool {
         guard hasFailed, let host else { return false }
-        host.events.send(.messageReturned(ParkedMessage(envelope: envelope, rest: [], isDirect: true)))
+        host.handBack(envelope)
         return true
     }
 }

@@ -124,7 +124,8 @@ extension ChildSupervisor {
             let isLast = state.slots.with(key) { slot in
                 let former = slot.starts.count
                 slot.starts.removeAll { $0 === start }
-                return former == 1 && slot.starts.isEmpty && slot.record.ends.isEmpty
+                // A start that supervision itself has decided upon isn't this call's to end.
+                return former == 1 && slot.starts.isEmpty && slot.record.ends.isEmpty && slot.startInitiator != nil
             }
             if isLast == true { state.feed(.removeRequested(key)) }
         }

@@ -321,6 +321,30 @@ extension ChildSupervisor {
         return try outcome.get()
     }
 
+    /// Waits for the end of a child after which no life follows; a wait that is cancelled leaves the child as it is.
+    ///
+    /// - Returns: Whether the child was there.
+    /// - Throws: The error of a child that hasn't finished; `CancellationError`.
+    func awaitEnd(of key: String) async throws -> Bool {
+        let end = ChildSlot.End()
+        let registration = state.withLock { state -> UInt64? in
+            guard state.isAlive(key) || state.isEnding(key) else { return nil }
+            return state.slots.with(key) { slot in
+                slot.record.ends.append(end)
+                return slot.registration.number
+            }
+        }
+        guard let registration else { return false }
+        let outcome = await withTaskCancellationHandler {
+            await end.value
+        } onCancel: {
+            leave(end, key, registration)
+        }
+        try Task.checkCancellation()
+        _ = try outcome.get()
+        return true
+    }
+
     /// Requests a child that is run to its end, in its turn.
     ///
     /// - Returns: The number of the key's registration.

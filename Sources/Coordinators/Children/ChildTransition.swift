@@ -160,10 +160,9 @@ struct ChildTransition {
             refusal = dismissal ?? CoordinatorError(change.codeOfRefusal, "\(path) has ended: \(reason)")
         }
         observed = change.event
-        // The caller of `run` gets the end as the result of its call.
-        let isRun = !record.ends.isEmpty
         let isByParent = change.isStop ? record.stopInitiator == .parent : isFailedStartByParent(slot)
-        event = isRun || isByParent ? nil : observed
+        // The caller of `run` gets the end as the result of its call.
+        event = record.isRun || isByParent ? nil : observed
         record.stopInitiator = nil
     }
 

@@ -218,7 +218,7 @@ extension CoordinatorCell {
         switch item {
         case .message(let envelope, _):
             if hasFailed, type.table.isPool, let host, !envelope.isWithdrawn {
-                return host.events.send(.messageReturned(ParkedMessage(envelope: envelope, rest: [], isDirect: true)))
+                return host.handBack(envelope)
             }
             // One that has ended already was accepted: its sender isn't informed any more.
             if envelope.endIfOpen(.failure(endError(hasFailed, maybeExecuted: false))) { return }
@@ -265,10 +265,18 @@ extension CoordinatorCell {
     private static let noConfiguration = Box(NoConfiguration())
 
     /// Sets the configuration, which the coordinator reads through its context.
-    func configure<Configuration: Codable & Sendable>(with configuration: Configuration) {
-        if configuration is NoConfiguration { return }
+    @discardableResult
+    func configure<Configuration: Codable & Sendable>(with configuration: Configuration) -> (any AnyObject & Sendable)? {
+        if configuration is NoConfiguration { return nil }
         let box = Box(configuration)
         state.withLock { $0.extras.configuration = box }
+        return box
+    }
+
+    func configure<Configuration: Codable & Sendable>(backTo former: Configuration, from place: (any AnyObject & Sendable)?) {
+        guard let place else { return }
+        let box = Box(former)
+        state.withLock { if $0.extras.configuration === place { $0.extras.configuration = box } }
     }
 
     /// Returns the configuration.

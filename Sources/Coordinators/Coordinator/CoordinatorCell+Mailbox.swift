@@ -223,7 +223,7 @@ extension CoordinatorCell {
     func ended(_ item: Mailbox.Item, _ handler: UInt64? = nil, _ scope: HandlerScope? = nil, isHandled: Bool = true) {
         let wasWaiting = scope?.end() == true
         let (run, handled, idle, former, isAnyStuck) = state.withLock { state in
-            state.mailbox.ended(item, isHandled: isHandled)
+            state.mailbox.ended(item, isHandled: isHandled, wasUnobserved: handler != nil && scope?.isObserved != true)
             // Released outside the lock.
             let former = handler.flatMap { state.handlers.running.removeValue(forKey: $0) }
             if wasWaiting { state.mailbox.handlerWaitsNoMore() }

@@ -123,8 +123,7 @@ extension CoordinatorCell {
     ) -> HandlerScope? {
         let (task, isCancelled, isObserved, next) = state.withLock { state in
             let task = state.handlers.add(item.envelope, inRun: number)
-            // What isn't a message takes no place: nothing is held back while it waits.
-            let isObserved = item.envelope != nil && state.mailbox.observesHandlers
+            let isObserved = state.mailbox.observesHandler(of: item)
             let goesOn = !rest.isEmpty || state.mailbox.continuesRun()
             if rest.isEmpty { state.handlers.batch = [] }
             return (task, state.life.cancelsHandlers, isObserved, goesOn ? state.handlers.addRun() : nil)

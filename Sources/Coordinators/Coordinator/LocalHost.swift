@@ -264,6 +264,12 @@ final class LocalHost: ChildHost {
 
     func pause(for reasons: PauseReasons) async { await changeInheritance { $0.pauseReasons = reasons }?.pause(for: reasons) }
 
+    /// Gives a message back to the parent, for the next life.
+    func handBack(_ envelope: Envelope) {
+        envelope.forgetTaker()
+        events.send(.messageReturned(ParkedMessage(envelope: envelope, rest: [], isDirect: true)))
+    }
+
     func inherit(_ dependencies: Dependencies) { changeInheritance { $0.renew(dependencies) }?.inherit(dependencies) }
 
     func noteDrain() { changeInheritance { $0.isDraining = true }?.noteDrain() }

@@ -103,14 +103,16 @@ struct Mailbox {
     /// The number of running handlers that have taken a place.
     private var places: Int32 = 0
     /// The number of running handlers of rows that interleave.
-    private var interleaving: Int32 = 0
+    private var interleaving: Int16 = 0
+    private var events: Int16 = 0
+    /// The number of running handlers that have taken a place, and don't say when they wait for other coordinators.
+    private var unobservedPlaces: Int32 = 0
     /// The number of running handlers that wait for other coordinators; for a moment it may be less than zero.
     private var waitingHandlers: Int32 = 0
     /// The number of messages for inline rows that wait or run here: later ones must not overtake them.
     private var inline: Int32 = 0
     /// The number of waiting messages that share an envelope with one before them.
     private var sharing: Int32 = 0
-    private var events: Int32 = 0
     private var arrivalsWhileFull: Int32 = 0
     // These stand in the gap that the small numbers leave.
     private(set) var isPaused = false
@@ -319,8 +321,10 @@ struct Mailbox {
         handled &+= UInt64(tally.count)
     }
 
-    /// - Parameter isHandled: Whether a handler has had the item, rather than that it has been withdrawn.
-    mutating func ended(_ item: Item, isHandled: Bool = true) {
+    /// - Parameters:
+    ///   - isHandled: Whether a handler has had the item, rather than that it has been withdrawn.
+    ///   - wasUnobserved: Whether it has had a handler that didn't say when it waited.
+    mutating func ended(_ item: Item, isHandled: Bool = true, wasUnobserved: Bool) {
         switch item {
         case .message(let envelope, let row):
             forget(envelope, row)
@@ -328,15 +332,24 @@ struct Mailbox {
             running -= Int32(envelope.count)
             runningBytes -= envelope.size
             if row.interleaves { interleaving -= 1 } else if row.immediate == nil { places -= 1 }
+            if wasUnobserved, !row.interleaves { unobservedPlaces -= 1 }
         case .event, .popped, .unhandled: forgetEvent(item)
         case .lifecycle, .dismissal: break
         }
     }
 
-    /// Whether a handler that begins now has to say when it waits for other coordinators.
+    /// Notes that the handler of an item begins.
     ///
-    /// Of many handlers that may run, only those that begin when half of them run need to: there are some before the limit is reached.
-    var observesHandlers: Bool { policy.running < Self.manyHandlers || places > policy.running / 2 }
+    /// Of many handlers that may run, only those need to be observed that begin when half of them run, or with half of the bytes: there are some
+    /// before either limit is reached. What isn't a message takes no place: nothing is held back while it waits.
+    ///
+    /// - Returns: Whether the handler has to say when it waits for other coordinators.
+    mutating func observesHandler(of item: Item) -> Bool {
+        guard case .message(_, let row) = item else { return false }
+        if policy.running < Self.manyHandlers || places > policy.running / 2 || runningBytes > policy.bytes / 2 { return true }
+        if !row.interleaves { unobservedPlaces += 1 }
+        return false
+    }
 
     /// Notes that a running handler begins to wait for other coordinators: messages of the subtree may begin.
     mutating func handlerWaits() { waitingHandlers += 1 }
@@ -437,12 +450,16 @@ struct Mailbox {
     private func mayBegin(in lane: WaitingMessages.Lane, bytes: Int) -> Bool {
         // Messages that were accepted beyond the limits wait for their turn.
         let hasBytes = running == 0 || runningBytes + bytes <= policy.bytes
+        // The handlers that wait may wait for just this message, which therefore begins whatever its size, if no other handler will end and
+        // leave room for it. Those that aren't observed have half of the bytes at most.
+        let mustBegin = waitingHandlers >= places - unobservedPlaces
         return switch lane {
         case .ordinary: hasBytes && places < policy.running
-        // The handlers that wait may wait for just this message, which therefore begins whatever its size, if no other handler will end and
-        // leave room for it.
-        case .subtree: hasBytes && places < policy.running || mayBeginBesides && (hasBytes || waitingHandlers >= places)
-        case .interleaving: hasBytes && interleaving < Self.interleavingLimit
+        case .subtree: (places < policy.running || mayBeginBesides) && (hasBytes || mustBegin)
+        // A handler may wait for it in a way that nobody sees: so one begins at any time, and more as long as there are twice the bytes.
+        case .interleaving:
+            interleaving < Self.interleavingLimit
+                && (hasBytes || mustBegin || interleaving == 0 || runningBytes + bytes - policy.bytes <= policy.bytes)
         }
     }
 

@@ -43,6 +43,10 @@ struct AllFeatures: TreeFeatures {
         cell.endFlows()
     }
 
+    func isFlowAwaited(of receiver: any MessageReceiver) -> Bool {
+        CoordinatorCell.of(receiver).existingFlows?.flow?.isAwaited == true
+    }
+
     func flowsSnapshot(of receiver: any MessageReceiver) async -> CoordinatorSnapshot.Flows? {
         await CoordinatorCell.of(receiver).flowsSnapshot
     }

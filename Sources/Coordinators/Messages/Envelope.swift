@@ -345,7 +345,14 @@ final class Envelope: Sendable {
         self.taker.store(UInt(bitPattern: Unmanaged.passUnretained(taker).toOpaque()), ordering: .relaxed)
     }
 
-    func forgetTaker() { taker.store(0, ordering: .relaxed) }
+    /// Forgets the coordinator that has taken the message, and its work on it: the message goes back, or the coordinator is gone.
+    func forgetTaker() {
+        // What ends the message retains the coordinator under the same lock.
+        state.withLock { state in
+            taker.store(0, ordering: .relaxed)
+            state.work = nil
+        }
+    }
 
     /// The coordinator that has taken the message; to be read under the lock while the message is open, since the coordinator lives then.
     private var openTaker: (any MessageReceiver)? {

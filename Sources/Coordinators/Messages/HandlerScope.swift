@@ -6,7 +6,7 @@ import WireProtocol
 ///
 /// A handler that waits for other coordinators may wait for one that asks back. Each operation that waits for another coordinator therefore
 /// says so, and messages of the subtree may begin meanwhile, though as many handlers run as may. Not every handler has to: see
-/// `Mailbox.observesHandlers`. The asks of a handler end with the deadline of the message that it handles.
+/// `Mailbox.observesHandler(of:)`. The asks of a handler end with the deadline of the message that it handles.
 final class HandlerScope: Sendable {
     /// The handler to which the present task belongs; `nil` outside of handlers, and in those whose message has no
     /// deadline, and that needn't say when they wait.
@@ -18,7 +18,7 @@ final class HandlerScope: Sendable {
     /// The deadline of the message; `nil`: none, or the asker doesn't wait for the handler.
     private let deadline: MonotonicTime?
     /// Whether the handler says when it waits for other coordinators.
-    private let isObserved: Bool
+    let isObserved: Bool
     /// The number of the handler.
     private let number: UInt64
     /// The number of waits of the handler's tasks; far below zero once the handler has ended.

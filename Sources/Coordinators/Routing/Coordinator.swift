@@ -63,9 +63,10 @@ public protocol Coordinator: Actor {
 
     /// The time without work after which the coordinator ends by itself; read once in a process. By default `nil`: never.
     ///
-    /// A coordinator works while it has a message that waits or runs, a running task, `run` hook or call of a timer, a child, or a call of
-    /// `after` that is still due; calls of `every` don't count. A paused coordinator doesn't end. When it has had no work for this time, or up to half as long again, its
-    /// parent removes it as one that was dismissed, whatever its restart type: a caller that runs it gets `dismissed`.
+    /// A coordinator works while it has a message that waits or runs, a running task, `run` hook or call of a timer, a child, a call of
+    /// `after` that is still due, or a durable flow for whose end a call of `run` waits; calls of `every` don't count. A paused coordinator
+    /// doesn't end. When it has had no work for this time, or up to half as long again, its parent removes it as one that was dismissed,
+    /// whatever its restart type: a caller that runs it gets `dismissed`.
     ///
     /// No message is lost by that: the parent holds messages back while it asks whether the coordinator still has nothing to do. If one
     /// arrives meanwhile the coordinator goes on, or is restarted and handles it. A message that arrives later finds no child: a row that

@@ -4,7 +4,11 @@ import WireProtocol
 
 /// The receiver of messages that keeps a coordinator's configuration.
 protocol ConfiguredReceiver: MessageReceiver {
-    func configure<Configuration: Codable & Sendable>(with configuration: Configuration)
+    /// - Returns: The configuration's place, by which it's known whether another one has been set since.
+    @discardableResult
+    func configure<Configuration: Codable & Sendable>(with configuration: Configuration) -> (any AnyObject & Sendable)?
+    /// Sets a former configuration, unless another one has been set since that of a place.
+    func configure<Configuration: Codable & Sendable>(backTo former: Configuration, from place: (any AnyObject & Sendable)?)
     func configuration<Configuration: Codable & Sendable>(as type: Configuration.Type) -> Configuration
 }
 
@@ -86,11 +90,14 @@ final class CoordinatorType: Sendable {
         reconfigure = { receiver, coordinator, configuration in
             let me: C = try MessageRow.cast(coordinator)
             let former = receiver.configuration(as: C.Configuration.self)
-            receiver.configure(with: try configuration.decoded(as: C.Configuration.self))
+            let place = receiver.configure(with: try configuration.decoded(as: C.Configuration.self))
             do {
-                return try await me.reconfigured(from: former)
+                let reaction = try await me.reconfigured(from: former)
+                // The parent has the former one again when the time is over.
+                try Task.checkCancellation()
+                return reaction
             } catch {
-                receiver.configure(with: former)
+                receiver.configure(backTo: former, from: place)
                 throw error
             }
         }

@@ -318,7 +318,9 @@ final class DependencyEntry: Sendable {
                 }
             }
         }
-        try await end.value.get()
+        // The making goes on without one who waits no longer.
+        guard let outcome = await end.valueUnlessCancelled() else { throw CancellationError() }
+        try outcome.get()
     }
 
     private func makeService<Value: Sendable>(

@@ -44,7 +44,7 @@ public protocol DurableCoordinator: Coordinator {
     func undo(_ page: Page, _ step: Step) async throws
 
     /// The attempts at a page and the pauses between them; after that the flow is parked until an operator says how to go on. By default eight
-    /// attempts, with pauses of a second doubling to a minute.
+    /// attempts, with pauses of a second doubling to a minute. An attempt that ends with the coordinator isn't counted.
     static func retry(of page: Page) -> RetryPolicy
 
     /// The number of the form of the state and the pages; 1 by default.

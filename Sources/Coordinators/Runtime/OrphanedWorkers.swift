@@ -171,6 +171,9 @@ final class OrphanedWorkers: Sendable {
     /// Returns whether a coordinator lives in one of the workers, or has.
     func haveLived(at path: CoordinatorPath) -> Bool { paths.contains { path.isWithin($0) } }
 
+    /// Returns whether one of the workers lives at a path or below it, or has.
+    func haveLived(within path: CoordinatorPath) -> Bool { paths.contains { $0.isWithin(path) } }
+
     func whenStartsAreComplete(_ owner: ObjectIdentifier, _ body: @escaping @Sendable () -> Void) {
         state.withLock { $0.starts?[owner] = body }
     }

@@ -154,6 +154,11 @@ final class PendingHandover: Sendable {
         return state.withLock { $0.programs.contains { $0.path == path } }
     }
 
+    /// Whether a program goes on at a path or below it, which no start has taken over yet.
+    func hasProgram(within path: CoordinatorPath) -> Bool {
+        state.withLock { $0.programs.contains { CoordinatorPath($0.path)?.isWithin(path) == true } }
+    }
+
     /// Removes and returns the program that goes on at a path.
     func takeProgram(at path: CoordinatorPath) -> RuntimeHandover.Program? {
         let path = path.description
@@ -202,11 +207,12 @@ final class PendingHandover: Sendable {
 
 /// The programs of the former program in this process, and those that a killed one has left in the directory.
 extension RuntimeCore {
-    /// Whether a process of a former root, or of the former program in this process, goes on at a path, and waits to be taken over.
+    /// Whether a process of a former root, or of the former program in this process, goes on at a path or below it, and waits to be taken
+    /// over.
     func hasFormerLife(at path: CoordinatorPath) -> Bool {
-        if pendingHandover?.hasProgram(at: path) == true { return true }
+        if pendingHandover?.hasProgram(within: path) == true { return true }
         guard hasOrphans, let orphans = handover.orphans.withLock({ $0 }), orphans.areStartsAwaited else { return false }
-        return orphans.haveLived(at: path)
+        return orphans.haveLived(at: path) || orphans.haveLived(within: path)
     }
 
     /// Ends the programs of a former process, or of the former program in this process, that no start has taken over.

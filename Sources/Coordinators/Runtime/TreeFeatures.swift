@@ -30,6 +30,9 @@ protocol TreeFeatures: Sendable {
     /// Nothing runs for the coordinator any more.
     func hasEnded(_ receiver: any MessageReceiver)
 
+    /// Returns whether a call waits for the end of the coordinator's durable flow.
+    func isFlowAwaited(of receiver: any MessageReceiver) -> Bool
+
     // MARK: Operators
 
     /// Returns the numbers of the durable flows of the store that the coordinator provides.

@@ -1,3 +1,4 @@
+import Processes
 import WireProtocol
 
 /// What the daemon's file can say, for those who write one.
@@ -37,5 +38,12 @@ extension DaemonConfiguration {
     /// - Throws: a problem when the text isn't one YAML document.
     package static func tree(text: String, file: String) throws(ConfigurationError) -> YAMLNode? {
         try YAMLComposer.compose(text, file: file)
+    }
+
+    /// Returns the names of the variables that a file of `environment_files` sets; nil: it can't be read.
+    ///
+    /// Blocks while the file is read.
+    package static func variables(inFile path: String) -> Set<String>? {
+        (try? EnvironmentFile.load([path])).map { Set($0.keys) }
     }
 }

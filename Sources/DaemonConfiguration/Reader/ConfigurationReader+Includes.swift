@@ -51,12 +51,28 @@ extension ConfigurationReader {
             report(at: item.mark, "`\(path)` isn't included: \(reason); expected the paths of files")
             return []
         }
-        return (isDirectory ? ["\(path)/*.yaml", "\(path)/*.yml"] : [path]).flatMap { pattern -> [String] in
+        var paths: [String] = []
+        for pattern in isDirectory ? ["\(path)/*.yaml", "\(path)/*.yml"] : [path] {
             var found = glob_t()
             defer { globfree(&found) }
-            guard glob(pattern, 0, nil, &found) == 0 else { return [] }
-            return (0..<Int(found.gl_pathc)).compactMap { found.gl_pathv[$0].map { String(cString: $0) } }
-        }.sorted()
+            // A directory that isn't there has no files; one that can't be read may have children that run.
+            let status = glob(
+                pattern,
+                0,
+                { _, code in
+                    errno = code
+                    return code == ENOENT ? 0 : 1
+                },
+                &found
+            )
+            guard status == 0 || status == GLOB_NOMATCH else {
+                let reason = String(cString: strerror(errno))
+                report(at: item.mark, "`\(path)` can't be looked through: \(reason); expected directories that the daemon may read")
+                return []
+            }
+            paths += (0..<Int(found.gl_pathc)).compactMap { found.gl_pathv[$0].map { String(cString: $0) } }
+        }
+        return paths.sorted()
     }
 
     private mutating func children(of path: String, _ item: YAMLNode, with defaults: YAMLNode?) -> [YAMLNode] {

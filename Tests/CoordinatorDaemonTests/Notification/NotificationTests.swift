@@ -115,6 +115,28 @@ struct NotificationTests {
         }
     }
 
+    @Test("It gives signs of life while an upgrade waits for open requests and refuses all others")
+    func watchdogOfUpgrade() async throws {
+        let socket = try NotifySocket()
+        let trap = #"trap "echo > DIR/asked; until test -e DIR/go; do sleep 0.02; done; exit 0" TERM"#
+        let tree = try ProgramTree("\(trap); echo > DIR/trapped; while :; do sleep 0.02; done", "", child: "stop_timeout: 60s")
+        try await RunningDaemon.with(tree.text, wrapper: Self.environment(socket, "WATCHDOG_USEC=600000")) { daemon in
+            try await daemon.eventually("it is ready") {
+                socket.phases.first == "READY=1" && Files.text(of: tree.directory.file("trapped")) != nil
+            }
+            async let stop = daemon.control("stop", "/p")
+            try await daemon.eventually("a request is open") { Files.text(of: tree.directory.file("asked")) != nil }
+            async let upgrade = daemon.control("upgrade", "--wait", "60s")
+            try await daemon.eventually("the upgrade waits") { socket.phases.last == "RELOADING=1" }
+            let before = socket.signs
+            try await daemon.eventually("the signs go on") { socket.signs > before + 2 }
+            #expect(socket.phases.last == "RELOADING=1")
+            try tree.touch("go")
+            let (stopped, upgraded) = try await (stop, upgrade)
+            #expect(stopped.exitCode == 0 && upgraded.exitCode == 0, "\(stopped) \(upgraded)")
+        }
+    }
+
     @Test("A watchdog that is meant for another process gets no signs, and a receiver that is gone is no harm")
     func others() async throws {
         let socket = try NotifySocket()

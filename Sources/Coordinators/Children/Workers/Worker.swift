@@ -23,7 +23,7 @@ final class Worker: Sendable {
         /// The reasons for which the coordinator is paused, the dependencies that were provided, and whether its events are wanted.
         var startContext = StartContext(areEventsWanted: false)
         /// The versions of the provided dependencies, by name, as the parent counts them.
-        var inheritedVersions: [String: UInt64] = [:]
+        var inheritedVersions: [String: (epoch: UInt32, version: UInt64)] = [:]
     }
 
     /// The coordinator that the parent has told the worker to start.
@@ -208,7 +208,7 @@ extension Worker: UplinkOwner {
         case .pause(let pause): changePause(frame, on: link) { $0.insert(PauseReasons(wire: pause.reason)) }
         case .resume(let resume): changePause(frame, on: link) { $0.remove(PauseReasons(wire: resume.reason)) }
         case .dependency(let dependency):
-            if let name = link.text(of: dependency.name) { inherit(name, dependency, frame.codec) }
+            if let name = link.text(of: dependency.name) { inherit(name, dependency, frame) }
         case .subscribe(let subscribe):
             switch link.text(of: subscribe.name) {
             case TreeEvent.notification: runtime.observation.tap.setWantedAbove(subscribe.isActive)
@@ -260,14 +260,15 @@ extension Worker: UplinkOwner {
         }
     }
 
-    private func inherit(_ name: String, _ dependency: Dependency, _ codec: PayloadCodec) {
+    private func inherit(_ name: String, _ dependency: Dependency, _ frame: Frame) {
         let change = state.withLock { state -> (LocalHost?, Dependencies)? in
-            // The parent sends from several threads, so that an older version may arrive after a newer one.
-            guard dependency.version >= state.inheritedVersions[name, default: 0] else { return nil }
-            state.inheritedVersions[name] = dependency.version
+            // The parent sends from several threads, so that an older version may arrive after a newer one. A root that adopts counts anew.
+            let version = (epoch: frame.epoch, version: dependency.version)
+            guard version >= state.inheritedVersions[name, default: (0, 0)] else { return nil }
+            state.inheritedVersions[name] = version
             // The dependency was sent again, with others or on a new link: the value that was made from it stays.
-            if state.startContext.dependencies.entries[name]?.isEncoded(codec, dependency.payload) == true { return nil }
-            state.startContext.dependencies.entries[name] = DependencyEntry(codec, dependency.payload)
+            if state.startContext.dependencies.entries[name]?.isEncoded(frame.codec, dependency.payload) == true { return nil }
+            state.startContext.dependencies.entries[name] = DependencyEntry(frame.codec, dependency.payload)
             state.startContext.dependencies.version += 1
             return (state.host, state.startContext.dependencies)
         }

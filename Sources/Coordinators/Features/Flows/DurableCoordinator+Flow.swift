@@ -101,7 +101,8 @@ extension CoordinatorContext {
     ///
     ///     let receipt = try await context.run(OrderCoordinator.self, as: "\(order.number)", with: order)
     ///
-    /// The flow goes on when the call is cancelled, and when this process ends, if the parent's ``Coordinator/open(section:)`` resumes it.
+    /// The flow goes on when the call is cancelled, and when this process ends, if the parent's ``Coordinator/open(section:)`` resumes it. As long as
+    /// the call waits, the coordinator lives: an ``Coordinator/idleTimeout`` doesn't end it.
     ///
     /// - Parameters:
     ///   - type: The type of the flow.
@@ -109,7 +110,8 @@ extension CoordinatorContext {
     ///   - shutdown: The time that the child is given to end; five seconds by default.
     ///   - configuration: The configuration with which the flow begins.
     /// - Throws: `unwound`, with the reason, when all that the flow has done was undone; `configurationDiffers` when a flow of this key was begun with
-    ///   another configuration; what `start` throws; `CancellationError`.
+    ///   another configuration; `stopped` when the coordinator was stopped, or has failed for good, and the flow isn't over; what `start` throws;
+    ///   `CancellationError`.
     public func run<K: DurableCoordinator>(
         _ type: K.Type = K.self,
         as key: C.ChildKey,
@@ -120,49 +122,61 @@ extension CoordinatorContext {
         let flow = cell.flowKey(below: owner, child: key.description)
         let end = core.awaitEnd(of: flow)
         defer { core.awaitNoMore(end, of: flow) }
-        let standing: FlowRecord.Standing?
+        let standing: FlowRecord.Standing
         if let row = try await core.storage(openedBy: owner).row(of: flow), row.isOver {
             let record = try row.decoded()
-            guard record.configuration == (try configuration.encodedAsJSON()) else { throw CoordinatorError.flowDiffers(flow) }
+            try FlowLife<K>.refuse(configuration, for: record, flow)
             standing = record.standing
         } else {
-            do {
+            standing = try await self.standing(at: end, of: key) {
                 try await start(type, as: key, in: .inProcess, restart: .transient, shutdown: shutdown, with: configuration)
-            } catch {
-                // It may have joined a life that has just come to its end.
-                guard end.outcome != nil else { throw error }
             }
-            standing = try await outcome(of: end, key)
         }
         switch standing {
-        case .finished(let output)?: return try K.Output(decoding: output)
-        case .unwound(let reason)?: throw CoordinatorError(.unwound, reason, maybeExecuted: true)
-        case .open?, .unwinding?, .finishing?, nil: throw CancellationError()
+        case .finished(let output): return try K.Output(decoding: output)
+        case .unwound(let reason): throw CoordinatorError(.unwound, reason, maybeExecuted: true)
+        case .open, .unwinding, .finishing: throw CancellationError()
         }
     }
 
-    /// Waits for the end of a flow, or of its coordinator without one.
-    private func outcome(of end: FlowStoreCore.End, _ key: C.ChildKey) async throws -> FlowRecord.Standing? {
-        let waiting = HandlerScope.current?.beginWaitForChild()
-        defer { waiting?.end() }
-        return try await withThrowingTaskGroup(of: FlowRecord.Standing?.self) { group in
-            group.addTask { await end.valueUnlessCancelled() }
-            group.addTask { [self] in
-                while true {
-                    _ = try await watch(path.appending(key.description))
-                    if let standing = end.outcome { return standing }
-                    switch child(key)?.state {
-                    // The next life isn't told of before it has begun.
-                    case .starting, .active, .paused, .restarting, .failing:
-                        try await cell.runtime.time.sleep(until: cell.runtime.time.now + .milliseconds(10))
-                    case .inactive, .stopping, .failed, nil:
-                        throw CoordinatorError(.stopped, "\(path.appending(key.description)) was stopped before its flow was over")
-                    }
-                }
+    /// Starts the coordinator of a flow, and waits for the flow's end.
+    ///
+    /// - Throws: `stopped` when the coordinator ends without the flow; what `start` throws.
+    private func standing(
+        at end: FlowStoreCore.End,
+        of key: C.ChildKey,
+        start: () async throws -> Child<some DurableCoordinator>
+    ) async throws -> FlowRecord.Standing {
+        let path = path.appending(key.description)
+        // The life that is joined may have been about to end, as one that had nothing to do.
+        for _ in 0..<2 {
+            do { _ = try await start() } catch {
+                // As the flow may have been.
+                guard end.outcome != nil else { throw error }
             }
-            defer { group.cancelAll() }
-            return try await group.next() ?? nil
+            let waiting = HandlerScope.current?.beginWaitForChild()
+            defer { waiting?.end() }
+            let standing = try await withThrowingTaskGroup(of: FlowRecord.Standing?.self) { group in
+                group.addTask {
+                    guard let standing = await end.valueUnlessCancelled() else { throw CancellationError() }
+                    return standing
+                }
+                group.addTask { [children = cell.children] in
+                    var reason = ""
+                    do {
+                        guard try await children.awaitEnd(of: path.key) else { return end.outcome }
+                    } catch let error where !(error is CancellationError) {
+                        reason = ": \(error)"
+                    }
+                    if let standing = end.outcome { return standing }
+                    throw CoordinatorError(.stopped, "\(path) was stopped before its flow was over\(reason)")
+                }
+                defer { group.cancelAll() }
+                return try await group.next() ?? nil
+            }
+            if let standing { return standing }
         }
+        throw CoordinatorError(.stopped, "\(path) was stopped before its flow was over")
     }
 
     /// Runs a durable flow to its end whose configuration has defaults.
@@ -190,12 +204,16 @@ extension CoordinatorContext {
     ) async throws -> Child<K> {
         let (core, owner) = try cell.flowStore
         let flow = cell.flowKey(below: owner, child: key.description)
-        guard let row = try await core.storage(openedBy: owner).row(of: flow), !row.isOver || row.due != nil else {
+        let stored = try await core.storage(openedBy: owner).row(of: flow)
+        guard let row = stored, !row.isOver || row.due != nil else {
+            if let record = try? stored?.decoded() { cell.answerAgain(to: key.description, by: record) }
             throw CoordinatorError(.noSuchChild, "there is no open flow \(flow) in the store")
         }
-        let configuration = try await core.read(row, of: path.appending(key.description), in: cell.runtime) {
-            try K.Configuration(decoding: row.decoded().configuration)
-        }
+        let path = path.appending(key.description)
+        let record = try await core.read(row, of: path, in: cell.runtime) { try row.decoded() }
+        // Before its configuration is read, which this build needn't know either.
+        try FlowLife<K>.refuseNewer(record, flow)
+        let configuration = try await core.read(row, of: path, in: cell.runtime) { try FlowLife<K>.configuration(of: record) }
         return try await start(type, as: key, in: .inProcess, restart: .transient, shutdown: shutdown, with: configuration)
     }
 }

@@ -16,6 +16,8 @@ protocol CoordinatorFlow: AnyObject, Sendable {
     func end()
     /// The pages that are shown, bottom first.
     var shownPages: [JSONValue] { get }
+    /// Whether a call waits for the flow's end.
+    var isAwaited: Bool { get }
     /// Returns the time at which the first of the messages was to leave that haven't come to their ends.
     func oldestMessage(at now: WallTime) -> WallTime?
 
@@ -47,7 +49,7 @@ private struct FlowProgress {
     var underWay: Set<Message> = []
     var timer: Timers.Call?
     /// The time before which nothing begins, because the store took nothing.
-    var pause: WallTime?
+    var pause: MonotonicTime?
     /// Whether the flow's end was told, or the coordinator has ended.
     var hasEnded = false
     /// Whether somebody else has changed the flow: nothing is written any more.
@@ -145,7 +147,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
     static func open(in cell: CoordinatorCell) async throws -> FlowLife {
         let (store, owner) = try cell.flowStore
         let (opening, key) = (try await store.open(), cell.flowKey(below: owner))
-        store.wake(by: owner)
+        try store.wake(by: owner)
         // What a lost answer has left is read once more.
         for _ in 0..<3 {
             do {
@@ -164,12 +166,11 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         let configuration = cell.configuration(as: C.Configuration.self)
         if let row = try await store.storage.row(of: key) {
             let former = try await store.read(row, of: cell.path, in: cell.runtime) { try row.decoded() }
-            // Not exactly: what a former build has begun may be rounded.
-            try refuse(former, key, cell, configuration.encodedAsJSON())
+            try refuse(former, key, cell, configuration)
             var (record, state) = try await store.read(row, of: cell.path, in: cell.runtime) {
                 var record = former
-                try migrate(&record)
-                return (record, try C.State(decoding: record.state))
+                let state = try readAll(of: &record)
+                return (record, state)
             }
             record.symbol = symbol
             // It was parked without its record, which couldn't be read.
@@ -180,6 +181,8 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             if let parking = record.parking {
                 cell.logger.error("a flow is parked", metadata: ["flow.key": "\(key)", "error": "\(parking.error)"])
             }
+            // It may end before they reach it.
+            if record.isOver { cell.parent?.answerAgain(to: cell.path.key, by: record) }
             return life
         }
         let (state, page) = try C.begin(configuration)
@@ -200,17 +203,32 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         return life
     }
 
-    private static func refuse(_ record: FlowRecord, _ key: String, _ cell: CoordinatorCell, _ configuration: JSONValue) throws {
+    private static func refuse(_ record: FlowRecord, _ key: String, _ cell: CoordinatorCell, _ configuration: C.Configuration) throws {
         guard record.type == cell.type.name else {
             throw CoordinatorError(.keyInUse, "the flow \(key) is a \(record.type), and \(cell.path) is started as a \(cell.type.name)")
         }
-        guard record.configuration == configuration else {
-            throw CoordinatorError.flowDiffers(key)
-        }
         try refuseNewer(record, key)
+        try refuse(configuration, for: record, key)
     }
 
-    private static func refuseNewer(_ record: FlowRecord, _ key: String) throws(CoordinatorError) {
+    /// Refuses another configuration than the one with which a flow was begun, as this build reads that: another build may have written other
+    /// properties.
+    static func refuse(_ configuration: C.Configuration, for record: FlowRecord, _ key: String) throws(CoordinatorError) {
+        // Not exactly: what a former build has begun may be rounded.
+        let given = try configuration.encodedAsJSON()
+        guard record.configuration == given || (try? Self.configuration(of: record).encodedAsJSON()) == given else {
+            throw CoordinatorError.flowDiffers(key)
+        }
+    }
+
+    /// Reads the configuration with which a flow was begun: a property that the build of then didn't know has its default.
+    static func configuration(of record: FlowRecord) throws(CoordinatorError) -> C.Configuration {
+        let bytes = Bytes(JSONWriter.text(of: record.configuration))
+        return try ConfigurationValue.encoded(.json, bytes, isComplete: true).decoded(as: C.Configuration.self)
+    }
+
+    /// Refuses a flow of a version that this build doesn't know, which it leaves as it is.
+    static func refuseNewer(_ record: FlowRecord, _ key: String) throws(CoordinatorError) {
         guard record.version <= C.version else {
             throw CoordinatorError(
                 .unsupported,
@@ -226,12 +244,16 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
     static func check(_ record: FlowRecord, _ key: String) throws {
         var record = record
         try refuseNewer(record, key)
+        _ = try configuration(of: record)
+        _ = try readAll(of: &record)
+    }
+
+    /// Reads the state and the pages of a flow, which it migrates before, and returns the state.
+    private static func readAll(of record: inout FlowRecord) throws -> C.State {
         try migrate(&record)
-        guard try C.Configuration(decoding: record.configuration).encodedAsJSON() == record.configuration else {
-            throw CoordinatorError(.configurationDiffers, "its configuration reads as another one")
-        }
-        _ = try C.State(decoding: record.state)
-        for showing in record.showings { _ = try C.Page(decoding: showing.page) }
+        // Those of one that is over aren't needed any more.
+        if !record.isOver { for showing in record.showings { _ = try C.Page(decoding: showing.page) } }
+        return try C.State(decoding: record.state)
     }
 
     private static func migrate(_ record: inout FlowRecord) throws {
@@ -275,6 +297,8 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         timer?.cancel()
         store.ended(key, self, isDue: isDue)
     }
+
+    var isAwaited: Bool { store.isAwaited(key) }
 
     func oldestMessage(at now: WallTime) -> WallTime? {
         state.withLock { $0.record.outgoing.lazy.map(\.due).filter { $0 <= now }.min() }
@@ -459,18 +483,18 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
     /// Has what is due leave, ends the flow or waits for what is next, and returns the page that is worked on from now on.
     private func nextWork(_ cell: CoordinatorCell) -> FlowRecord.Work? {
         guard cell.isOpenForWork else { return nil }
-        let now = cell.runtime.time.wall
+        let (now, present, longest) = (cell.runtime.time.wall, cell.runtime.time.now, longestPause)
         // Made only if it's needed.
         func later() -> @Sendable () -> Void { { [weak self, weak cell] in if let cell { self?.goOn(cell) } } }
         let next = state.withLock { state -> (work: FlowRecord.Work?, leaving: [FlowRecord.Outgoing], end: FlowRecord.Standing?)? in
-            guard state.hasBegun, !state.hasEnded, !state.isLost, state.pause ?? now <= now else { return nil }
+            guard state.hasBegun, !state.hasEnded, !state.isLost, state.pause ?? present <= present else { return nil }
             var work: FlowRecord.Work?
-            if !state.isWorking, let next = state.record.work, next.showing.resumption ?? now <= now,
+            if !state.isWorking, let next = state.record.work, next.resumption(at: now, longestPause: longest) <= now,
                 store.beginAttempt(key, in: cell.runtime, otherwise: later)
             {
                 (work, state.isWorking) = (next, true)
             }
-            var leaving = state.record.outgoing.filter { $0.departure <= now && !state.underWay.contains(Message($0)) }
+            var leaving = state.record.outgoing.filter { $0.departure(at: now) <= now && !state.underWay.contains(Message($0)) }
             if !leaving.isEmpty, !store.maySend(key, in: cell.runtime, otherwise: later) { leaving = [] }
             state.underWay.formUnion(leaving.map(Message.init))
             let isDone = state.record.isOver && state.underWay.isEmpty && !state.isWorking
@@ -478,26 +502,32 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             return (work, leaving, isDone ? state.record.standing : nil)
         }
         guard let next else {
-            wait(cell, now)
+            wait(cell, now, longest)
             return nil
         }
         // What a page has sent leaves before the next one begins.
         for message in next.leaving { send(message, cell) }
-        if let end = next.end { conclude(end, cell) } else { wait(cell, now) }
+        if let end = next.end { conclude(end, cell) } else { wait(cell, now, longest) }
         return next.work
     }
 
+    /// The longest pause between attempts at what has failed.
+    private var longestPause: Duration {
+        let failed = state.withLock { state in state.record.work.flatMap { $0.showing.resumption == nil ? nil : $0 } }
+        return failed.map { policy(of: $0).backoff.maximum } ?? .zero
+    }
+
     /// Has the flow go on when the next thing is due.
-    private func wait(_ cell: CoordinatorCell, _ now: WallTime) {
+    private func wait(_ cell: CoordinatorCell, _ now: WallTime, _ longest: Duration) {
         let former = state.withLock { state -> Timers.Call? in
             guard state.hasBegun, !state.hasEnded, !state.isLost else { return nil }
             let underWay = state.underWay
-            var times = state.record.outgoing.compactMap { underWay.contains(Message($0)) ? nil : $0.departure }
+            var times = state.record.outgoing.compactMap { underWay.contains(Message($0)) ? nil : $0.departure(at: now) }
             let former = state.timer
-            let pause = state.pause ?? now
+            let pause = now + (state.pause.map { max($0 - cell.runtime.time.now, .zero) } ?? .zero)
             // Work that is due waits for the end of a former life's attempt, unless the store has taken nothing.
             if !state.isWorking, let work = state.record.work {
-                let resumption = max(work.showing.resumption ?? now, pause)
+                let resumption = max(work.resumption(at: now, longestPause: longest), pause)
                 if resumption > now { times.append(resumption) }
             }
             state.timer = times.min().map { time in
@@ -569,13 +599,14 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
                 try await alter(in: cell) { $0.undone(number, at: $1) }
             }
         } catch {
-            // What was cancelled goes on in the next life.
-            if !Task.isCancelled, !state.withLock({ $0.isLost }) { await failed(work, error, cell) }
+            // What was cancelled, or asks and children that end with the coordinator, goes on in the next life.
+            let isEnding = Task.isCancelled || cell.isDraining || cell.isStopping
+            if !isEnding, !state.withLock({ $0.isLost }) { await failed(work, error, cell) }
         }
     }
 
     private func failed(_ work: FlowRecord.Work, _ error: any Error, _ cell: CoordinatorCell) async {
-        let policy = values.withLock { $0.page(work.showing) }.map { C.retry(of: $0) } ?? .never
+        let policy = policy(of: work)
         do {
             try await alter(in: cell) { record, now in
                 record.failed(work, "\(error)", at: now) { failures in
@@ -595,11 +626,15 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         }
     }
 
+    private func policy(of work: FlowRecord.Work) -> RetryPolicy {
+        values.withLock { $0.page(work.showing) }.map { C.retry(of: $0) } ?? .never
+    }
+
     /// Waits a while before anything else is tried.
     private func storeFailed(_ error: any Error, _ cell: CoordinatorCell) {
         if state.withLock({ $0.isLost }) { return }
         cell.logger.error("the store of a flow has failed", metadata: ["error": "\(error)"])
-        state.withLock { $0.pause = cell.runtime.time.wall + .seconds(5) }
+        state.withLock { $0.pause = cell.runtime.time.now + .seconds(5) }
     }
 
     // MARK: Messages
@@ -657,7 +692,8 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         guard case .failure(let error) = result else {
             return try await alter(in: cell) { $0.left(message.origin, message.number, at: $1) }
         }
-        let pause = Backoff(minimum: .milliseconds(100), maximum: .seconds(60)).delay(attempt: message.failures &+ 2, random: 0)
+        let pause = Backoff(minimum: .milliseconds(100), maximum: FlowRecord.Outgoing.longestPause)
+            .delay(attempt: message.failures &+ 2, random: 0)
         if message.failures == 0 {
             let metadata: Logger.Metadata = ["message.name": "\(message.name)", "error": "\(error)"]
             cell.logger.warning("a message of a flow has not been handled, and is sent again", metadata: metadata)

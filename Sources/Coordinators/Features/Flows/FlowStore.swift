@@ -8,7 +8,8 @@ import WireProtocol
 ///     await context.provide(\.flows, .sqlite(at: "/var/lib/shop/orders.sqlite"))
 ///
 /// The coordinator that provides a store owns it: the keys of the flows are their paths below it. It opens the store, which no other process may have
-/// open, and starts the flows that have something to do, each by the ``Coordinator/open(section:)`` of its parent.
+/// open, and starts the flows that have something to do, each by the ``Coordinator/open(section:)`` of its parent. As long as it lives, flows below
+/// another coordinator of the process that provides the store, too, are refused with `storeInUse`: they would have the same keys.
 ///
 /// A store is a value of one process. A durable coordinator in a worker needs one that is provided in that worker.
 public struct FlowStore: Sendable {
@@ -214,7 +215,7 @@ package struct FlowRow: Sendable, Hashable {
 final class FlowStoreCore: Sendable {
     private struct State {
         var opening: FlowOpening?
-        var numbers = SequenceFloor()
+        var numbers = FlowNumbers(from: 0)
         /// The flows that live, and see to themselves.
         var live: [String: any CoordinatorFlow] = [:]
         /// What starts the others.
@@ -302,7 +303,7 @@ final class FlowStoreCore: Sendable {
             opening.culprit = trials?.culprit
             let isOpen = state.withLock { [opening] state -> Bool in
                 guard state.closings == closings else { return false }
-                (state.opening, state.trials) = (opening, trials)
+                (state.opening, state.trials, state.numbers) = (opening, trials, FlowNumbers(from: opening.origin))
                 return true
             }
             if isOpen { return opening }
@@ -329,9 +330,11 @@ final class FlowStoreCore: Sendable {
     private static func bytes(of note: FlowTrials.Note) throws -> [UInt8] { JSONWriter.text(of: try note.encodedAsJSON()) }
 
     /// Returns the opened store, whose flows are started by a coordinator from now on.
+    ///
+    /// - Throws: `storeInUse` when another coordinator has it.
     func storage(openedBy owner: CoordinatorCell) async throws -> any FlowStorage {
         _ = try await open()
-        wake(by: owner)
+        try wake(by: owner)
         return storage
     }
 
@@ -414,30 +417,28 @@ final class FlowStoreCore: Sendable {
         }
     }
 
+    /// Whether anyone waits for the end of a flow.
+    func isAwaited(_ key: String) -> Bool { state.withLock { $0.waits[key] != nil } }
+
     /// Tells those who wait for a flow.
     func isOver(_ key: String, _ standing: FlowRecord.Standing) {
         for end in state.withLock({ $0.waits[key] ?? [] }) { end.settle(standing) }
     }
 
     /// The number by which the receiver of a message knows it, of this opening.
-    func number() -> (origin: UInt64, number: UInt64) { state.withLock { ($0.opening?.origin ?? 0, $0.numbers.open()) } }
+    func number() -> (origin: UInt64, number: UInt64) { state.withLock { $0.numbers.open() } }
 
-    /// Notes that a message of this opening has come to its end, or never leaves.
-    func settle(_ origin: UInt64, _ number: UInt64) {
-        state.withLock { state in
-            if origin == state.opening?.origin { state.numbers.settle(number) }
-        }
-    }
+    /// Notes that a message has come to its end, or never leaves.
+    func settle(_ origin: UInt64, _ number: UInt64) { state.withLock { $0.numbers.settle(origin, number) } }
 
     /// Whether messages of an origin are those of this opening.
-    func isOwn(_ origin: UInt64) -> Bool { state.withLock { $0.opening?.origin == origin } }
+    func isOwn(_ origin: UInt64) -> Bool { state.withLock { $0.numbers.contains(origin) } }
 
     /// The label of a message's transmission.
     ///
     /// What former openings have left says nothing of their other messages.
     func label(of message: FlowRecord.Outgoing) -> DeliveryLabel {
-        let floor = state.withLock { message.origin == $0.opening?.origin ? $0.numbers.floor : 0 }
-        return DeliveryLabel(origin: message.origin, sequence: message.number, floor: floor)
+        DeliveryLabel(origin: message.origin, sequence: message.number, floor: state.withLock { $0.numbers.floor(of: message.origin) })
     }
 
     func begins(_ key: String, _ flow: any CoordinatorFlow) {
@@ -548,7 +549,7 @@ final class FlowStoreCore: Sendable {
     func close(by owner: CoordinatorCell) {
         let waker = state.withLock { state -> FlowWaker? in
             guard let waker = state.waker, waker.isOwned(by: owner) else { return nil }
-            (state.waker, state.opening, state.trials, state.numbers) = (nil, nil, nil, SequenceFloor())
+            (state.waker, state.opening, state.trials, state.numbers) = (nil, nil, nil, FlowNumbers(from: 0))
             state.closings += 1
             return waker
         }
@@ -561,16 +562,26 @@ final class FlowStoreCore: Sendable {
 
     /// Has the owner, which has become active, look for flows that have something to do.
     func look(by owner: CoordinatorCell) {
-        if let waker = state.withLock({ $0.waker }), waker.isOwned(by: owner) { waker.look() } else { wake(by: owner) }
+        if let waker = state.withLock({ $0.waker }), waker.isOwned(by: owner) { waker.look() } else { try? wake(by: owner) }
     }
 
-    /// Has a coordinator start the flows that have something to do, unless another one does.
-    func wake(by owner: CoordinatorCell) {
-        guard !owner.isStopping else { return }
-        let waker = state.withLock { state -> FlowWaker? in
-            guard state.waker?.isOver != false else { return nil }
+    /// Has a coordinator own the store, and start the flows that have something to do, unless it does already.
+    ///
+    /// - Throws: `storeInUse` when another one does: the flows below each would have the same keys.
+    func wake(by owner: CoordinatorCell) throws(CoordinatorError) {
+        let (waker, other) = state.withLock { state -> (FlowWaker?, CoordinatorPath?) in
+            if let other = state.waker?.livingOwner {
+                return (nil, other.path == owner.path && other.runtime === owner.runtime ? nil : other.path)
+            }
+            guard owner.own(self) else { return (nil, nil) }
             state.waker = FlowWaker(self, owner)
-            return state.waker
+            return (state.waker, nil)
+        }
+        if let other {
+            throw CoordinatorError(
+                .storeInUse,
+                "the store of flows is that of \(other), and \(owner.path) provides it, too: provide it above both, or another one here"
+            )
         }
         waker?.look()
     }

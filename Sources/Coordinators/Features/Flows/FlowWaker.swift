@@ -1,3 +1,4 @@
+import Acknowledgement
 import ConcurrencySupport
 import DequeModule
 import Flows
@@ -15,8 +16,8 @@ final class FlowWaker: Sendable {
         var looksAgain = false
         var timer: Timers.Call?
         /// The times before which flows aren't tried again that couldn't be opened.
-        var pauses: [String: WallTime] = [:]
-        var latestForgetting: WallTime?
+        var pauses: [String: MonotonicTime] = [:]
+        var latestForgetting: MonotonicTime?
         /// The keys of flows that are to be opened, in the order of the times at which they were due.
         var queue: Deque<String> = []
         /// The keys of flows that are being opened, and whether each has begun meanwhile.
@@ -36,8 +37,8 @@ final class FlowWaker: Sendable {
         self.owner = { [weak owner] in owner }
     }
 
-    /// Whether the owner isn't there any more.
-    var isOver: Bool { owner()?.isStopping ?? true }
+    /// The owner, unless it ends or isn't there any more.
+    var livingOwner: CoordinatorCell? { owner().flatMap { $0.isStopping ? nil : $0 } }
 
     func isOwned(by cell: CoordinatorCell) -> Bool { owner() === cell }
 
@@ -72,11 +73,11 @@ final class FlowWaker: Sendable {
     }
 
     private func wakeOnce(_ cell: CoordinatorCell) async throws {
-        let now = cell.runtime.time.wall
+        let (now, present) = (cell.runtime.time.wall, cell.runtime.time.now)
         _ = try await core.open()
         if state.withLock({ state in
-            guard state.latestForgetting.map({ now - $0 > .seconds(3_600) }) ?? true else { return false }
-            state.latestForgetting = now
+            guard state.latestForgetting.map({ present - $0 > .seconds(3_600) }) ?? true else { return false }
+            state.latestForgetting = present
             return true
         }) {
             do {
@@ -87,13 +88,13 @@ final class FlowWaker: Sendable {
         }
         let due = try await core.storage.due(by: now).filter { !core.lives($0) }
         state.withLock { state in
-            state.pauses = state.pauses.filter { $0.value > now }
+            state.pauses = state.pauses.filter { $0.value > present }
             state.queue = Deque(due.filter { state.pauses[$0] == nil && state.opening[$0] == nil })
         }
         openNext(cell)
         let next = try await core.storage.nextDue(after: now)
         let timer = state.withLock { state -> Timers.Call? in
-            let pause = state.pauses.values.filter { $0 > now }.min()
+            let pause = state.pauses.values.filter { $0 > present }.min().map { now + ($0 - present) }
             defer {
                 state.timer = [next, pause].compactMap { $0 }.min().map { time in
                     cell.runtime.time.schedule(atWall: time) { [weak self] in self?.look() }
@@ -141,7 +142,7 @@ final class FlowWaker: Sendable {
             let hasBegun = state.withLock { $0.opening.removeValue(forKey: key) } == true
             if core.lives(key) { return }
             // A parent that opens something else would be asked again at once.
-            if !hasBegun { state.withLock { $0.pauses[key] = cell.runtime.time.wall + .seconds(60) } }
+            if !hasBegun { state.withLock { $0.pauses[key] = cell.runtime.time.now + .seconds(60) } }
             look()
         }
         do {
@@ -206,11 +207,44 @@ extension CoordinatorCell {
         state.withLock { state in state.hasExtras ? state.flows : nil }
     }
 
+    /// Answers the messages that wait for a child whose flow is over, if it had taken them before: they come again because their senders haven't
+    /// got the replies.
+    func answerAgain(to key: String, by record: FlowRecord) {
+        let waiting = state.withLock { state in state.hasExtras ? state.extras.waitingForChildren[key]?.messages ?? [] : [] }
+        for envelope in waiting.map(\.envelope) {
+            guard let label = envelope.label else { continue }
+            switch record.inbox.admission(label.origin, label.sequence) {
+            case .known(let reply):
+                guard let bytes = try? PayloadCoder.encode(reply, as: .json) else { continue }
+                envelope.end(.success(.encoded(.json, bytes)))
+            case .forgotten: envelope.end(.success(.none))
+            case .new, .full: continue
+            }
+        }
+    }
+
     /// Begins to start what is due of a store that this coordinator has provided.
     func ownFlows() {
         guard let (core, owner) = try? flowStore, owner === self else { return }
-        state.withLock { $0.flows.store = core }
-        core.wake(by: self)
+        do throws(CoordinatorError) {
+            try core.wake(by: self)
+        } catch {
+            logger.error("flows below this coordinator can't begin: their store has another owner", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Notes that the coordinator owns a store from now on, which it closes at its end.
+    ///
+    /// - Returns: False when it's ending.
+    func own(_ store: FlowStoreCore) -> Bool {
+        state.withLock { state -> Bool in
+            switch state.life.phase {
+            case .starting, .active, .draining: break
+            case .stopping, .stopped: return false
+            }
+            state.flows.store = store
+            return true
+        }
     }
 
     /// Begins the flow's work of a coordinator that is ready; the topmost one of a test's process may own a store that it hasn't provided itself.

@@ -36,11 +36,10 @@ extension CoordinatorCell {
     }
 
     private func lookForWork(every interval: Duration) {
-        // Before the lock: the supervisor of the children looks at this coordinator under its own.
-        let hasChildren = hasChildren
+        let isNeeded = isNeeded
         let isIdle = state.withLock { state -> Bool? in
             guard state.life.phase == .active, var watch = state.idleWatch.watch else { return nil }
-            let isQuiet = !hasChildren && state.mailbox.handled == watch.handled && state.isQuiet
+            let isQuiet = !isNeeded && state.mailbox.handled == watch.handled && state.isQuiet
             watch.handled = state.mailbox.handled
             watch.quietLooks = isQuiet ? watch.quietLooks + 1 : 0
             state.idleWatch.watch = watch
@@ -64,13 +63,16 @@ extension CoordinatorCell {
             return true
         }
         // From now on nothing starts a child.
-        guard hasRetired, hasChildren else { return hasRetired }
+        guard hasRetired, isNeeded else { return hasRetired }
         state.withLock { $0.mailbox.resume() }
         runtime.features.isResumed(self)
         return false
     }
 
-    private var hasChildren: Bool { existingChildren?.hasLivingChild == true }
+    /// Whether a child lives, or a call waits for the end of the coordinator's flow.
+    ///
+    /// It's asked outside of the lock: what knows that looks at this coordinator under its own.
+    private var isNeeded: Bool { existingChildren?.hasLivingChild == true || runtime.features.isFlowAwaited(of: self) }
 
     func endIdleWatch() {
         let timer = state.withLock { state -> Timers.Timer? in

@@ -316,7 +316,7 @@ let package = Package(
             name: "CoordinatorsClusterTests",
             dependencies: [
                 "ConcurrencySupport", "Control", "CoordinatorsCluster", "DaemonConfiguration", "Links", "NNG", "Ownership", "Processes",
-                "TestSupport", "WireProtocol", "FixtureWorker", "coordinatorctl", "coordinatord",
+                "TestSupport", "WireProtocol", "FixtureWorker", "coordinatorctl", "coordinatord", logging,
             ]
         ),
         .testTarget(name: "ConcurrencySupportTests", dependencies: ["ConcurrencySupport", "TestSupport"]),
@@ -428,13 +428,13 @@ for target in package.targets where target.type != .system && !["CConsoleAssets"
         ]
 }
 
-// Set by `Deploy/build`, which builds for size: what messages pass, and programs of users, are built for speed. A package that others depend on
-// may not say so.
+// Set by `Deploy/build`, which builds for size: what messages pass within a process, and programs of users, are built for speed. A package that
+// others depend on may not say so.
 if Context.environment["COORDINATORS_SHIPPED"] != nil {
     let shells: Set = [
         "Control", "CoordinatorConsole", "CoordinatorDaemon", "CoordinatorsCluster", "CoordinatorsObservability", "DaemonConfiguration",
-        "Flows", "Migration", "Ownership", "Placement", "Processes", "Supervision", "Supervisord", "WorkerLifecycle", "coordinator-console",
-        "coordinatorctl", "coordinatord",
+        "Flows", "Links", "Migration", "NNG", "Ownership", "Placement", "Processes", "Supervision", "Supervisord", "WorkerLifecycle",
+        "coordinator-console", "coordinatorctl", "coordinatord",
     ]
     for target in package.targets where target.type != .system && !shells.contains(target.name) {
         target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(["-Xfrontend", "-O"])]

@@ -271,6 +271,8 @@ IN_CHILD static long arm_parent_death_signal(const struct spawn *spawn) {
 // The steps up to the program; returns the negated errno of the one that has failed.
 IN_CHILD static long prepare_and_execute(struct spawn *spawn) {
     long result;
+    // Until it has an environment of its own, which names its place in the tree, who comes after a killed parent wouldn't find it.
+    if ((result = arm_parent_death_signal(spawn)) < 0) return result;
     // Where this fails, the child stays in the parent's group: the group is a further way to find the child's descendants, not the only one.
     if (spawn->group >= 0) CALL(SYS_write, spawn->group, "0", 1);
     if ((result = CALL(SYS_setsid, 0)) < 0) return result;
@@ -278,7 +280,7 @@ IN_CHILD static long prepare_and_execute(struct spawn *spawn) {
     // Before the limits, one of which may be a number of descriptors.
     if ((result = move_descriptors(spawn)) < 0) return result;
     if (spawn->attributes != NULL && (result = apply(spawn, spawn->attributes)) < 0) return result;
-    if (spawn->dies_with_parent && (result = arm_parent_death_signal(spawn)) < 0) return result;
+    if ((result = arm_parent_death_signal(spawn)) < 0) return result;
     // From here on a file system may take any time. As the child's user, who may not be allowed to enter every directory.
     if (spawn->working_directory != NULL && (result = CALL(SYS_chdir, spawn->working_directory)) < 0) {
         spawn->step = COORDINATOR_PROCESS_DIRECTORY;
@@ -286,6 +288,7 @@ IN_CHILD static long prepare_and_execute(struct spawn *spawn) {
     }
     unblock_signals();
     name_process(spawn);
+    if (!spawn->dies_with_parent) CALL(SYS_prctl, PR_SET_PDEATHSIG, 0);
     return execute(spawn);
 }
 

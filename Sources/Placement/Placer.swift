@@ -43,10 +43,21 @@ public struct Placer: Sendable {
                 plan.assignments[subtree.path] = present
             }
         }
+        // A subtree that no node may have goes on where it is, and takes room there.
+        func leave(_ subtree: PlacedSubtree) {
+            let present = assignments[subtree.path]
+            plan.unplaced.append(.init(path: subtree.path, from: present, reason: rooms.refusal(of: subtree)))
+            if let present { rooms.put(subtree, on: present) }
+        }
+        // Before others get that room.
+        var movable: [(subtree: PlacedSubtree, reason: PlacementPlan.Reason)] = []
         for (subtree, reason) in homeless {
+            if best(for: subtree, wanted: nil, rooms) == nil { leave(subtree) } else { movable.append((subtree, reason)) }
+        }
+        for (subtree, reason) in movable {
             let present = assignments[subtree.path]
             guard let node = best(for: subtree, wanted: reason == .pinned ? present : nil, rooms) else {
-                plan.unplaced.append(.init(path: subtree.path, from: present, reason: rooms.refusal(of: subtree)))
+                leave(subtree)
                 continue
             }
             rooms.put(subtree, on: node)
@@ -73,9 +84,12 @@ public struct Placer: Sendable {
         on nodes: [PlacementNode]
     ) -> [PlacementPlan.Obstacle] {
         var rooms = Rooms(nodes)
+        var places = plan.assignments
+        // What can't stay and has no other node goes on where it is.
+        for unplaced in plan.unplaced { places[unplaced.path] = unplaced.from }
         var others: [NodeName: [PlacedSubtree]] = [:]
         for other in subtrees.sorted(by: { $0.path < $1.path }) where other.path != subtree.path {
-            guard let node = plan.assignments[other.path] else { continue }
+            guard let node = places[other.path] else { continue }
             rooms.put(other, on: node)
             others[node, default: []].append(other)
         }

@@ -67,7 +67,9 @@ package struct ProcessFamily: Sendable, Hashable {
         var deadline = deadline
         var told: Set<ProcessIdentity> = []
         var isSure = true
-        while let found = try? await living() {
+        while true {
+            // A scan that failed doesn't show that nothing is there.
+            guard let found = try? await living() else { return false }
             if found.isEmpty {
                 // A process may have forked in its last moment.
                 if isSure { break }
@@ -85,7 +87,6 @@ package struct ProcessFamily: Sendable, Hashable {
             if deadline.look() { return false }
             await Self.waitForEnd(of: found, until: .now + (deadline.next - .now))
         }
-        guard isSure else { return false }
         ControlGroup.existing(for: entry)?.remove()
         return true
     }

@@ -69,6 +69,8 @@ final class ProcessLoop {
     /// Those who wait until what is pending has been read.
     private var readers: [CheckedContinuation<Void, Never>] = []
     private var readingRounds = 0
+    /// The number of rounds in a row after which more was pending than one takes.
+    private var fullRounds = 0
     /// The rounds after which readers wait no longer for a round in which nothing comes.
     private static let readingLimit = 64
     /// The captures whose output waits.
@@ -115,8 +117,9 @@ final class ProcessLoop {
                 usleep(10_000)
             }
             for index in 0..<max(0, Int(count)) { handle(tokens[index]) }
-            // What is pending comes before a verdict: this process may have stood still until after a deadline.
-            guard count < tokens.count else { continue }
+            // What is pending comes before a verdict: this process may have stood still until after a deadline. But new things may come all the time.
+            fullRounds = count < tokens.count ? 0 : fullRounds + 1
+            guard fullRounds % Self.readingLimit == 0 else { continue }
             killOverdueGroups()
             giveUpOverdueStarts()
             answerReaders(hasRead: count <= 0)
@@ -177,7 +180,7 @@ final class ProcessLoop {
     private func answerReaders(hasRead: Bool) {
         guard !readers.isEmpty else { return }
         readingRounds += 1
-        guard hasRead || readingRounds >= Self.readingLimit else { return }
+        guard hasRead || fullRounds > 0 || readingRounds >= Self.readingLimit else { return }
         for reader in readers { reader.resume() }
         (readers, readingRounds) = ([], 0)
     }

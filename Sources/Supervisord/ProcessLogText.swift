@@ -85,7 +85,7 @@ extension SupervisordMethods {
 
     private func read(_ query: LogQuery, _ stream: LogLine.Stream, keeping maximum: Int) async throws(ControlError) -> ProcessLogText {
         var text = ProcessLogText(keeping: maximum)
-        _ = try await daemon.connected().stream(.logs(query)) { item throws(ControlError) in
+        _ = try await daemon.connected().stream(.logs(query), untilSilent: true) { item throws(ControlError) in
             let line = try ControlJSON.decode(LogLine.self, from: item)
             if query.paths.contains(line.path), line.stream == stream { text.append(line) }
         }

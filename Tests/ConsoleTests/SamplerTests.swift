@@ -91,6 +91,27 @@ struct SamplerTests {
         #expect(other.memory.allSatisfy { $0 == nil } && other.percent.allSatisfy { $0 == nil })
     }
 
+    @Test("While the daemon doesn't answer, the figures have a gap, of an hour at most; one of a point that is late has none")
+    func gap() throws {
+        var tree = Self.tree
+        for index in tree.children.indices { tree.children[index].mailbox = TreeNode.Mailbox(waiting: index + 1) }
+        var (sampler, now) = (Sampler(), ContinuousClock.now)
+        func waiting(after pause: Duration, _ path: String?) throws -> [Float?] {
+            now += pause
+            _ = sampler.rows(of: tree, former: [:])
+            sampler.addPoints(nil, at: now)
+            return try #require(sampler.report(of: path)).waiting
+        }
+        #expect(try waiting(after: .zero, "/a") == [1])
+        #expect(try waiting(after: .seconds(14), nil) == [3, 3])
+        #expect(try waiting(after: .seconds(31), nil) == [3, 3, nil, nil, 3])
+        #expect(try waiting(after: .seconds(10), "/b") == [2, 2, nil, nil, 2, 2])
+        // A path that is new has no past, and so no gap.
+        tree.children[1].path = "/c"
+        #expect(try waiting(after: .seconds(30), "/c") == [2])
+        #expect(try waiting(after: .seconds(1_000_000), "/a") == [Float?](repeating: nil, count: 359) + [1])
+    }
+
     @Test("The counts of another daemon, which have shrunk, count from nothing, and times beyond the last bound are that bound")
     func shrunk() throws {
         let points = [Self.metrics(("/a", [90, 0, 0, 0])), Self.metrics(("/a", [0, 0, 0, 4]))]

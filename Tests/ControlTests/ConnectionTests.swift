@@ -12,8 +12,15 @@ struct ConnectionTests {
     private final class Fakes: Sendable {
         let closed = Lock<[String]>([])
 
-        func seat(_ name: String, in table: ConnectionTable, process: Int32 = 1) async -> ConnectionTable.Seat? {
-            await table.seat(of: .process(process)) { self.closed.withLock { $0.append(name) } }
+        func seat(_ name: String, in table: ConnectionTable, process: Int32 = 1, user: Int64 = 1) async -> ConnectionTable.Seat? {
+            await table.seat(of: .process(process, user: user)) { self.closed.withLock { $0.append(name) } }
+        }
+
+        /// Adds a connection that is busy.
+        func busySeat(_ name: String, in table: ConnectionTable, process: Int32, user: Int64) async -> Bool {
+            guard let seat = await seat(name, in: table, process: process, user: user) else { return false }
+            table.requestBegan(on: seat)
+            return true
         }
 
         var names: [String] { closed.withLock { $0 } }
@@ -56,6 +63,32 @@ struct ConnectionTests {
         #expect(fakes.names == ["greedy 1"])
         #expect(await fakes.seat("late", in: table, process: 4) == nil)
         #expect(table.count == 3)
+    }
+
+    @Test("A user with many processes keeps no other one out; users with equal shares don't take turns")
+    func users() async {
+        let (table, fakes) = (ConnectionTable(Self.limits(4)), Fakes())
+        for process in 1...4 { #expect(await fakes.busySeat("crowd \(process)", in: table, process: Int32(process), user: 1)) }
+        #expect(await !fakes.busySeat("crowd 5", in: table, process: 5, user: 1), "each process of its own user has one")
+        for process in 6...7 { #expect(await fakes.busySeat("root \(process)", in: table, process: Int32(process), user: 0)) }
+        #expect(fakes.names == ["crowd 1", "crowd 2"])
+        // Both have two now.
+        #expect(await !fakes.busySeat("root 8", in: table, process: 8, user: 0))
+        #expect(await !fakes.busySeat("crowd 9", in: table, process: 9, user: 1))
+        #expect(fakes.names.count == 2)
+        // One that has nothing is served.
+        #expect(await fakes.busySeat("third", in: table, process: 10, user: 2))
+        #expect(fakes.names.count == 3 && table.count == 4)
+    }
+
+    @Test("Of a user with most connections, the process with most of them gives way first")
+    func processOfUser() async {
+        let (table, fakes) = (ConnectionTable(Self.limits(4)), Fakes())
+        for (name, process) in [("modest", Int32(1)), ("greedy 1", 2), ("greedy 2", 2), ("other", 3)] {
+            #expect(await fakes.busySeat(name, in: table, process: process, user: 1))
+        }
+        #expect(await fakes.busySeat("root", in: table, process: 4, user: 0))
+        #expect(fakes.names == ["greedy 1"])
     }
 
     @Test("Connections leave descriptors alone that others need, except for a few; and the last ones always")

@@ -60,6 +60,20 @@ import Testing
         #expect(try found() == temporary.file("coordinator"))
     }
 
+    @Test("Each user who may connect can read that the daemon is being replaced, whatever the umask and the former file")
+    func upgradeMarker() throws {
+        let temporary = try TemporaryDirectory()
+        // A file that is there keeps its mode, as a new one loses what the umask takes.
+        let file = temporary.file("control.upgrade")
+        try Files.write("", to: file, mode: 0o600)
+        let marker = UpgradeMarker(RuntimeDirectory(path: temporary.path))
+        marker.set()
+        #expect(Files.mode(of: file) == 0o644)
+        #expect(Files.text(of: file) == "\(getpid())\n")
+        marker.remove()
+        #expect(Files.mode(of: file) == nil)
+    }
+
     @Test("A path that can't hold the control socket is refused")
     func aPathThatHoldsNoSocketIsRefused() throws {
         let longest = "/" + String(repeating: "d", count: 93)

@@ -102,6 +102,29 @@ struct StreamTests {
         }
     }
 
+    @Test("A stream whose reader doesn't wait for a daemon that hangs ends with a time-out, after the items that came")
+    func hanging() async throws {
+        let handler = FakeHandler(items: [["number": 1]]) { _ in
+            // The stream's end, and the question whether the daemon answers.
+            try? await untilCancelled()
+            return .failure(ControlError(.cancelled, "cancelled"))
+        }
+        try await withServer(handler) { directory, _ in
+            let client = try await ControlClient.connect(runtimeDirectory: directory)
+            defer { client.close() }
+            var count = 0
+            let error = await failure { () throws(ControlError) in
+                try await client.stream(Self.events, untilSilent: true) { _ throws(ControlError) in count += 1 }
+            }
+            #expect(error?.code == .timedOut && count == 1)
+            let reading = Task { try await client.stream(Self.events, untilSilent: true) { _ throws(ControlError) in } }
+            try await eventually("it's read") { handler.operations.count { $0.name == "events" } == 2 }
+            reading.cancel()
+            let end = await #expect(throws: ControlError.self) { try await reading.value }
+            #expect(end?.code == .cancelled)
+        }
+    }
+
     @Test("A stream of a client that is cancelled, and one whose function throws, end in the daemon")
     func abandoned() async throws {
         struct Enough: Error {}

@@ -32,4 +32,33 @@ struct ConfiguredChildrenTests {
         #expect(children.resting() == ["/group/stopped": stopped, "/group/once": completed])
         #expect(children.startedByOperators() == ["/group/started"])
     }
+
+    @Test("What a change adds to a subtree of the cluster belongs to its epoch, at all depths")
+    func fences() throws {
+        func configuration(_ instances: Int, _ more: String = "") throws -> DaemonConfiguration {
+            let text = """
+                children:
+                  - name: placed
+                    children:
+                      - name: many
+                        instances: \(instances)
+                        children:
+                          - { name: inner, children: [{ name: leaf, program: { command: [cat] } }] }
+                \(more)
+                  - { name: local, children: [{ name: leaf, program: { command: [cat] } }] }
+                """
+            return try DaemonConfiguration.parse(text: text, file: "f")
+        }
+        let former = try configuration(1)
+        let added = "      - { name: added, children: [{ name: inner, children: [{ name: leaf, program: { command: [cat] } }] }] }"
+        let next = try configuration(2, added)
+        let children = ConfiguredChildren(former.children, former.supervision)
+        children.own("placed", 7)
+        children.replaceAll(next.children, next.supervision)
+        for key in ["many-1", "many-2", "added"] {
+            let inner = try #require(children.group("placed")?.group(key)?.group("inner"), "\(key)")
+            #expect(inner.fence(of: "leaf") == 7, "\(key)")
+        }
+        #expect(children.group("local")?.fence(of: "leaf") == nil)
+    }
 }

@@ -95,4 +95,20 @@ extension UpgradeTests {
             try await daemon.endLeavingNothing(next)
         }
     }
+
+    @Test("writes what a child has begun of a line as a part, and the rest behind it")
+    func begunLine() async throws {
+        let script = "printf \"begun \"; echo > DIR/begun; until test -e DIR/go; do sleep 0.02; done; echo ended; exec sleep 1000"
+        let tree = try ProgramTree(script, "", child: "logging: { file: DIR/log }")
+        func lines() -> [Substring] { Files.text(of: tree.directory.file("log"))?.split(separator: "\n") ?? [] }
+        try await tree.run { daemon in
+            try await daemon.eventually("it has begun a line") { Files.text(of: tree.directory.file("begun")) != nil }
+            _ = try await daemon.upgrade()
+            #expect(lines().count == 1)
+            try tree.touch("go")
+            try await daemon.eventually("the rest is written") { lines().count == 2 }
+            #expect(lines().first?.contains(" P:") == true && lines().first?.hasSuffix(" begun ") == true, "\(lines())")
+            #expect(lines().last?.contains(" F:") == true && lines().last?.hasSuffix(" ended") == true, "\(lines())")
+        }
+    }
 }

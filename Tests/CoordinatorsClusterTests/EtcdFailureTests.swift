@@ -82,6 +82,23 @@ import Testing
         withExtendedLifetime(ports) {}
     }
 
+    /// As of a proxy whose member is gone, or of another server.
+    @Test(arguments: ["503 Service Unavailable", "200 OK"])
+    func anEndpointThatIsNotEtcdIsLeftForTheNextOne(_ status: String) async throws {
+        let strange = try ScriptedPeer { connection in
+            while connection.request() != nil { connection.answer("<html>It isn't here.</html>", status: status) }
+        }
+        let member = try ScriptedPeer { connection in
+            while connection.request() != nil { connection.answer(#"{"header":{"revision":"1"}}"#) }
+        }
+        let endpoints = [strange, member].map { "http://127.0.0.1:\($0.port)" }
+        let store = try EtcdStore(EtcdOptions(endpoints: endpoints, cluster: "a"))
+        #expect(await failure { _ = try await store.list(.everything, until: soon) }?.code == .unintelligible)
+        #expect(try await store.list(.everything, until: soon).entries.isEmpty)
+        await store.close()
+        withExtendedLifetime([strange, member]) {}
+    }
+
     @Test func aWatchEndsWithItsStore() async throws {
         try await EtcdMembers.with(1) { etcd in
             try await etcd.withStore { store in

@@ -1,3 +1,4 @@
+import ConcurrencySupport
 import CoordinatorsCluster
 import Glibc
 import Processes
@@ -48,6 +49,68 @@ import Testing
                 _ = try await store.joined("alpha")
             }
         }
+    }
+
+    /// A node that has found no users goes on without a token, until etcd asks for one.
+    @Test func usersThatAreMadeLaterAreLoggedIn() async throws {
+        let areUsers = Lock(false)
+        let peer = try ScriptedPeer { connection in
+            while let request = connection.request() {
+                let needsUser = areUsers.withLock { $0 }
+                if request.contains("/v3/auth/authenticate") {
+                    if needsUser {
+                        connection.answer(#"{"token":"a.1"}"#)
+                    } else {
+                        connection.answer(#"{"error":"etcdserver: authentication is not enabled","code":9}"#, status: "400 Bad Request")
+                    }
+                } else if needsUser, !request.contains("Authorization: a.1") {
+                    connection.answer(#"{"error":"etcdserver: user name is empty","code":3}"#, status: "400 Bad Request")
+                } else {
+                    connection.answer(#"{"header":{"revision":"1"}}"#)
+                }
+            }
+        }
+        let store = try EtcdStore(Self.options(of: peer))
+        #expect(try await store.list(.everything, until: soon).entries.isEmpty)
+        areUsers.withLock { $0 = true }
+        #expect(try await store.list(.everything, until: soon).entries.isEmpty)
+        await store.close()
+    }
+
+    /// A watch is refused in an event of it.
+    ///
+    /// Before 3.4.22 and 3.5.6 etcd names the permission alone, whatever is wrong with the token.
+    @Test(arguments: ["etcdserver: user name is empty", "rpc error: code = PermissionDenied desc = etcdserver: permission denied"])
+    func aWatchThatIsRefusedGetsAnotherToken(_ reason: String) async throws {
+        let (logins, granted) = (Logins(), Logins())
+        let refusal = #"{"result":{"header":{"revision":"1"},"created":true,"canceled":true,"cancel_reason":"\#(reason)"}}"#
+        let peer = try ScriptedPeer { connection in
+            while let request = connection.request() {
+                if request.contains("/v3/auth/authenticate") {
+                    let number = logins.count.add(1, ordering: .relaxed).newValue
+                    connection.answer(#"{"token":"a.\#(number)"}"#)
+                } else if request.contains("Authorization: a.1") {
+                    connection.answer(refusal + "\n")
+                } else {
+                    granted.count.add(1, ordering: .relaxed)
+                    connection.beginAnswer()
+                    connection.send(chunk: Array((#"{"result":{"header":{"revision":"1"},"created":true}}"# + "\n").utf8))
+                    connection.waitForEnd()
+                }
+            }
+        }
+        let store = try EtcdStore(Self.options(of: peer))
+        let watching = Task { for await _ in store.watch(.everything, after: StoreRevision(rawValue: 1)) {} }
+        defer { watching.cancel() }
+        try await eventually("the watch is begun with another token") { granted.count.load(ordering: .relaxed) > 0 }
+        #expect(logins.count.load(ordering: .relaxed) == 2)
+        await store.close()
+    }
+
+    private static func options(of peer: ScriptedPeer) -> EtcdOptions {
+        var options = EtcdOptions(endpoints: ["http://127.0.0.1:\(peer.port)"], cluster: "mine")
+        options.credentials = EtcdOptions.Credentials(user: "node", password: "password")
+        return options
     }
 
     /// On an overloaded machine etcd takes longer to compute a login than a request may wait: it's asked for one, not for one by each request.

@@ -65,6 +65,7 @@ final class ForgetfulStore: RevisionedStore {
     private struct State {
         var losesNext = false
         var lost: Transaction?
+        var unanswered: StoreKey?
     }
 
     let tryLimit = Duration.seconds(1)
@@ -77,6 +78,9 @@ final class ForgetfulStore: RevisionedStore {
 
     /// The next transaction gets no answer, and can be carried out later.
     func loseNextTransaction() { state.withLock { $0.losesNext = true } }
+
+    /// What is written to a key from now on is carried out, and gets no answer.
+    func loseAnswers(of key: StoreKey) { state.withLock { $0.unanswered = key } }
 
     /// Carries the lost transaction out.
     func deliverLostTransaction() async throws -> TransactionResult? {
@@ -91,7 +95,12 @@ final class ForgetfulStore: RevisionedStore {
             return state.losesNext
         }
         guard !isLost else { throw StoreError(code: .timedOut, message: "lost on purpose", mayHaveHappened: true) }
-        return try await base.commit(transaction, before: limit)
+        let result = try await base.commit(transaction, before: limit)
+        if case .put = transaction.write, state.withLock({ $0.unanswered == transaction.key }) {
+            // No try follows by itself.
+            throw StoreError(code: .refused, message: "lost on purpose", mayHaveHappened: true)
+        }
+        return result
     }
 
     func grant(_ id: LeaseIdentifier, timeToLive: Duration, before limit: ContinuousClock.Instant) async throws(StoreError) -> Duration? {

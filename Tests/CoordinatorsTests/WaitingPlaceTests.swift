@@ -172,7 +172,8 @@ struct WaitingPlaceTests {
         var mailbox = try CoordinatorSnapshot.Mailbox(decoding: ["waiting": 1, "running": 0, "handled": 0, "places": places])
         #expect(mailbox.places.count == 64 && mailbox.places.allSatisfy { $0.reason == .handler })
         mailbox.add(mailbox.places)
-        #expect(mailbox.waiting == .max && mailbox.places.count == 64)
-        #expect(try CoordinatorSnapshot.Mailbox(decoding: mailbox.encodedAsJSON()) == mailbox)
+        #expect(mailbox.waiting == 1 + 64 * Int(Int32.max) && mailbox.places.count == 64)
+        let told = try CoordinatorSnapshot.Mailbox(decoding: mailbox.encodedAsJSON())
+        #expect(told.waiting == Int(Int32.max) && told.places == mailbox.places)
     }
 }

@@ -128,6 +128,33 @@ struct PlacementTests {
         #expect(smaller.moves.map(\.reason) == [.capacity])
     }
 
+    @Test("What can't stay and has no other node keeps those apart from it away", arguments: ["/0", "/2"])
+    func stuckInAGroup(path: String) throws {
+        let a = try Self.node("a")
+        let subtrees = [PlacedSubtree("/1", labels: ["gone"], group: "g"), PlacedSubtree(path, group: "g")]
+        let plan = Placer().plan(subtrees, on: [a], from: ["/1": a.name])
+        #expect(plan.assignments.isEmpty && plan.moves.isEmpty)
+        let refusals = Dictionary(uniqueKeysWithValues: plan.unplaced.map { ($0.path, $0.reason) })
+        #expect(refusals == ["/1": .labels, path: .group])
+        #expect(Placer.obstacles(to: subtrees[1], in: plan, subtrees, on: [a]).map(\.details) == [["/1"]])
+    }
+
+    @Test("What can't stay and has no other node takes its room, also when another has got the last room that it could have")
+    func stuckByWeight() throws {
+        let a = try Self.node("a", capacity: 3)
+        let heavy = [PlacedSubtree("/1", labels: ["gone"], weight: 2), PlacedSubtree("/2", weight: 2), PlacedSubtree("/3", weight: 1)]
+        let plan = Placer().plan(heavy, on: [a], from: ["/1": a.name])
+        #expect(plan.assignments == ["/3": a.name])
+        #expect(plan.unplaced.map(\.reason) == [.labels, .capacity])
+
+        let nodes = [try Self.node("a", capacity: 1), try Self.node("b", labels: ["x"], capacity: 1)]
+        let subtrees = [PlacedSubtree("/1", labels: ["x"]), PlacedSubtree("/2", labels: ["x"]), PlacedSubtree("/3")]
+        let late = Placer().plan(subtrees, on: nodes, from: ["/2": nodes[0].name])
+        #expect(late.assignments == ["/1": nodes[1].name])
+        #expect(late.unplaced.map(\.path) == ["/2", "/3"])
+        #expect(Placer.obstacles(to: subtrees[2], in: late, subtrees, on: nodes).map(\.details) == [["/2"], ["/1"]])
+    }
+
     @Test("Weights of any size have a sum", arguments: [0, 1, 1_000_000, Int.max])
     func extremeWeights(weight: Int) throws {
         let nodes = [try Self.node("a", capacity: 1_000_000), try Self.node("b", capacity: Int.max), try Self.node("c", capacity: nil)]

@@ -4,17 +4,20 @@ extension ControlClient {
     /// Requests an operation whose answer is a stream, and calls a function for each item until the stream ends.
     ///
     /// The daemon waits for a function that takes long, with this connection's other answers too: a stream that isn't read quickly has a
-    /// connection of its own. There is no time-out. The daemon ends the stream when the task is cancelled or the function throws.
+    /// connection of its own. The daemon ends the stream when the task is cancelled or the function throws.
     ///
+    /// - Parameter untilSilent: whether the stream ends with `.timedOut` when nothing comes for some seconds and the daemon answers no question
+    ///   then; otherwise there is no time-out.
     /// - Returns: the result that ends the stream.
     /// - Throws: the daemon's error, `.cancelled`, `.unreachable` when the daemon goes away, and the function's error.
     public func stream(
         _ operation: ControlOperation,
+        untilSilent: Bool = false,
         each body: (JSONValue) async throws(ControlError) -> Void
     ) async throws(ControlError) -> JSONValue {
         let items = try await items(of: operation)
         while true {
-            switch try await items.next() {
+            switch try await untilSilent ? items.nextUnlessSilent() : items.next() {
             case .items(let items): for item in items { try await body(item) }
             case .end(let result): return result
             }
@@ -23,7 +26,7 @@ extension ControlClient {
 
     /// Requests an operation whose answer is a stream, and returns its items to be read one after the other.
     ///
-    /// What is said of ``stream(_:each:)`` is true here too; the daemon ends the stream when its items are released.
+    /// What is said of ``stream(_:untilSilent:each:)`` is true here too; the daemon ends the stream when its items are released.
     public func items(of operation: ControlOperation) async throws(ControlError) -> ControlItems {
         try await items(of: operation, origin: nil)
     }
@@ -62,11 +65,34 @@ public final class ControlItems: Sendable {
     /// Waits for what comes next.
     ///
     /// - Throws: the daemon's error, `.cancelled` when the task is cancelled, `.unreachable` when the daemon goes away.
-    public func next() async throws(ControlError) -> Next {
-        switch await queue.next() {
-        case .end(let outcome): .end(try outcome.get())
+    public func next() async throws(ControlError) -> Next { try Next(await queue.next()) }
+
+    /// Waits for what comes next, as long as the daemon answers questions.
+    ///
+    /// - Throws: `.timedOut` when it doesn't; else the errors of ``next()``.
+    func nextUnlessSilent() async throws(ControlError) -> Next {
+        let next = await withTaskGroup(of: ItemQueue.Next?.self) { [client, queue] group in
+            group.addTask { await queue.next() }
+            group.addTask {
+                await client.waitUntilSilent()
+                return nil
+            }
+            let first = await group.next() ?? nil
+            group.cancelAll()
+            return first
+        }
+        if let next { return try Next(next) }
+        guard Task.isCancelled else { throw client.silence }
+        return try Next(.cancelled)
+    }
+}
+
+extension ControlItems.Next {
+    fileprivate init(_ next: ItemQueue.Next) throws(ControlError) {
+        switch next {
+        case .end(let outcome): self = .end(try outcome.get())
         case .cancelled: throw ControlError(.cancelled, "the request was cancelled")
-        case .items(let items): .items(items)
+        case .items(let items): self = .items(items)
         }
     }
 }

@@ -183,11 +183,14 @@ public final class ControlClient: Sendable {
         if let outcome { return try outcome.get() }
         if operation.endsWithItsRequester { abandoned.yield(id) }
         if Task.isCancelled { throw ControlError(.cancelled, "the request was cancelled", maybeExecuted: true) }
-        throw limit.map { .noAnswer(from: socket, within: $0) } ?? .silent(at: socket)
+        throw limit.map { .noAnswer(from: socket, within: $0) } ?? silence
     }
 
+    /// The error when ``waitUntilSilent()`` has returned.
+    var silence: ControlError { .silent(at: socket) }
+
     /// Returns when the daemon doesn't answer a question in time.
-    private func waitUntilSilent() async {
+    func waitUntilSilent() async {
         while (try? await Task.sleep(for: ClientPatience.interval)) != nil {
             do throws(ControlError) {
                 _ = try await perform(.ping, requestID: nil, ClientPatience.answerLimit)

@@ -2,13 +2,23 @@ import ConcurrencySupport
 
 /// The connections of a server, and the choice of the one that gives way when there is no room for another.
 ///
-/// The connection that has been without an open request for longest gives way. When all are busy, the oldest connection of the process
-/// or node that has most of them does; changes that it has requested are carried out all the same.
+/// The connection that has been without an open request for longest gives way. When all are busy, one of the user or node with most of them
+/// does, if that has more than the newcomer's, so that a user keeps no other one out with processes without number; else one of the newcomer's
+/// user, if a process of that has two. Changes that it has requested are carried out all the same.
 final class ConnectionTable: Sendable {
-    /// The one that has connections: when all are busy, the one with most of them loses its oldest.
+    /// The one that has connections.
     enum Holder: Hashable {
-        case process(Int32)
+        /// A process, and its user, as in ``ControlPeer``.
+        case process(Int32, user: Int64)
         case node(String)
+
+        /// The one whose share of the connections it is.
+        fileprivate var peer: ControlPeer {
+            switch self {
+            case .process(_, let user): .user(user)
+            case .node(let name): .node(name)
+            }
+        }
     }
 
     /// A connection's place in the table.
@@ -99,16 +109,25 @@ final class ConnectionTable: Sendable {
         state.withLock { state in
             let others = state.entries.filter { $0.key != seat.number }
             let idle = others.filter { $0.value.openRequests == 0 }.min { ($0.value.idleSince, $0.key) < ($1.value.idleSince, $1.key) }
-            guard let number = idle?.key ?? Self.oldestOfTheGreediest(others) else { return nil }
+            guard let newcomer = state.entries[seat.number]?.holder,
+                let number = idle?.key ?? Self.oldestOfTheGreediest(others, newcomer.peer)
+            else { return nil }
             return state.entries.removeValue(forKey: number)?.close
         }
     }
 
-    /// Returns the oldest connection of the process or node that has most; nil when none has two.
-    private static func oldestOfTheGreediest(_ entries: [UInt64: Entry]) -> UInt64? {
-        let numbers = Dictionary(grouping: entries.keys) { entries[$0]?.holder ?? .process(0) }
-        guard let most = numbers.values.max(by: { $0.count < $1.count }), most.count > 1 else { return nil }
-        return most.min()
+    /// Returns the connection that gives way to one of a user or node when all others are busy; nil when none does.
+    ///
+    /// The share of the newcomer counts with its new connection, so that two with equal shares don't take turns.
+    private static func oldestOfTheGreediest(_ entries: [UInt64: Entry], _ newcomer: ControlPeer) -> UInt64? {
+        let shares = Dictionary(grouping: entries) { $0.value.holder.peer }
+        let own = shares[newcomer] ?? []
+        let most = shares.values.max { $0.count < $1.count } ?? []
+        let isOther = most.count > own.count + 1
+        let share = isOther ? most : own
+        let greediest = Dictionary(grouping: share) { $0.value.holder }.values.max { $0.count < $1.count } ?? []
+        if greediest.count > 1 { return greediest.map(\.key).min() }
+        return isOther ? share.map(\.key).min() : nil
     }
 
     /// Waits until closed connections have released their descriptors, which happens a moment after the close.

@@ -238,7 +238,8 @@ public final class ControlServer: Sendable {
                 state.withLock { $0.arriving += 1 }
                 failuresInARow = 0
                 // One after the other: the next connection waits in the kernel, at no cost.
-                if let seat = await connections.seat(of: .process(stream.peer?.processID ?? 0), close: { stream.close() }) {
+                let holder = ConnectionTable.Holder.process(stream.peer?.processID ?? 0, user: stream.user)
+                if let seat = await connections.seat(of: holder, close: { stream.close() }) {
                     group.addTask { await self.converse(on: stream, seat) }
                 } else {
                     state.withLock { $0.arriving -= 1 }
@@ -336,7 +337,7 @@ public final class ControlServer: Sendable {
             stream,
             maximumMessageSize: Self.maximumAnswerSize,
             maximumReceivedSize: Self.maximumReceivedSize,
-            reservation: budgets.unfinished.reservation(of: .user(stream.peer.map { Int64($0.userID) } ?? -1)) { stream.close() },
+            reservation: budgets.unfinished.reservation(of: .user(stream.user)) { stream.close() },
             timeout: limits.handshakeTimeout
         )
         guard let connection = negotiated else { return nil }
@@ -364,4 +365,9 @@ public final class ControlServer: Sendable {
             group.cancelAll()
         }
     }
+}
+
+extension ByteStream {
+    /// The user at the other end, as in ``ControlPeer``.
+    fileprivate var user: Int64 { peer.map { Int64($0.userID) } ?? -1 }
 }

@@ -10,9 +10,11 @@ public struct UpgradeMarker: Sendable {
 
     /// Writes the file, with this process's number.
     public func set() {
-        let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o644)
         guard file >= 0 else { return }
         defer { close(file) }
+        // Whatever the umask, and the mode of a file that is there: who may connect, which the directory decides, may read it.
+        fchmod(file, 0o644)
         let text = Array("\(getpid())\n".utf8)
         _ = write(file, text, text.count)
     }

@@ -107,7 +107,9 @@ struct Questions: Sendable {
             do throws(ControlError) {
                 let query = LogQuery(paths: [path], lines: lines, pattern: parameters.text("pattern"))
                 var kept: [JSONValue] = []
-                _ = try await daemon.connected().stream(.logs(query)) { line throws(ControlError) in kept.append(line) }
+                _ = try await daemon.connected().stream(.logs(query), untilSilent: true) { line throws(ControlError) in
+                    kept.append(line)
+                }
                 return try .json(["lines": JSONValue.array(kept), "path": .string(path)])
             } catch {
                 // A coordinator writes to the output of the child of the daemon that it is in.

@@ -33,7 +33,8 @@ struct EventRing: Sendable {
 extension ControlEvent {
     /// Returns whether the event is about a path or one below it.
     fileprivate func isAbout(_ subtree: String) -> Bool {
-        guard let path else { return subtree == "/" }
+        // What is missing may be about any path.
+        guard let path else { return subtree == "/" || kind == .gap }
         return subtree == "/" || path == subtree || path.hasPrefix(subtree + "/")
     }
 }

@@ -52,14 +52,19 @@ struct Sampler: Sendable {
         return rows
     }
 
-    /// Adds a point to the figures of each path and of the whole tree.
+    /// Adds a point to the figures of each path and of the whole tree, after a gap for the points that were due since the last one.
     ///
     /// - Parameters:
     ///   - metrics: the times of asks until now; nil when the daemon doesn't tell them.
     ///   - figures: what the processes use, by the paths of their nodes.
-    mutating func addPoints(_ metrics: TreeMetrics?, figures: [String: ProcessFigures.Figure] = [:]) {
-        let moment = ContinuousClock.now
+    ///   - moment: the time of the point.
+    mutating func addPoints(
+        _ metrics: TreeMetrics?,
+        figures: [String: ProcessFigures.Figure] = [:],
+        at moment: ContinuousClock.Instant = .now
+    ) {
         let seconds = pointed.map { $0.duration(to: moment) / .seconds(1) }
+        addGap(seconds ?? 0)
         var counts: [String: (life: UInt32, handled: UInt64, restarts: Int)] = [:]
         var sum = Series.Point()
         let asks = metrics.flatMap { askTimes.next($0) }
@@ -91,6 +96,14 @@ struct Sampler: Sendable {
         for path in each.keys where counts[path] == nil { each[path] = nil }
         (pointCounts, pointFigures) = (counts, figures)
         (pointed, pointTime) = (moment, Timestamp.nowMicroseconds / 1000)
+    }
+
+    /// Adds what nothing is known of, when the daemon hasn't answered for some time: points have no times, so the ones before would move up.
+    private mutating func addGap(_ seconds: Double) {
+        let missing = min(Series.capacity, Int((seconds / Double(Series.interval)).rounded()) - 1)
+        guard missing > 0 else { return }
+        total.appendGap(missing)
+        for path in each.keys { each[path]?.appendGap(missing) }
     }
 
     /// Returns the figures of a path, or of the whole tree; nil for a path that there isn't.

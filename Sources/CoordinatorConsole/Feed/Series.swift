@@ -31,6 +31,9 @@ struct Series: Sendable {
         }
     }
 
+    /// Appends points of which nothing is known.
+    mutating func appendGap(_ count: Int) { for _ in 0..<count { append(Point()) } }
+
     /// The points, oldest first.
     var ordered: [Point] { Array(points[oldest...] + points[..<oldest]) }
 }

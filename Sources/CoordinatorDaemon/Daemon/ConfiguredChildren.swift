@@ -83,11 +83,17 @@ final class ConfiguredChildren: Codable, Sendable {
     /// The children of the root.
     var root: ConfiguredChildren { state.withLock { $0.root } ?? self }
 
-    /// Tells the groups that were just made, at all depths, which children the root's are; only the root, or one that knows it, can.
+    /// Tells the groups that were just made, at all depths, which children the root's are, and to which epoch they belong; only the root, or
+    /// one that knows it, can.
     private func adoptGroups() {
         let root = root
-        for group in state.withLock({ Array($0.groups.values) }) where group.state.withLock({ $0.root == nil }) {
-            group.state.withLock { $0.root = root }
+        for (key, group) in state.withLock({ $0.groups }) where group.state.withLock({ $0.root == nil }) {
+            let epoch = fence(of: key)
+            group.state.withLock { state in
+                state.root = root
+                // The node may have come to own it meanwhile.
+                if let epoch { state.fence = epoch }
+            }
             group.adoptGroups()
         }
     }

@@ -53,6 +53,8 @@ final class ChildLog: Sendable {
         var isWriting = false
         /// Whether the file is to be tried again.
         var mustRetry = false
+        /// Whether lines that haven't ended are written too.
+        var mustBreak = false
         /// The callers that wait until all is written.
         var flushes: [OneShot<Void>] = []
     }
@@ -158,12 +160,17 @@ final class ChildLog: Sendable {
     }
 
     /// Waits until all output that was taken is written, or the waiting task is cancelled.
-    func flush() async {
+    ///
+    /// - Parameter breaksLines: Whether lines that haven't ended are written too, as parts: nobody may be there to write their rest behind them.
+    func flush(breakingLines breaksLines: Bool = false) async {
         let isWritten = OneShot<Void>()
-        let mustWait = state.withLock { state in
+        let (mustWait, mustStart) = state.withLock { state in
+            let mustStart = breaksLines && !state.isWriting
+            if breaksLines { (state.mustBreak, state.isWriting) = (true, true) }
             if state.isWriting { state.flushes.append(isWritten) }
-            return state.isWriting
+            return (state.isWriting, mustStart)
         }
+        if mustStart { startThread() }
         if mustWait { _ = await isWritten.valueUnlessCancelled() }
     }
 
@@ -187,15 +194,15 @@ final class ChildLog: Sendable {
 
     private func write() {
         while true {
-            let (pieces, settings, dropped) = state.withLock { state in
-                defer { (state.pieces, state.dropped, state.mustRetry) = ([], Dropped(), false) }
-                return (state.pieces, state.settings, state.dropped)
+            let (pieces, settings, dropped, mustBreak) = state.withLock { state in
+                defer { (state.pieces, state.dropped, state.mustRetry, state.mustBreak) = ([], Dropped(), false, false) }
+                return (state.pieces, state.settings, state.dropped, state.mustBreak)
             }
             let size = pieces.reduce(0) { $0 + $1.count }
-            writer.withLock { write(pieces, dropped, settings, &$0) }
+            writer.withLock { write(pieces, dropped, settings, breaksLines: mustBreak, &$0) }
             let flushes = state.withLock { state -> [OneShot<Void>]? in
                 state.bytes -= size
-                guard state.pieces.isEmpty, state.dropped.bytes == 0, !state.mustRetry else { return nil }
+                guard state.pieces.isEmpty, state.dropped.bytes == 0, !state.mustRetry, !state.mustBreak else { return nil }
                 state.isWriting = false
                 defer { state.flushes = [] }
                 return state.flushes
@@ -206,7 +213,7 @@ final class ChildLog: Sendable {
         }
     }
 
-    private func write(_ pieces: [Piece], _ dropped: Dropped, _ settings: Settings, _ writer: inout Writer) {
+    private func write(_ pieces: [Piece], _ dropped: Dropped, _ settings: Settings, breaksLines: Bool, _ writer: inout Writer) {
         if settings != writer.settings || writer.file?.path != settings.file { adopt(settings, &writer) }
         var block = Block()
         for piece in pieces {
@@ -219,7 +226,9 @@ final class ChildLog: Sendable {
             case .end(let origin, let time): endLine(origin, time, &writer, &block)
             }
         }
-        if dropped.bytes > 0 { breakLines(&writer, &block) }
+        // A raw line tells by its end alone that it has one.
+        if dropped.bytes > 0 { breakLines(isPartial: writer.settings.format != .raw, &writer, &block) }
+        if breaksLines { breakLines(isPartial: true, &writer, &block) }
         flush(&block, &writer)
         if dropped.bytes > 0 { writer.dropped.add(Int(dropped.bytes), Int(dropped.lines), because: dropped.reason) }
         if writer.dropped.bytes > 0, writer.file != nil { writeGap(&writer) }
@@ -250,13 +259,11 @@ final class ChildLog: Sendable {
         if origin.isError { writer.errorOrigin = origin } else { writer.outputOrigin = origin }
     }
 
-    /// Ends the lines of which the rest was dropped.
-    private func breakLines(_ writer: inout Writer, _ block: inout Block) {
+    /// Ends the lines of which the rest was dropped, or comes later.
+    private func breakLines(isPartial: Bool, _ writer: inout Writer, _ block: inout Block) {
         let time = Timestamp.nowMicroseconds
         for origin in [writer.outputOrigin, writer.errorOrigin].compactMap(\.self) {
             var lines = origin.isError ? writer.errors : writer.output
-            // A raw line tells by its end alone that it has one.
-            let isPartial = writer.settings.format != .raw
             lines.end { line, _ in add(line, isPartial: isPartial, origin, time, &writer, &block) }
             if origin.isError { writer.errors = lines } else { writer.output = lines }
         }

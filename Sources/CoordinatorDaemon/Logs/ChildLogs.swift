@@ -59,10 +59,12 @@ final class ChildLogs: OutputReceiver {
     }
 
     /// Waits until everything that was taken is written, up to a time limit.
-    func flush(within limit: Duration) async {
+    ///
+    /// - Parameter breaksLines: Whether lines that haven't ended are written too, as parts.
+    func flush(within limit: Duration, breakingLines breaksLines: Bool = false) async {
         let logs = state.withLock { Array($0.logs.values) }
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { for log in logs { await log.flush() } }
+            group.addTask { for log in logs { await log.flush(breakingLines: breaksLines) } }
             group.addTask { try? await Task.sleep(for: limit) }
             await group.next()
             group.cancelAll()

@@ -229,7 +229,7 @@ final class Upgrade: Sendable {
         let file = try handover.write()
         defer { close(file) }
         // What children have written so far.
-        await logs.flush(within: .seconds(1))
+        await logs.flush(within: .seconds(1), breakingLines: true)
         await output.flush(within: .seconds(1))
         if shutdown.isRequested { throw ControlError(.failed, "the daemon was told to stop meanwhile") }
         // Asks may have been waited for since the examinations.

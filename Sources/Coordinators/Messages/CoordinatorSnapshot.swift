@@ -204,9 +204,9 @@ extension CoordinatorSnapshot: Codable {
             processID: try container.decodeIfPresent(Int32.self, forKey: .processID),
             processStartTime: try container.decodeIfPresent(UInt64.self, forKey: .processStartTime),
             incarnation: try container.decode(UInt32.self, forKey: .incarnation),
-            restarts: try container.decodeIfPresent(Int.self, forKey: .restarts) ?? 0,
-            forcedKills: try container.decodeIfPresent(Int.self, forKey: .forcedKills) ?? 0,
-            restartAttempt: try container.decodeIfPresent(Int.self, forKey: .restartAttempt),
+            restarts: try container.decodeCount(forKey: .restarts) ?? 0,
+            forcedKills: try container.decodeCount(forKey: .forcedKills) ?? 0,
+            restartAttempt: try container.decodeCount(forKey: .restartAttempt),
             nextStart: try container.decodeMilliseconds(forKey: .nextStart),
             stopping: try container.decodeMilliseconds(forKey: .stopping),
             stopTimeout: try container.decodeMilliseconds(forKey: .stopTimeout),
@@ -256,7 +256,7 @@ extension CoordinatorSnapshot.Health {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
             isHealthy: try container.decode(Bool.self, forKey: .isHealthy),
-            failures: try container.decodeIfPresent(Int.self, forKey: .failures) ?? 0,
+            failures: try container.decodeCount(forKey: .failures) ?? 0,
             problem: try container.decodeIfPresent(String.self, forKey: .problem),
             isUnhealthy: try container.decodeIfPresent(Bool.self, forKey: .isUnhealthy) ?? false
         )
@@ -274,7 +274,7 @@ extension CoordinatorSnapshot.Flows: Codable {
     /// Decodes the numbers; a worker of another build may leave some out.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        func count(_ key: CodingKeys) throws -> Int { try container.decodeIfPresent(Int.self, forKey: key) ?? 0 }
+        func count(_ key: CodingKeys) throws -> Int { try container.decodeCount(forKey: key) ?? 0 }
         self.init(
             open: try count(.open),
             unwinding: try count(.unwinding),
@@ -282,7 +282,7 @@ extension CoordinatorSnapshot.Flows: Codable {
             due: try count(.due),
             oldestDue: try container.decodeMilliseconds(forKey: .oldestDue),
             outboxAge: try container.decodeMilliseconds(forKey: .outboxAge),
-            commitP99: try container.decodeIfPresent(Int64.self, forKey: .commitP99).map { .microseconds($0) }
+            commitP99: try container.decodeIfPresent(Int64.self, forKey: .commitP99).map { Duration.microseconds($0).bounded }
         )
     }
 
@@ -309,11 +309,11 @@ extension CoordinatorSnapshot.Mailbox: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
-            waiting: try container.decode(Int.self, forKey: .waiting),
-            running: try container.decode(Int.self, forKey: .running),
+            waiting: try container.decode(Int.self, forKey: .waiting).bounded,
+            running: try container.decode(Int.self, forKey: .running).bounded,
             oldestWaiting: try container.decodeMilliseconds(forKey: .oldestWaiting),
             handled: try container.decode(UInt64.self, forKey: .handled),
-            stuck: try container.decodeIfPresent(Int.self, forKey: .stuck) ?? 0
+            stuck: try container.decodeCount(forKey: .stuck) ?? 0
         )
         let told = try container.decodeIfPresent([CoordinatorSnapshot.WaitingPlace.Told].self, forKey: .places) ?? []
         places = Array(told.lazy.compactMap(\.place).prefix(Self.placesLimit))
@@ -349,7 +349,6 @@ extension CoordinatorSnapshot.Mailbox: Codable {
         guard let place else { return }
         if places.count < Self.placesLimit { places.append(place) }
         guard place.reason != .parent else { return }
-        // A worker's numbers may be any.
         waiting = waiting.addingSaturating(place.waiting)
         oldestWaiting = max(oldestWaiting ?? .zero, place.oldestWaiting)
     }
@@ -370,16 +369,31 @@ extension CoordinatorSnapshot.WaitingPlace {
 
         var place: CoordinatorSnapshot.WaitingPlace? {
             CoordinatorSnapshot.WaitingPlace.Reason(rawValue: reason).map {
-                CoordinatorSnapshot.WaitingPlace($0, key: key, waiting: waiting, oldestWaiting: .milliseconds(oldestWaitingMilliseconds))
+                let oldest = Duration.milliseconds(oldestWaitingMilliseconds).bounded
+                return CoordinatorSnapshot.WaitingPlace($0, key: key, waiting: waiting.bounded, oldestWaiting: oldest)
             }
         }
     }
 }
 
+// A worker's numbers may be any: they are bounded where they're read, so that what shows them can add them up.
+
 extension KeyedDecodingContainer {
+    fileprivate func decodeCount(forKey key: Key) throws -> Int? { try decodeIfPresent(Int.self, forKey: key)?.bounded }
+
     fileprivate func decodeMilliseconds(forKey key: Key) throws -> Duration? {
-        try decodeIfPresent(Int64.self, forKey: key).map { .milliseconds($0) }
+        try decodeIfPresent(Int64.self, forKey: key).map { Duration.milliseconds($0).bounded }
     }
+}
+
+extension Int {
+    /// The number as one of messages, flows or restarts.
+    fileprivate var bounded: Int { Swift.min(Swift.max(self, 0), Int(Int32.max)) }
+}
+
+extension Duration {
+    /// The duration as one of a life: at most a hundred years.
+    fileprivate var bounded: Duration { min(max(self, .zero), .seconds(100 * 365 * 86_400)) }
 }
 
 // MARK: - The state of a coordinator

@@ -52,13 +52,13 @@ final class EtcdClient: Sendable {
         as type: Answer.Type,
         before limit: ContinuousClock.Instant
     ) async throws(EtcdFault) -> Answer {
-        let bytes = try await atMember(before: limit) { endpoint, token throws(EtcdFault) in
-            try await self.exchange(call, form, at: endpoint, token: token, before: limit)
-        }
-        do {
-            return try JSONDecoder().decode(type, from: Data(bytes))
-        } catch {
-            throw .unintelligible("\(error)")
+        try await atMember(before: limit) { endpoint, token throws(EtcdFault) in
+            let bytes = try await self.exchange(call, form, at: endpoint, token: token, before: limit)
+            do {
+                return try JSONDecoder().decode(type, from: Data(bytes))
+            } catch {
+                throw EtcdFault.unintelligible("\(error)")
+            }
         }
     }
 

@@ -22,21 +22,24 @@ enum EtcdFault: Error {
     /// Whether another member may do better.
     var isOfTheMember: Bool {
         switch self {
-        case .unreachable, .broken, .late: true
+        // What doesn't speak as etcd does, such as a proxy in front of a member that is gone, is left too.
+        case .unreachable, .broken, .late, .unintelligible: true
         // Unavailable, deadline exceeded.
         case .refused(let code, _): code == 14 || code == 4
-        case .cancelled, .unintelligible: false
+        case .cancelled: false
         }
     }
 
-    /// Whether the token of the user has expired, or is older than the last change of etcd's users.
+    /// Whether the token of the user has expired, is older than the last change of etcd's users, or was never asked for, since etcd had no
+    /// users then.
     var isOfTheToken: Bool {
-        guard case .refused(let code, let message) = self else { return false }
-        return code == 16 || message.contains("invalid auth token") || message.contains("revision of auth store is old")
+        guard case .refused(let code, _) = self else { return false }
+        return code == 16 || says("invalid auth token") || says("revision of auth store is old") || says("user name is empty")
     }
 
     var isLeaseMissing: Bool { says("requested lease not found") }
     var isLeaseThere: Bool { says("lease already exists") }
+    var isWithoutPermission: Bool { says("permission denied") }
     var isWithoutUsers: Bool { says("authentication is not enabled") }
 
     private func says(_ text: String) -> Bool {

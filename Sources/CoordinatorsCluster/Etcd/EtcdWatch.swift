@@ -118,6 +118,7 @@ final class EtcdWatch: WatchReader {
 
     private func read(_ bytes: [UInt8]) -> StoreEvent? {
         guard let answer = try? JSONDecoder().decode(EtcdForms.Result<EtcdForms.WatchMessage>.self, from: Data(bytes)) else {
+            if let connection { client.endpoints.fail(connection.endpoint) }
             return lose(.unintelligible("an event that can't be read"))
         }
         guard let message = answer.result else {
@@ -129,7 +130,9 @@ final class EtcdWatch: WatchReader {
         }
         if message.canceled == true {
             let fault = EtcdFault.refused(code: 14, message: message.reason ?? "the watch was cancelled")
-            if fault.isOfTheToken { client.forgetToken() } else if let connection { client.endpoints.fail(connection.endpoint) }
+            // etcd 3.4 before 3.4.22 and 3.5 before 3.5.6 say only that the permission is denied when the token of a watch has expired.
+            if fault.isOfTheToken || fault.isWithoutPermission { client.forgetToken() }
+            if !fault.isOfTheToken, let connection { client.endpoints.fail(connection.endpoint) }
             return lose(fault)
         }
         (pause, isInterrupted) = (.zero, false)

@@ -47,10 +47,14 @@ extension ClusterNode {
     private func lease(_ id: Int64) -> NodeLease { NodeLease(id: LeaseIdentifier(rawValue: id), node: record.name) }
 
     func claim(_ path: String, _ id: Int64) async {
-        guard let assignment = view.assignments[path], assignment.value.node == record.name else {
-            return tell(.claimRefused(path, lease: id))
-        }
         do throws(StoreError) {
+            guard let assignment = view.assignments[path], assignment.value.node == record.name else {
+                // An earlier try, whose answer was lost, may have made the key: it would stay as long as the lease.
+                guard let holder = try await store.resolve(path, until: tryEnd), holder.lease == lease(id).id else {
+                    return tell(.claimRefused(path, lease: id))
+                }
+                return tell(.claimed(path, lease: id, holder.epoch))
+            }
             switch try await store.claim(path, as: owner, with: lease(id), assigned: assignment.modified, until: tryEnd) {
             case .granted(let epoch): tell(.claimed(path, lease: id, epoch))
             case .held, .notAssigned: tell(.claimRefused(path, lease: id))

@@ -8,7 +8,7 @@ import WireProtocol
 /// The export of a whole tree's spans and numbers, in OpenTelemetry's OTLP/JSON, by the root's process.
 ///
 ///     var options = CoordinatorRuntime.Options()
-///     let export = TelemetryExport(service: "shop")
+///     var export = TelemetryExport(service: "shop")
 ///     export.traces = .init(to: try .endpoint("http://127.0.0.1:4318"), sample: 0.1)
 ///     export.metrics = .init(to: .file("/var/log/shop/metrics.jsonl"))
 ///     options.export(export)

@@ -48,7 +48,8 @@ struct EventsCommand: StreamCommand {
     }
 
     static func isAbout(_ event: ControlEvent, _ paths: [String]) -> Bool {
-        guard let path = event.path else { return false }
+        // What is missing may be about any path.
+        guard let path = event.path else { return event.kind == .gap }
         return paths.contains { path == $0 || path.hasPrefix($0 + "/") }
     }
 

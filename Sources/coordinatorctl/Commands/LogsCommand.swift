@@ -42,6 +42,13 @@ struct LogsCommand: StreamCommand {
         return .logs(query)
     }
 
+    static func operation(_ operation: ControlOperation, begunAt milliseconds: Int64) -> ControlOperation {
+        // With first lines, the last ones come again: they may not have come.
+        guard var query = (operation.content as? ControlOperation.Logs)?.query, query.lines == 0 else { return operation }
+        (query.lines, query.sinceMilliseconds) = (nil, milliseconds)
+        return .logs(query)
+    }
+
     static func time(of line: LogLine) -> String? { line.time }
 
     static func text(of line: LogLine, _ layout: inout StreamLayout) -> String { line.text(&layout) }

@@ -20,6 +20,9 @@ protocol StreamCommand: AsyncParsableCommand {
     /// Returns the operation that goes on after an item, on another connection.
     static func operation(_ operation: ControlOperation, after item: Item) -> ControlOperation
 
+    /// Returns the operation that goes on, on another connection, when no item has come since a time in milliseconds since 1970.
+    static func operation(_ operation: ControlOperation, begunAt milliseconds: Int64) -> ControlOperation
+
     /// Returns the operation without the path that it's about.
     static func unbounded(_ operation: ControlOperation) -> ControlOperation
 
@@ -37,6 +40,8 @@ protocol StreamCommand: AsyncParsableCommand {
 }
 
 extension StreamCommand {
+    static func operation(_ operation: ControlOperation, begunAt milliseconds: Int64) -> ControlOperation { operation }
+
     static func unbounded(_ operation: ControlOperation) -> ControlOperation { operation }
 
     static func isAbout(_ item: Item, _ paths: [String]) -> Bool { true }
@@ -94,6 +99,7 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
     /// - Returns: the failure, if it ends with one.
     @concurrent func failure() async -> ControlError? {
         var position = Position(layout: layout)
+        var began: Int64?
         while true {
             var connected: ControlClient?
             defer { connected?.close() }
@@ -103,8 +109,14 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
                 position.note(presenceOf: Self.daemon)
                 position.hasConnected = true
                 position.resume()
-                _ = try await client.stream(position.last.map { Command.operation(operation, after: $0) } ?? operation) {
-                    json throws(ControlError) in
+                let next =
+                    if let last = position.last {
+                        Command.operation(operation, after: last)
+                    } else {
+                        began.map { Command.operation(operation, begunAt: $0) } ?? operation
+                    }
+                began = began ?? Timestamp.nowMicroseconds / 1000
+                _ = try await client.stream(next) { json throws(ControlError) in
                     try print(json, &position)
                 }
                 return nil

@@ -4,7 +4,7 @@ import Glibc
 extension LogLine {
     /// The line for people: its time, the child with its process, and the text.
     ///
-    /// On a terminal, characters that it would obey are escaped.
+    /// Characters that a terminal would obey are escaped: in the text, which is the child's, only on a terminal.
     var text: String {
         var layout = StreamLayout(isTerminal: false)
         return text(&layout)
@@ -13,9 +13,11 @@ extension LogLine {
     /// The same in the layout of a stream.
     func text(_ layout: inout StreamLayout) -> String {
         let origin = layout.origin(Self.origin(path, pid), of: path)
+        let time = TextLayout.printable(time)
         if let gap {
             let amount = [gap.bytes.map { "\($0) bytes" }, gap.lines.map { "\($0) lines" }].compactMap(\.self).joined(separator: ", ")
-            return "\(time) \(origin) --- output is missing here\(amount.isEmpty ? "" : " (\(amount))"): \(gap.reason) ---"
+            let reason = TextLayout.printable(gap.reason)
+            return "\(time) \(origin) --- output is missing here\(amount.isEmpty ? "" : " (\(amount))"): \(reason) ---"
         }
         return "\(time) \(origin) \(Self.isForTerminal ? TextLayout.printable(line.replacing("\t", with: "    ")) : line)"
     }

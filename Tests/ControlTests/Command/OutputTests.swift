@@ -160,6 +160,35 @@ import Testing
         #expect(coloured == ["T \u{1B}[36m/a[7]:\u{1B}[0m x", "T \u{1B}[33m/日本[12]:\u{1B}[0m x", "T \u{1B}[36m/a[7]:\u{1B}[0m     x"])
     }
 
+    @Test("What a terminal would obey is escaped in each part of a log's line but the child's own text, which goes to files as it is")
+    func hostileLogLines() {
+        let hostile = "\u{1B}]0;x\u{07}"
+        let gap = LogLine.Gap(reason: hostile)
+        for line in [
+            LogLine(time: hostile, path: "/a", line: "x"), LogLine(time: "T", path: hostile, line: "x"),
+            LogLine(time: "T", path: "/a", line: "", gap: gap), LogLine(time: hostile, path: hostile, line: "", gap: gap),
+        ] { #expect(!line.text.unicodeScalars.contains { $0.value < 0x20 }, "\(line)") }
+    }
+
+    @Test("A gap in the events is about each path, since it isn't known what is missing")
+    func gapsOfEvents() {
+        #expect(EventsCommand.isAbout(ControlEvent(kind: .gap), ["/web/1", "/web/2"]))
+        #expect(!EventsCommand.isAbout(ControlEvent(kind: .daemonStarted), ["/web/1"]))
+        #expect(EventsCommand.isAbout(ControlEvent(kind: .crashed, path: "/web/1/a"), ["/web/1"]))
+        #expect(!EventsCommand.isAbout(ControlEvent(kind: .crashed, path: "/web/10"), ["/web/1"]))
+    }
+
+    @Test("A log without first lines goes on, on another connection, from the time of its beginning until its first line is known")
+    func logsWithoutFirstLines() {
+        func resumed(lines: Int?) -> LogQuery? {
+            let operation = ControlOperation.logs(LogQuery(paths: ["/a"], lines: lines, pattern: "E", follows: true))
+            return (LogsCommand.operation(operation, begunAt: 5).content as? ControlOperation.Logs)?.query
+        }
+        #expect(resumed(lines: 0) == LogQuery(paths: ["/a"], sinceMilliseconds: 5, pattern: "E", follows: true))
+        // The first lines may not have come, and come again else.
+        for lines in [nil, 10] { #expect(resumed(lines: lines) == LogQuery(paths: ["/a"], lines: lines, pattern: "E", follows: true)) }
+    }
+
     @Test("A node's details are printed one a line")
     func oneNodesDetails() {
         #expect(

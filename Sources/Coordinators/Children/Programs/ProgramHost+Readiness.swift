@@ -194,12 +194,13 @@ extension ProgramHost {
             if await over.value(before: due) != nil { return }
             // The program may have stood still with the daemon.
             graceEnd = graceEnd + Patience.loss(since: begun, due: due)
-            if state.withLock({ $0.isPaused || $0.condition.isStopping }) || isStopping { continue }
+            let (mustWait, pauses) = state.withLock { ($0.isPaused || $0.condition.isStopping, $0.pauses) }
+            if mustWait || isStopping { continue }
             let (problem, lost) = await timed(check)
             graceEnd = graceEnd + lost
             if over.isSettled || isStopping { return }
-            // A check during which the daemon stood still says nothing of the program.
-            if problem != nil, lost > .zero { continue }
+            // A check during which the daemon or the program stood still says nothing of the program.
+            if problem != nil, lost > .zero || state.withLock({ $0.pauses }) != pauses { continue }
             guard let problem else {
                 (failures, graceEnd) = (0, .now)
                 firstHealth.settle(true)
@@ -222,7 +223,8 @@ extension ProgramHost {
     /// - Returns: A description of the failure; nil when the answer is as it should be. And the time in which the daemon stood still meanwhile.
     private func timed(_ check: HealthCheck) async -> (problem: String?, lost: Duration) {
         let outcome = OneShot<String?>()
-        checks.add { [self] in outcome.settle(await problem(by: check.probe, within: check.timeout)) }
+        // None that the program's end waits for but a command, which is one of `checks`.
+        tasks.add { [self] in outcome.settle(await problem(by: check.probe, within: check.timeout)) }
         // A process of a check takes a moment longer than its time.
         var deadline = PatientDeadline(check.timeout + Self.usualDelay)
         guard let problem = await Patience.wait(for: outcome, until: &deadline) else { return (await outcome.value, deadline.lost) }

@@ -26,6 +26,8 @@ final class ProgramHost: ChildHost {
         /// The same, as a former runtime has noted it.
         var readyBefore: MonotonicTime?
         var isPaused: Bool
+        /// The number of times that the program was paused or resumed.
+        var pauses = 0
         var ending = Ending()
         /// The time at which the program must be ready.
         var startDeadline = MonotonicTime.now
@@ -284,6 +286,7 @@ final class ProgramHost: ChildHost {
         // The signal is sent under the lock, so that the last signal matches the last request.
         state.withLock { state in
             state.isPaused = !reasons.isEmpty
+            state.pauses += 1
             // The time in which it could give no sign of life doesn't count.
             state.lastSign = .now
             try? state.child?.sendToGroup(reasons.isEmpty ? .continue : .stop)

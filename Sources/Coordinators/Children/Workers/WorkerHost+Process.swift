@@ -42,6 +42,7 @@ extension WorkerHost {
             give(ticket, through: pipe)
         } catch {
             runtime.links.hub.forget(secret)
+            removeFiles()
             handle(.spawnFailed(error))
             launch.settle(.failure(error))
         }

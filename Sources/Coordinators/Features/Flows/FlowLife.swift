@@ -47,6 +47,8 @@ private struct FlowProgress {
     var isWorking = false
     /// The messages that have left and haven't come to an end.
     var underWay: Set<Message> = []
+    /// The messages whose numbers are new in this life, and of which nothing has come back: no receiver has had them but on their present way.
+    var fresh: Set<Message> = []
     var timer: Timers.Call?
     /// The time before which nothing begins, because the store took nothing.
     var pause: MonotonicTime?
@@ -459,6 +461,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             if let value { values.state = value }
             return state.withLock { state -> Bool in
                 (state.record, state.sequence, state.pause) = (next, sequence + 1, nil)
+                state.fresh = next.outgoing.isEmpty ? [] : state.fresh.union(opened)
                 return state.hasEnded
             }
         }
@@ -486,6 +489,8 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         let (now, present, longest) = (cell.runtime.time.wall, cell.runtime.time.now, longestPause)
         // Made only if it's needed.
         func later() -> @Sendable () -> Void { { [weak self, weak cell] in if let cell { self?.goOn(cell) } } }
+        // Whether messages that are due wait for the end of trials, which is told.
+        var isHeld = false
         let next = state.withLock { state -> (work: FlowRecord.Work?, leaving: [FlowRecord.Outgoing], end: FlowRecord.Standing?)? in
             guard state.hasBegun, !state.hasEnded, !state.isLost, state.pause ?? present <= present else { return nil }
             var work: FlowRecord.Work?
@@ -495,19 +500,19 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
                 (work, state.isWorking) = (next, true)
             }
             var leaving = state.record.outgoing.filter { $0.departure(at: now) <= now && !state.underWay.contains(Message($0)) }
-            if !leaving.isEmpty, !store.maySend(key, in: cell.runtime, otherwise: later) { leaving = [] }
+            if !leaving.isEmpty, !store.maySend(key, in: cell.runtime, otherwise: later) { (leaving, isHeld) = ([], true) }
             state.underWay.formUnion(leaving.map(Message.init))
-            let isDone = state.record.isOver && state.underWay.isEmpty && !state.isWorking
+            let isDone = state.record.isOver && state.underWay.isEmpty && !state.isWorking && !isHeld
             if isDone { state.hasEnded = true }
             return (work, leaving, isDone ? state.record.standing : nil)
         }
         guard let next else {
-            wait(cell, now, longest)
+            wait(cell, now, longest, isHeld: false)
             return nil
         }
         // What a page has sent leaves before the next one begins.
         for message in next.leaving { send(message, cell) }
-        if let end = next.end { conclude(end, cell) } else { wait(cell, now, longest) }
+        if let end = next.end { conclude(end, cell) } else { wait(cell, now, longest, isHeld: isHeld) }
         return next.work
     }
 
@@ -518,11 +523,14 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
     }
 
     /// Has the flow go on when the next thing is due.
-    private func wait(_ cell: CoordinatorCell, _ now: WallTime, _ longest: Duration) {
+    ///
+    /// - Parameter isHeld: Whether messages that are due leave when that is told.
+    private func wait(_ cell: CoordinatorCell, _ now: WallTime, _ longest: Duration, isHeld: Bool) {
         let former = state.withLock { state -> Timers.Call? in
             guard state.hasBegun, !state.hasEnded, !state.isLost else { return nil }
             let underWay = state.underWay
-            var times = state.record.outgoing.compactMap { underWay.contains(Message($0)) ? nil : $0.departure(at: now) }
+            let departures = state.record.outgoing.lazy.filter { !underWay.contains(Message($0)) }.map { $0.departure(at: now) }
+            var times = Array(departures.filter { !isHeld || $0 > now })
             let former = state.timer
             let pause = now + (state.pause.map { max($0 - cell.runtime.time.now, .zero) } ?? .zero)
             // Work that is due waits for the end of a former life's attempt, unless the store has taken nothing.
@@ -684,7 +692,10 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         } catch {
             storeFailed(error, cell)
         }
-        state.withLock { _ = $0.underWay.remove(Message(message)) }
+        state.withLock { state in
+            state.underWay.remove(Message(message))
+            state.fresh.remove(Message(message))
+        }
         goOn(cell)
     }
 
@@ -698,17 +709,23 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
             let metadata: Logger.Metadata = ["message.name": "\(message.name)", "error": "\(error)"]
             cell.logger.warning("a message of a flow has not been handled, and is sent again", metadata: metadata)
         }
-        // Its receiver keeps the end of a message that its handler has failed: to be handled again, it's another message.
-        let number = Self.isHandlers(error) ? store.number() : nil
-        try await alter(in: cell, opened: number.map { [Message(origin: $0.origin, number: $0.number)] } ?? []) { record, now in
-            record.stayed(message.origin, message.number, "\(error)", resumption: now + pause, as: number, at: now)
+        let isFresh = state.withLock { $0.fresh.remove(Message(message)) != nil }
+        // A number that is open keeps all receivers from forgetting what came after it: so it gets another one, when it leaves again.
+        let identity = Self.isSettled(error, isFresh) ? (origin: UInt64(0), number: UInt64.random(in: 1 ... .max)) : nil
+        try await alter(in: cell) { record, now in
+            record.stayed(message.origin, message.number, "\(error)", resumption: now + pause, as: identity, at: now)
         }
     }
 
-    /// Whether a message's end is an error of its handler, rather than the end of its receiver's life or of the way to it, after which nobody knows.
-    private static func isHandlers(_ error: any Error) -> Bool {
+    /// Whether it's known what has become of a message that has failed, so that it's another one when it's sent again: its handler has failed, whose end
+    /// the receiver keeps, or nobody has taken it.
+    ///
+    /// After the end of the receiver's life, or of the way to it, nobody knows.
+    ///
+    /// - Parameter isFresh: Whether the message was sent once by its number; what was sent before may have been taken then.
+    private static func isSettled(_ error: any Error, _ isFresh: Bool) -> Bool {
         guard let error = error as? CoordinatorError else { return !(error is CancellationError) }
-        if error.provesNothingExecuted { return false }
+        if error.provesNothingExecuted { return isFresh }
         return ![.peerLost, .stopped, .draining, .dismissed, .restarting, .failed].contains(error.code)
     }
 }

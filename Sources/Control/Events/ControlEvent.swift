@@ -179,3 +179,11 @@ public struct ControlEvent: Codable, Hashable, Sendable {
         case delayMilliseconds = "delay_ms"
     }
 }
+
+extension ControlEvent {
+    /// Returns whether the event is about a path or one below it; what is missing may be about any path.
+    package func isAbout(_ subtree: String) -> Bool {
+        guard let path else { return subtree == "/" || kind == .gap }
+        return subtree == "/" || path == subtree || path.hasPrefix(subtree + "/")
+    }
+}

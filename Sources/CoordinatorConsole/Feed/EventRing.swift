@@ -29,12 +29,3 @@ struct EventRing: Sendable {
         return (Array(kept), last - start - UInt64(kept.count))
     }
 }
-
-extension ControlEvent {
-    /// Returns whether the event is about a path or one below it.
-    fileprivate func isAbout(_ subtree: String) -> Bool {
-        // What is missing may be about any path.
-        guard let path else { return subtree == "/" || kind == .gap }
-        return subtree == "/" || path == subtree || path.hasPrefix(subtree + "/")
-    }
-}

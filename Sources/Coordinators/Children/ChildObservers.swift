@@ -85,14 +85,11 @@ final class NoticeQueue: AsyncSequence, Sendable {
         continuation.yield()
     }
 
-    /// Ends the queue, because nothing more comes.
+    /// Ends the queue, once what waits has been taken.
     func finish() { continuation.finish() }
 
-    /// Ends the queue, because nobody wants what waits.
-    func cancel() {
-        state.withLock { ($0.waiting, $0.bytes, $0.isOver) = ([], 0, true) }
-        finish()
-    }
+    /// Drops what waits, because nobody wants it, and takes nothing more.
+    func drop() { state.withLock { ($0.waiting, $0.bytes, $0.isOver) = ([], 0, true) } }
 
     func makeAsyncIterator() -> Iterator { Iterator(queue: self, arrivals: arrivals.makeAsyncIterator()) }
 
@@ -167,7 +164,7 @@ extension ChildSupervisor {
 
     func removeObservers(of key: String, where isMeant: (ChildObservers.Observer) -> Bool) {
         let removed = withSlot(key) { $0.record.observers.remove(where: isMeant) } ?? []
-        for observer in removed { observer.queue.cancel() }
+        for observer in removed { observer.queue.drop() }
         end(removed)
     }
 

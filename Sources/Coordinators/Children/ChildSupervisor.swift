@@ -310,11 +310,7 @@ extension ChildSupervisor {
         let registration = try await takeKey(of: definition, end, ifRunning)
         let waiting = HandlerScope.current?.beginWaitForChild()
         defer { waiting?.end() }
-        let outcome = await withTaskCancellationHandler {
-            await end.value
-        } onCancel: {
-            leave(end, key, registration)
-        }
+        let outcome = await outcome(of: end, key, registration)
         // A child that has finished is removed already; its key may have been taken again.
         if case .failure = outcome { await removeRun(key, registration) }
         try Task.checkCancellation()
@@ -335,14 +331,19 @@ extension ChildSupervisor {
             }
         }
         guard let registration else { return false }
-        let outcome = await withTaskCancellationHandler {
+        let outcome = await outcome(of: end, key, registration)
+        try Task.checkCancellation()
+        _ = try outcome.get()
+        return true
+    }
+
+    /// Waits for a child's end; the call leaves the others that wait for it when it's cancelled.
+    private func outcome(of end: ChildSlot.End, _ key: String, _ registration: UInt64) async -> Result<Answer, any Error> {
+        await withTaskCancellationHandler {
             await end.value
         } onCancel: {
             leave(end, key, registration)
         }
-        try Task.checkCancellation()
-        _ = try outcome.get()
-        return true
     }
 
     /// Requests a child that is run to its end, in its turn.

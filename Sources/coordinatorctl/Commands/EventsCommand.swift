@@ -47,11 +47,7 @@ struct EventsCommand: StreamCommand {
         return .events(query)
     }
 
-    static func isAbout(_ event: ControlEvent, _ paths: [String]) -> Bool {
-        // What is missing may be about any path.
-        guard let path = event.path else { return event.kind == .gap }
-        return paths.contains { path == $0 || path.hasPrefix($0 + "/") }
-    }
+    static func isAbout(_ event: ControlEvent, _ paths: [String]) -> Bool { paths.contains { event.isAbout($0) } }
 
     /// The daemon sends what comes after a number, so that nothing comes again.
     static func time(of event: ControlEvent) -> String? { nil }

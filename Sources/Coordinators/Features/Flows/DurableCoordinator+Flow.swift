@@ -148,6 +148,7 @@ extension CoordinatorContext {
         start: () async throws -> Child<some DurableCoordinator>
     ) async throws -> FlowRecord.Standing {
         let path = path.appending(key.description)
+        let isStopped = "\(path) was stopped before its flow was over"
         // The life that is joined may have been about to end, as one that had nothing to do.
         for _ in 0..<2 {
             do { _ = try await start() } catch {
@@ -169,14 +170,14 @@ extension CoordinatorContext {
                         reason = ": \(error)"
                     }
                     if let standing = end.outcome { return standing }
-                    throw CoordinatorError(.stopped, "\(path) was stopped before its flow was over\(reason)")
+                    throw CoordinatorError(.stopped, isStopped + reason)
                 }
                 defer { group.cancelAll() }
                 return try await group.next() ?? nil
             }
             if let standing { return standing }
         }
-        throw CoordinatorError(.stopped, "\(path) was stopped before its flow was over")
+        throw CoordinatorError(.stopped, isStopped)
     }
 
     /// Runs a durable flow to its end whose configuration has defaults.

@@ -6,6 +6,7 @@ const key = "coordinator-token";
 const dialog = document.getElementById("token-dialog");
 const field = document.getElementById("token");
 const complaint = document.getElementById("token-problem");
+const question = document.getElementById("confirm");
 
 // What can be done in each state; the tests compare its states with the daemon's.
 const possible = {
@@ -26,13 +27,17 @@ const authorization = (token) => `Bearer ${String.fromCharCode(...new TextEncode
 
 export class Actions {
   isUnlocked = false;
+  // Answers the question that is open.
+  #answer = null;
 
   constructor(button, badge, onChange) {
     Object.assign(this, { button, badge, onChange });
     button.addEventListener("click", () => (this.isUnlocked ? this.lock() : this.#ask()));
     document.getElementById("token-cancel").addEventListener("click", () => dialog.close());
     document.getElementById("token-form").addEventListener("submit", (event) => { event.preventDefault(); this.#unlock(field.value); });
-    dialog.addEventListener("close", () => { field.value = ""; });
+    // The event of a close comes a frame later, by when the dialog may be open again.
+    dialog.addEventListener("close", () => { if (!dialog.open) field.value = ""; });
+    question.addEventListener("close", () => { if (!question.open) this.#answer?.(question.returnValue === "yes"); });
   }
 
   async begin() {
@@ -48,6 +53,7 @@ export class Actions {
 
   #ask() {
     this.#complain("");
+    field.value = "";
     dialog.showModal();
     field.focus();
   }
@@ -99,14 +105,14 @@ export class Actions {
     throw new Error(answer.error?.message ?? `the console answered ${response.status}`);
   }
 
-  // Asks before a change that ends something, or can't be taken back.
+  // Asks before a change that ends something, or can't be taken back. A question that another one replaces is answered with no.
   confirm(operation, path, text) {
-    const dialog = document.getElementById("confirm");
+    this.#answer?.(false);
     document.getElementById("confirm-title").textContent = printable(`${operation} ${path}?`);
     document.getElementById("confirm-text").textContent = text;
     document.getElementById("confirm-yes").textContent = operation;
-    dialog.returnValue = "cancel";
-    dialog.showModal();
-    return new Promise((resolve) => dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true }));
+    question.returnValue = "cancel";
+    question.showModal();
+    return new Promise((resolve) => { this.#answer = resolve; });
   }
 }

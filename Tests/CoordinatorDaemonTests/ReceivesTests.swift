@@ -51,7 +51,7 @@ struct ReceivesTests {
             // The worker has the order before the daemon is stopped.
             try await daemon.eventually("it has begun") { try await daemon.node("/other").mailbox?.running == 1 }
             let pid = daemon.process.identity.processID
-            kill(pid, SIGSTOP)
+            try await stopProcess(pid)
             defer { kill(pid, SIGCONT) }
             try Files.write("", to: file)
             try await daemon.eventually("all asks have failed") { access("\(file).done", F_OK) == 0 }

@@ -521,7 +521,7 @@ struct ClusterRouterTests {
             }
             let process = try await place(caller)
             func open() -> Int { first.runtime.core.observation.counts.openAsks.load(ordering: .relaxed) }
-            kill(process, SIGSTOP)
+            try await stopProcess(process)
             defer { kill(process, SIGCONT) }
             let room = CreditWindow.link.share.messages
             let asks = [caller, first].flatMap { node in (0..<room).map { _ in Task.immediate { try await place(node) } } }

@@ -40,7 +40,7 @@ struct HandedDownDirectoryTests {
                 }
                 // The order is under way down to c before b is stopped.
                 #expect(try await runtime.perform(.echo("x"), at: "/a/b/c", timeout: .seconds(60)) == "x")
-                kill(pid, SIGSTOP)
+                try await stopProcess(pid)
                 close(creat(directory.file("go"), 0o600))
                 try await eventually("the asks have failed") { access(directory.file("go.done"), F_OK) == 0 }
                 kill(pid, SIGCONT)

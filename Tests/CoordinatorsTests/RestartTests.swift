@@ -87,7 +87,7 @@ struct RestartTests {
                 try await runtime.perform(.workHard(milliseconds: 9_000), at: "/busy", timeout: .seconds(60))
             }
             let before = try await runtime.ask(Fixture.WhereAmI(), at: "/hung")
-            kill(before.pid, SIGSTOP)
+            try await stopProcess(before.pid)
             #expect(try await runtime.whereIsIt("/hung", after: before).incarnation == 2)
             #expect(try await runtime.snapshot(of: "/hung").lastExit == .hung)
             #expect(try await working.value == "done")
@@ -100,9 +100,8 @@ struct RestartTests {
         try await withRoot("a", "b", in: .worker) { runtime in
             for key in ["hung", "well"] { _ = try await runtime.perform(.startGrandchild(key, inWorker: true), at: "/a") }
             let hung = try await runtime.ask(Fixture.WhereAmI(), at: "/a/hung")
-            kill(hung.pid, SIGSTOP)
+            try await stopProcess(hung.pid)
             defer { kill(hung.pid, SIGCONT) }
-            try await eventually("it's stopped") { Files.text(of: "/proc/\(hung.pid)/stat")?.contains(") T ") }
             let children = try await runtime.snapshot().children
             #expect(children.map(\.isUnresponsive) == [false, false])
             #expect(children.first?.children.map(\.isUnresponsive) == [true, false])

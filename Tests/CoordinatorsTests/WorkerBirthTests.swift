@@ -260,7 +260,7 @@ struct WorkerBirthTests {
             let host = try #require(try runtime.root.existingChildren?.host(of: "a") as? WorkerHost)
             defer { kill(place.pid, SIGCONT) }
             try await expectPromptly(within: .milliseconds(4_500)) {
-                kill(place.pid, SIGSTOP)
+                try await stopProcess(place.pid)
                 try await eventually("it's suspected") {
                     host.state.withLock { $0.machine.lastSign.map { MonotonicTime.now.sinceOrigin - $0 > .seconds(3) } == true }
                 }

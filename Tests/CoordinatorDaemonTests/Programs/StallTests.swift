@@ -157,7 +157,7 @@ struct StallTests {
             }
             let worker = try await daemon.runningPID(of: "/worker")
             defer { kill(worker, SIGCONT) }
-            kill(worker, SIGSTOP)
+            try await stopProcess(worker)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for deadline in deadlines where deadline.moment != .nothing {
                     group.addTask {

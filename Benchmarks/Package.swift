@@ -7,6 +7,7 @@ let package = Package(
     dependencies: [
         .package(name: "swift-coordinators", path: "../"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     ],
     targets: [
         // Runs what is measured and its peers in turn. It shares nothing with them: Foundation would slow the start of workers.
@@ -22,6 +23,13 @@ let package = Package(
             dependencies: [
                 "CMalloc", .product(name: "Coordinators", package: "swift-coordinators"),
                 .product(name: "CoordinatorsSQLite", package: "swift-coordinators"),
+            ]
+        ),
+        .executableTarget(
+            name: "Placements",
+            dependencies: [
+                .product(name: "CoordinatorsCluster", package: "swift-coordinators"),
+                .product(name: "Logging", package: "swift-log"),
             ]
         ),
         .executableTarget(name: "Soak", dependencies: [.product(name: "Coordinators", package: "swift-coordinators")]),

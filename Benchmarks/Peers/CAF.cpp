@@ -68,12 +68,12 @@ struct asker_state {
 
 static void ask(stateful_actor<asker_state> *self, const actor &server, const string &payload) {
     auto &state = self->state;
-    auto now = clock_type::now();
-    if (state.times ? state.left == 0 : now >= state.end) {
+    // The clock is read for each ask whose time is taken, and else for each sixteenth.
+    if (state.times || state.asks % 16 == 0) state.begin = clock_type::now();
+    if (state.times ? state.left == 0 : state.begin >= state.end) {
         state.done.deliver(static_cast<int64_t>(state.asks));
         return;
     }
-    state.begin = now;
     self->request(server, infinite, echo_atom::value, payload).then([=](const string &answer) {
         auto &state = self->state;
         if (answer.size() != payload.size()) std::abort();

@@ -24,7 +24,7 @@ extension Plan {
                     key: "rate/\(number)",
                     unit: .perSecond,
                     reference: "Erlang gen_server:call",
-                    requirement: number == 256 ? .ratio(.atLeast, gate: 2, goal: 5) : nil,
+                    requirement: number == 256 ? .ratio(.atLeast, gate: 3, goal: 5) : nil,
                     point: .line(plot, at: Double(number))
                 )
             } + [

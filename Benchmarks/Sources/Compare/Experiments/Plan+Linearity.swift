@@ -38,8 +38,64 @@ extension Plan {
                 ["one-way", "place=worker", "payload=65536"],
                 ["one-way", "place=worker", "payload=6554"]
             ),
+            tenfold(
+                "depth",
+                unit: .microseconds,
+                key: "p50/40",
+                tenthKey: "p50/4",
+                expected: .seconds(2),
+                ["chain", "depths=40"],
+                ["chain", "depths=4"]
+            ),
+            tenfold(
+                "observers",
+                unit: .microseconds,
+                key: "event/100",
+                tenthKey: "event/10",
+                expected: .seconds(3),
+                ["fan-out", "receivers=100"],
+                ["fan-out", "receivers=10"]
+            ),
+            tenfold(
+                "names",
+                unit: .milliseconds,
+                key: "time",
+                tenthKey: "time",
+                expected: .seconds(3),
+                ["names", "names=1000"],
+                ["names", "names=100"]
+            ),
+            tenfold(
+                "members of a pool",
+                unit: .milliseconds,
+                key: "time",
+                tenthKey: "time",
+                expected: .seconds(3),
+                ["pool-members", "members=1000"],
+                ["pool-members", "members=100"]
+            ),
+            tenfold(
+                "parked messages",
+                unit: .microseconds,
+                key: "time",
+                tenthKey: "time",
+                expected: .seconds(2),
+                ["parked", "messages=1000"],
+                ["parked", "messages=100"]
+            ),
+            tenfold(
+                "placed subtrees",
+                unit: .milliseconds,
+                key: "time",
+                tenthKey: "time",
+                programs.placements(1_000),
+                programs.placements(100, label: Self.tenth)
+            ),
         ]
     }
+
+    /// The label of our program when it does a tenth of the work.
+    private static let tenth = "\(Programs.ours), a tenth"
 
     private func tenfold(
         _ what: String,
@@ -50,19 +106,26 @@ extension Plan {
         _ arguments: [String],
         _ tenthArguments: [String]
     ) -> Experiment {
-        let tenth = "\(Programs.ours), a tenth"
-        return experiment(
+        tenfold(
+            what,
+            unit: unit,
+            key: key,
+            tenthKey: tenthKey,
+            programs.ours(arguments, expected: expected),
+            programs.ours(tenthArguments, label: Self.tenth, expected: expected)
+        )
+    }
+
+    private func tenfold(_ what: String, unit: Unit, key: String, tenthKey: String, _ program: Program, _ tenth: Program) -> Experiment {
+        experiment(
             "linearity-\(what.split(separator: " ").joined(separator: "-"))",
-            [
-                programs.ours(arguments, expected: expected),
-                programs.ours(tenthArguments, label: tenth, expected: expected),
-            ],
+            [program, tenth],
             [
                 Figure(
                     name: "time of 10 times the \(what)",
                     key: key,
                     unit: unit,
-                    reference: tenth,
+                    reference: tenth.label,
                     referenceKey: tenthKey,
                     requirement: .ratio(.atMost, gate: 12)
                 )

@@ -26,7 +26,7 @@ extension Plan {
                     key: "rate/\(size)",
                     unit: .perSecond,
                     reference: isAcross ? "Erlang !" : Programs.caf,
-                    requirement: size != 64 ? nil : isAcross ? .ratio(.atLeast, gate: 2, goal: 5) : .ratio(.atLeast, gate: 1, goal: 2),
+                    requirement: size != 64 ? nil : isAcross ? .ratio(.atLeast, gate: 2.5, goal: 5) : .ratio(.atLeast, gate: 1, goal: 2),
                     point: .line(plot, at: Double(size))
                 )
             }

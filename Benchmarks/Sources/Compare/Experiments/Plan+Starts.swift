@@ -26,7 +26,7 @@ extension Plan {
                     key: "starts",
                     unit: .perSecond,
                     reference: "Erlang start_child",
-                    requirement: isGated ? .ratio(.atLeast, gate: 1, goal: 3) : nil,
+                    requirement: isGated ? .ratio(.atLeast, gate: 2, goal: 3) : nil,
                     point: .line(.starts, at: Double(count))
                 ),
                 Figure(
@@ -40,9 +40,15 @@ extension Plan {
                     key: "bytes",
                     unit: .kibibytes,
                     reference: "Erlang start_child",
-                    requirement: isGated ? .value(.atMost, gate: 1.25, goal: 1) : nil
+                    requirement: isGated ? .value(.atMost, gate: 0.7, goal: 0.5) : nil
                 ),
-                Figure(name: "children stopped one by one, \(count)", key: "stops", unit: .perSecond, reference: "Erlang start_child"),
+                Figure(
+                    name: "children stopped one by one, \(count)",
+                    key: "stops",
+                    unit: .perSecond,
+                    reference: "Erlang start_child",
+                    requirement: isGated ? .ratio(.atLeast, gate: 1, goal: 2) : nil
+                ),
             ]
         )
     }
@@ -57,7 +63,7 @@ extension Plan {
                     name: "memory of an idle child, \(Self.gatedCount) started at once",
                     key: "held-bytes",
                     unit: .kibibytes,
-                    requirement: .value(.atMost, gate: 1.25, goal: 1)
+                    requirement: .value(.atMost, gate: 0.7, goal: 0.5)
                 ),
                 Figure(
                     name: "memory of an idle child, \(Self.gatedCount) started at once, with what the tasks leave to the allocator",

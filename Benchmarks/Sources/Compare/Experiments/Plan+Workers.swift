@@ -19,7 +19,7 @@ extension Plan {
                     key: "p50",
                     unit: .milliseconds,
                     reference: nng,
-                    requirement: .value(.atMost, gate: 5, goal: 4)
+                    requirement: .value(.atMost, gate: 4, goal: 3)
                 ),
                 Figure(name: "start to ready of a worker, p99", key: "p99", unit: .milliseconds, reference: nng),
                 Figure(
@@ -42,7 +42,7 @@ extension Plan {
                 name: "\(count) workers started at once",
                 key: "time",
                 unit: .seconds,
-                requirement: isMost ? .value(.atMost, gate: 7, goal: 4) : nil,
+                requirement: isMost ? .value(.atMost, gate: 4, goal: 2.5) : nil,
                 point: .line(.workers, at: Double(count))
             ),
             Figure(
@@ -71,7 +71,7 @@ extension Plan {
 
     var kills: [Experiment] {
         let count = quick ? 30 : 50
-        let cases = [(0, "cold", 7.7, 5.0), (2, "with two warm spares", 2.0, 1.5)]
+        let cases = [(0, "cold", 5.5, 4.5), (2, "with two warm spares", 1.8, 1.2)]
         let nng = "C on nng streams"
         return cases.map { spares, name, gate, goal in
             let kind = spares == 0 ? "cold" : "spare"

@@ -8,7 +8,8 @@ struct Plan {
 
     /// The experiments in the order of the table.
     func experiments(containing text: String?) -> [Experiment] {
-        let all = roundTrips + asks + oneWayMessages + chains + fanOuts + starts + workers + kills + slowConsumers + flows + linearity + sizes
+        let all =
+            roundTrips + asks + oneWayMessages + chains + fanOuts + starts + workers + kills + slowConsumers + flows + linearity + sizes
         return all.compactMap { experiment in
             let isNamed = text.map { experiment.name.contains($0) } ?? true
             let figures = experiment.figures.filter { figure in

@@ -67,6 +67,11 @@ struct Programs {
         Program(label: Self.dbos, command: ["\(peers)/dbos/bin/python3", "\(peers)/DBOS.py", disk], expected: .seconds(30))
     }
 
+    /// Subtrees of ours that are placed on two nodes, with etcd as their store.
+    func placements(_ count: Int, label: String = Programs.ours) -> Program {
+        Program(label: label, command: ["\(peers)/placed-subtrees", "\(products)/Placements", "\(count)"], expected: .seconds(20))
+    }
+
     /// A script that measures something of ours.
     func script(_ name: String, _ arguments: String...) -> Program {
         Program(label: Self.ours, command: ["\(peers)/\(name)"] + arguments, expected: .seconds(5))

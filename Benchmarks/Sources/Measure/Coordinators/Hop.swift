@@ -13,6 +13,7 @@ actor Hop: Coordinator {
         .respond(to: RoundTrips.Request.self) { me, request in try await me.percentiles(request) },
         .respond(to: UnhandledAsks.Request.self) { me, request in try await me.percentiles(request) },
         .respond(to: ConcurrentAsks.Request.self) { me, request in try await request.ask(me.context) },
+        .respond(to: MessageNames.Request.self) { me, request in try await request.ask(me.context) },
         .respond(to: SlowConsumer.Send.self) { me, request in me.send(request) },
         .respond(to: OneWayMessages.Request.self) { me, request in try await me.send(request) },
     ]

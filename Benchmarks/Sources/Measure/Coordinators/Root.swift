@@ -30,6 +30,10 @@ actor Root: Coordinator {
         .respond(to: StopSlowConsumer.self) { me, _ in try await me.context.remove("slow") },
         .respond(to: FanOut.Request.self) { me, request in try await request.deliver(me.context) },
         .respond(to: Starts.Request.self) { me, request in try await request.start(me.context) },
+        .respond(to: StartNames.self) { me, _ in try await me.context.start(Names.self, as: "names") },
+        .respond(to: ParkedMessages.Request.self) { me, request in try await request.measure(me.context) },
+        .respond(to: PoolMembers.Request.self) { me, request in try await request.measure(me.context) },
+        .forward(PoolMembers.Member.Work.self, to: "members"),
         .respond(to: WorkerStarts.Request.self) { me, request in try await request.start(me.context) },
         .respond(to: Workers.StartAll.self) { me, request in try await request.start(me.context) },
         .respond(to: Kills.Start.self) { me, request in

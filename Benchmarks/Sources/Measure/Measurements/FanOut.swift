@@ -24,7 +24,10 @@ struct FanOut: Measurement {
     func measure(_ runtime: CoordinatorRuntime) async throws {
         for count in receivers {
             let request = Request(place: place, receivers: count, milliseconds: milliseconds)
-            Figures.print("rate/\(count)", try await runtime.ask(request, timeout: .seconds(60)))
+            let rate = try await runtime.ask(request, timeout: .seconds(60))
+            Figures.print("rate/\(count)", rate)
+            // The time in which one event arrives at all of them.
+            Figures.print("event/\(count)", Double(count) / rate * 1e9)
         }
     }
 }

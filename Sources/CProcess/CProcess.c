@@ -73,6 +73,8 @@ struct spawn {
     pid_t parent;
     // The file by which the child joins its control group, if it isn't born in it; -1: none.
     int group;
+    // Whether the child isn't to run without its control group.
+    int must_join_group;
     // The pipe into which the child writes why it can't become the program.
     int status;
     // The ten digits of LISTEN_PID in the environment; NULL: there are none.
@@ -273,8 +275,11 @@ IN_CHILD static long prepare_and_execute(struct spawn *spawn) {
     long result;
     // Until it has an environment of its own, which names its place in the tree, who comes after a killed parent wouldn't find it.
     if ((result = arm_parent_death_signal(spawn)) < 0) return result;
-    // Where this fails, the child stays in the parent's group: the group is a further way to find the child's descendants, not the only one.
-    if (spawn->group >= 0) CALL(SYS_write, spawn->group, "0", 1);
+    // Where this fails, a child without limits stays in the parent's group: a group is a further way to find descendants, not the only one.
+    if (spawn->group >= 0 && (result = CALL(SYS_write, spawn->group, "0", 1)) < 0 && spawn->must_join_group) {
+        spawn->step = COORDINATOR_PROCESS_CONTROL_GROUP;
+        return result;
+    }
     if ((result = CALL(SYS_setsid, 0)) < 0) return result;
     reset_signals();
     // Before the limits, one of which may be a number of descriptors.
@@ -390,15 +395,22 @@ static pid_t clone_into(struct spawn *spawn, int group) {
     return is_apart ? clone_apart(spawn, group) : clone_in_memory(spawn, group);
 }
 
+// Clones the child, though its control group can't be joined for a reason, unless it must be.
+static pid_t clone_outside(struct spawn *spawn, int error) {
+    if (!spawn->must_join_group) return clone_into(spawn, -1);
+    return -(COORDINATOR_PROCESS_CONTROL_GROUP << COORDINATOR_PROCESS_STEP_SHIFT | error);
+}
+
 // Clones the child, if possible into the control group of this directory.
 static pid_t clone_child(struct spawn *spawn, const char *group) {
-    int directory = group == NULL ? -1 : open(group, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-    if (directory < 0) return clone_into(spawn, -1);
+    if (group == NULL) return clone_outside(spawn, ENOENT);
+    int directory = open(group, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (directory < 0) return clone_outside(spawn, errno);
     pid_t process = clone_into(spawn, directory);
     if (process < 0) {
         // Old kernels, and containers that hide the call: the child joins the group by itself.
         spawn->group = openat(directory, "cgroup.procs", O_WRONLY | O_CLOEXEC);
-        process = clone_into(spawn, -1);
+        process = spawn->group < 0 ? clone_outside(spawn, errno) : clone_into(spawn, -1);
         if (spawn->group >= 0) close(spawn->group);
     }
     close(directory);
@@ -478,6 +490,7 @@ pid_t coordinator_process_spawn(
     int status,
     int dies_with_parent,
     const char *control_group,
+    int must_join_group,
     const struct coordinator_process_attributes *attributes,
     void **memory)
 {
@@ -492,6 +505,7 @@ pid_t coordinator_process_spawn(
         .attributes = (struct coordinator_process_attributes *)attributes,
         .parent = getpid(),
         .group = -1,
+        .must_join_group = must_join_group,
         .status = status,
         .descriptor_limit = limit.rlim_cur > INT_MAX ? INT_MAX : (int)limit.rlim_cur,
     };

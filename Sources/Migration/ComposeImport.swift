@@ -40,8 +40,9 @@ struct ComposeImport {
         // The shell of the command has the variables, as process-compose puts them into its text before.
         let written = filled(text("command") ?? "", [vars, process["vars"]], line, name)
         let entry = process["entrypoint"]?.elements?.compactMap(\.text) ?? []
-        child.command = entry.isEmpty ? shell + [written.replacing("$$", with: "$")] : entry
-        if entry.isEmpty, written.isEmpty { return imported.note(source.path, line, name, "not carried over: it has no `command`") }
+        // Of the two the command counts: AssignProcessExecutableAndArgs of process-compose's src/types/process.go.
+        child.command = written.isEmpty ? entry : shell + [written.replacing("$$", with: "$")]
+        if child.command.isEmpty { return imported.note(source.path, line, name, "not carried over: it has no `command`") }
         if !expands { note(name, "disable_env_expansion", line, "the shell of the command has the variables in any case") }
         child.give("directory", .text(directory))
         child.give("stdin", .word("open"))

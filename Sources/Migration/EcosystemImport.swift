@@ -243,11 +243,20 @@ struct EcosystemImport {
         let text = { (key: String) in Self.text(Self.value(application, key)).flatMap { $0 == "false" ? nil : $0 } }
         if application["disable_logs"] == .bool(true) {
             child.log("file", .word("none"))
+            child.log("to_daemon", .word("false"))
             return
         }
         let (output, errors) = (text("out_file") ?? text("log_file"), text("error_file"))
+        let isNone = Self.discards(output)
+        let isSilent = isNone && (errors == nil || Self.discards(errors))
+        if isSilent {
+            child.log("to_daemon", .word("false"))
+            if errors == nil {
+                let advice = "standard error is discarded too: without `file` and `to_daemon` both streams are kept"
+                imported.note(source.path, 0, "\(name) out_file", advice)
+            }
+        }
         if let output {
-            let isNone = ["NULL", "/dev/null"].contains(output)
             child.log("file", isNone ? .word("none") : .text(place(output, in: directory(Self.text(application["cwd"])))))
             if !isNone, application["time"] != .bool(true), application["log_date_format"] == nil {
                 if !child.log("format", .word("raw"), taking: "raw") {
@@ -258,11 +267,14 @@ struct EcosystemImport {
             // pm2 doesn't rotate by itself.
             child.log("maximum_size", .word("0"))
         }
-        if let errors, errors != output {
+        if let errors, errors != output, !isSilent {
             child.log("standard_error", .word("separate"))
             imported.note(source.path, 0, "\(name) error_file", "both streams are in one file, and each line of it tells its stream")
         }
     }
+
+    /// Whether a file of output keeps nothing.
+    private static func discards(_ file: String?) -> Bool { ["NULL", "/dev/null"].contains(file) }
 
     // MARK: Values
 

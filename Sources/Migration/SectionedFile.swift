@@ -27,7 +27,7 @@ struct SectionedFile {
     /// Reads a file.
     ///
     /// - Parameters:
-    ///   - inlineComments: the strings that begin a comment after a value, when a space is before them.
+    ///   - inlineComments: the strings that begin a comment within a line, when white space is before them.
     ///   - keepsCase: whether keys keep the case in which they are written.
     ///   - separators: the characters that end a key.
     init(
@@ -39,10 +39,10 @@ struct SectionedFile {
         var key: String?
         let directory = source.directory
         for (index, line) in source.text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
-            let text = Self.trimmed(line)
+            let text = Self.trimmed(Self.withoutComment(line, inlineComments))
             if text.isEmpty || text.hasPrefix("#") || text.hasPrefix(";") { continue }
             if line.first == " " || line.first == "\t", let key, !sections.isEmpty {
-                sections[sections.count - 1].entries[key]?.value += "\n" + Self.withoutComment(text, inlineComments)
+                sections[sections.count - 1].entries[key]?.value += "\n" + text
                 continue
             }
             if text.hasPrefix("[") {
@@ -62,7 +62,7 @@ struct SectionedFile {
             }
             let given = Self.trimmed(text[..<separator])
             let name = keepsCase ? given : given.lowercased()
-            let value = Self.withoutComment(Self.trimmed(text[text.index(after: separator)...]), inlineComments)
+            let value = Self.trimmed(text[text.index(after: separator)...])
             let last = sections.count - 1
             if sections[last].entries[name] == nil { sections[last].keys.append(name) }
             sections[last].entries[name] = Entry(value: value, line: index + 1, directory: directory)
@@ -89,12 +89,14 @@ struct SectionedFile {
         return String(text.drop(while: isSpace).reversed().drop(while: isSpace).reversed())
     }
 
-    private static func withoutComment(_ value: String, _ comments: [String]) -> String {
-        for comment in comments {
-            if let range = value.firstRange(of: " \(comment)") { return trimmed(value[..<range.lowerBound]) }
-            if value.hasPrefix(comment) { return "" }
+    /// Returns what is before a line's first comment, which begins the line or has white space before it.
+    private static func withoutComment(_ line: Substring, _ comments: [String]) -> Substring {
+        var canBegin = true
+        for index in line.indices {
+            if canBegin, comments.contains(where: { line[index...].hasPrefix($0) }) { return line[..<index] }
+            canBegin = line[index].isWhitespace
         }
-        return value
+        return line
     }
 
     /// Reads `KEY="value",OTHER=value`, as Supervisor does, and nothing where it isn't that.

@@ -13,7 +13,7 @@ struct SupervisordImport {
 
     init(_ source: ImportSource) throws(ConfigurationError) {
         self.source = source
-        sections = try SectionedFile(source, inlineComments: [";"]).sections
+        sections = try Self.sections(of: source)
         for section in sections where section.kind == "include" {
             guard let entry = section.entries["files"] else { continue }
             let patterns = expanded(entry.value, entry, section, key: "files", [:], number: .none)
@@ -21,12 +21,15 @@ struct SupervisordImport {
                 let files = source.files(matching: pattern)
                 if files.isEmpty { imported.note(section.file, entry.line, section.title, "no file matches \(pattern)") }
                 for file in files {
-                    let included = try ImportSource(path: file, environment: source.environment)
-                    sections += try SectionedFile(included, inlineComments: [";"]).sections
+                    sections += try Self.sections(of: ImportSource(path: file, environment: source.environment))
                 }
             }
         }
         sections = SectionedFile.merged(sections)
+    }
+
+    private static func sections(of source: ImportSource) throws(ConfigurationError) -> [Section] {
+        try SectionedFile(source, inlineComments: [";", "#"]).sections
     }
 
     /// Returns the programs in the order of their priority.
@@ -177,7 +180,9 @@ struct SupervisordImport {
     private mutating func addStart(_ section: Section, to child: inout ImportedChildren.Child) {
         let text = { (key: String) in section.entries[key]?.value }
         let seconds = max(0, integer(section, "startsecs") ?? 1)
-        if seconds > 0 { child.give("start_seconds", .word("\(seconds)s")) }
+        let retries = max(0, integer(section, "startretries") ?? 3)
+        // Without the key there would be a shortest life of a second.
+        child.give("start_seconds", .word("\(seconds)s"))
         if Truth.isFalse(text("autostart")) { child.put("autostart", .word("false")) }
         let codes = (text("exitcodes") ?? "0").split(separator: ",").compactMap { Int(SectionedFile.trimmed($0)) }
         switch text("autorestart")?.lowercased() {
@@ -194,9 +199,14 @@ struct SupervisordImport {
                     "0 isn't among them, so the program is always restarted, also after \(codes.map(String.init).joined(separator: ", "))"
                 )
             }
-        case let value: if Truth.isFalse(value) { child.put("restart", .word("never")) }
+        case let value where Truth.isFalse(value):
+            child.put("restart", .word("never"))
+            if seconds > 0, retries > 0 {
+                note(section, "autorestart", "supervisord tries a start that fails again, as `startretries` says; `restart: never` doesn't")
+            }
+        default: break
         }
-        child.limit(max(0, integer(section, "startretries") ?? 3), first: 1_000, start: seconds * 1_000, counts: "failed_starts")
+        child.limit(retries, first: 1_000, start: seconds * 1_000, counts: "failed_starts")
     }
 
     private mutating func addStop(_ section: Section, to child: inout ImportedChildren.Child) {
@@ -232,7 +242,9 @@ struct SupervisordImport {
                 child.log("to_daemon", .word("true"))
                 note(section, "stdout_logfile", "the daemon writes the lines to its standard error, with the child's path before each")
             }
-        case let file? where file.uppercased() == "NONE" || file == "/dev/null": child.log("file", .word("none"))
+        case let file? where Self.discards(file):
+            child.log("file", .word("none"))
+            addDiscarded(section, to: &child)
         case "syslog"?: note(section, "stdout_logfile", "no syslog: the daemon's standard error goes to the journal")
         case let file?:
             child.log("file", .text(file))
@@ -261,6 +273,22 @@ struct SupervisordImport {
         } else {
             child.log("standard_error", .word("separate"))
         }
+    }
+
+    /// Whether a file of output keeps nothing.
+    private static func discards(_ file: String) -> Bool { file.uppercased() == "NONE" || file == "/dev/null" }
+
+    /// Keeps the output that the file discards from the daemon's own, unless the errors of the program are in a file there.
+    private mutating func addDiscarded(_ section: Section, to child: inout ImportedChildren.Child) {
+        if !Truth.isTrue(section.entries["redirect_stderr"]?.value) {
+            let errors = section.entries["stderr_logfile"]?.value ?? "AUTO"
+            let isAutomatic = errors.uppercased() == "AUTO"
+            guard isAutomatic || Self.discards(errors) else { return }
+            if isAutomatic {
+                note(section, "stdout_logfile", "standard error is discarded too: without `file` and `to_daemon` both streams are kept")
+            }
+        }
+        child.log("to_daemon", .word("false"))
     }
 
     /// Takes a process's number out of a file's name, with what separates it.

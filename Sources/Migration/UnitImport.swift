@@ -120,7 +120,8 @@ struct UnitImport {
         (child.file, child.line) = (unit.source.path, starts.first?.line ?? 0)
         guard !starts.isEmpty else { throw unit.source.failure(0, "the unit has no `ExecStart`; expected a service with a command") }
         for entry in unit.values("Environment") {
-            for word in CommandWords.split(specified(entry, unit)) ?? [] {
+            for written in CommandWords.split(entry.value) ?? [] {
+                let word = specified(written, of: entry, unit)
                 guard let equals = word.firstIndex(of: "=") else { continue }
                 child.environment[String(word[..<equals])] = String(word[word.index(after: equals)...])
             }
@@ -135,7 +136,7 @@ struct UnitImport {
         addKind(type, unit, to: &child)
         addRestarts(unit, type, to: &child)
         addStop(unit, to: &child)
-        addHooks(unit, to: &child)
+        addHooks(unit, type, to: &child)
         addLimits(unit, to: &child)
         addOutput(unit, to: &child)
         if type == "oneshot", KnownKeys.has("oneshot", in: "child") {
@@ -263,11 +264,18 @@ struct UnitImport {
         }
     }
 
-    private mutating func addHooks(_ unit: Unit, to child: inout ImportedChildren.Child) {
+    private mutating func addHooks(_ unit: Unit, _ type: String, to child: inout ImportedChildren.Child) {
         for (key, moment) in [
             ("ExecStartPre", "before_start"), ("ExecStop", "stop"), ("ExecStopPost", "after_end"), ("ExecReload", "reload"),
         ] {
             let entries = unit.values(key)
+            if key == "ExecStop", type == "oneshot" {
+                for entry in entries {
+                    let advice = "`after_end` of `hooks` is run at its end"
+                    note(unit, entry, "a oneshot that has completed isn't stopped, so that the command isn't run; \(advice)")
+                }
+                continue
+            }
             guard let last = entries.last, let command = command(entries, unit) else { continue }
             let signal = entries.count == 1 ? Self.signal(last) : nil
             if key == "ExecStop", let signal {
@@ -331,6 +339,9 @@ struct UnitImport {
             }
         }
         var places: [String] = []
+        // Standard error goes where standard output does, unless the unit says otherwise.
+        let errors = unit.last("StandardError")?.value ?? "inherit"
+        let isSilent = unit.last("StandardOutput")?.value == "null" && ["inherit", "null"].contains(errors)
         for key in ["StandardOutput", "StandardError"] {
             guard let entry = unit.last(key) else { continue }
             let parts = specified(entry, unit).split(separator: ":", maxSplits: 1).map(String.init)
@@ -347,7 +358,10 @@ struct UnitImport {
                     note(unit, entry, "both streams are in one file, and each line of it tells its stream")
                 }
                 places.append(parts[1])
-            case "null"? where key == "StandardOutput": child.log("file", .word("none"))
+            case "null"? where key == "StandardOutput":
+                child.log("file", .word("none"))
+                if isSilent { child.log("to_daemon", .word("false")) }
+            case _ where isSilent: break
             case "inherit"?, "journal"?, "journal+console"?, "kmsg"?, "syslog"?:
                 if key == "StandardOutput" {
                     child.log("to_daemon", .word("true"))
@@ -451,21 +465,30 @@ struct UnitImport {
         imported.note(unit.source.path, entry.line, "[\(entry.section)] \(entry.key)", message)
     }
 
-    /// Replaces the specifiers of systemd.unit(5).
-    private mutating func specified(_ entry: Entry, _ unit: Unit) -> String {
+    /// Replaces the specifiers of systemd.unit(5) in a value.
+    private mutating func specified(_ entry: Entry, _ unit: Unit) -> String { specified(entry.value, of: entry, unit) }
+
+    /// Replaces the specifiers in a part of a value; words are told apart before.
+    private mutating func specified(_ text: String, of entry: Entry, _ unit: Unit) -> String {
         var result = ""
-        var rest = entry.value[...]
+        var rest = text[...]
         let name = unit.name.split(separator: ".").dropLast().joined(separator: ".")
+        let (prefix, instance) = Self.parts(of: name)
         while let percent = rest.firstIndex(of: "%") {
             result += rest[..<percent]
             rest = rest[rest.index(after: percent)...]
-            let instance = name.split(separator: "@", maxSplits: 1).dropFirst().first.map(String.init) ?? ""
-            switch rest.popFirst() {
+            let specifier = rest.popFirst()
+            if specifier == "i" || specifier == "I", instance == "" {
+                let copy = "\(prefix)@INSTANCE.\(unit.name.split(separator: ".").last ?? "service")"
+                note(unit, entry, "a template has no instance here: copy the unit to \(copy) and import that")
+            }
+            switch specifier {
             case "%"?: result += "%"
             case "n"?: result += unit.name
             case "N"?: result += name
-            case "p"?: result += name.split(separator: "@").first ?? ""
-            case "i"?, "I"?: result += instance
+            case "p"?: result += prefix
+            case "i"?: result += instance ?? ""
+            case "I"?: result += Self.unescaped(instance ?? "")
             case "t"?: result += "/run"
             case "S"?: result += "/var/lib"
             case "C"?: result += "/var/cache"
@@ -481,20 +504,42 @@ struct UnitImport {
         return result + rest
     }
 
+    /// Returns what is before and after the `@` of a unit's name; the instance is empty in a template, and nil in a unit that isn't of one.
+    private static func parts(of name: String) -> (prefix: String, instance: String?) {
+        guard let at = name.firstIndex(of: "@") else { return (name, nil) }
+        return (String(name[..<at]), String(name[name.index(after: at)...]))
+    }
+
+    /// Takes back what systemd-escape(1) does: `-` is a slash, and `\xHH` a byte.
+    private static func unescaped(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        var rest = text[...]
+        while let character = rest.popFirst() {
+            let digits = rest.first == "x" ? rest.dropFirst().prefix(2) : ""
+            if character == "\\", digits.count == 2, digits.allSatisfy(\.isHexDigit), let byte = UInt8(digits, radix: 16) {
+                bytes.append(byte)
+                rest = rest.dropFirst(3)
+            } else {
+                bytes += Array((character == "-" ? "/" : String(character)).utf8)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
     /// Returns the words of commands; several of them are a shell's, one after the other.
     ///
     /// Nil: a quote isn't closed.
     private mutating func command(_ entries: [Entry], _ unit: Unit) -> [String]? {
         var commands: [(words: [String], ignores: Bool)] = []
         for entry in entries {
-            var text = specified(entry, unit)
-            let prefix = text.prefix { "@-:+!|".contains($0) }
-            text.removeFirst(prefix.count)
+            let prefix = entry.value.prefix { "@-:+!|".contains($0) }
+            let text = String(entry.value.dropFirst(prefix.count))
             if prefix.contains("@") || prefix.contains("+") || prefix.contains("!") || prefix.contains("|") {
                 note(unit, entry, "the prefix `\(prefix)` isn't carried over: the command runs as the program does, under its own name")
             }
+            for difference in Self.differences(text) { note(unit, entry, difference) }
             guard let words = CommandWords.split(prefix.contains(":") ? text : Self.opened(text)), !words.isEmpty else { return nil }
-            commands.append((words, prefix.contains("-")))
+            commands.append((words.map { specified($0, of: entry, unit) }, prefix.contains("-")))
         }
         guard commands.count > 1 || commands.contains(where: \.ignores) else { return commands.first?.words }
         let parts = commands.enumerated().map { index, command in
@@ -502,6 +547,48 @@ struct UnitImport {
             return command.ignores ? "{ \(line) || true; }" : index == commands.count - 1 ? "exec \(line)" : line
         }
         return ["sh", "-c", parts.joined(separator: " && ")]
+    }
+
+    /// Returns what there is to note of a command line that systemd reads otherwise: `;` between two commands, and escapes of characters.
+    private static func differences(_ line: String) -> [String] {
+        let isSpace = { (scalar: Unicode.Scalar?) in scalar.map { $0.properties.isWhitespace } ?? true }
+        var (quote, former): (Unicode.Scalar?, Unicode.Scalar?) = (nil, nil)
+        var (separates, escapes) = (false, false)
+        var rest = line.unicodeScalars[...]
+        while let scalar = rest.popFirst() {
+            switch (quote, scalar) {
+            case (_, "\\"):
+                if let next = rest.popFirst(), isEscape(next, before: rest, in: quote) { escapes = true }
+            case (nil, "'"), (nil, "\""): quote = scalar
+            case (let open?, _) where open == scalar: quote = nil
+            case (nil, ";") where isSpace(former) && isSpace(rest.first): separates = true
+            default: break
+            }
+            former = scalar
+        }
+        return (separates ? ["`;` doesn't separate commands here, and is an argument: give each command a line"] : [])
+            + (escapes ? ["escapes such as `\\n` aren't read here: write the characters themselves"] : [])
+    }
+
+    /// Whether what follows a backslash is another character there than here, by the table of systemd.syntax(7).
+    private static func isEscape(
+        _ scalar: Unicode.Scalar,
+        before rest: Substring.UnicodeScalarView,
+        in quote: Unicode.Scalar?
+    ) -> Bool {
+        let areDigits = { (count: Int) in
+            rest.prefix(count).count == count && rest.prefix(count).allSatisfy { $0.properties.isASCIIHexDigit }
+        }
+        switch scalar {
+        case "a", "b", "f", "n", "r", "t", "v", "s": return true
+        case "x": return areDigits(2)
+        case "u": return areDigits(4)
+        case "U": return areDigits(8)
+        case "0"..."3": return rest.prefix(2).count == 2 && rest.prefix(2).allSatisfy { ("0"..."7").contains($0) }
+        case "\\", "\"": return quote == "'"
+        case "'": return quote != nil
+        default: return false
+        }
     }
 
     /// Leaves `$NAME`, which is split into words, and `${NAME}`, which is a part of one, to a shell.
@@ -609,13 +696,22 @@ package enum CalendarTime {
         return items.contains { $0 == nil } || items.isEmpty ? nil : items.compactMap(\.self).joined(separator: ",")
     }
 
+    /// Reads names of days and ranges of them; none goes on over the end of a week, as there.
     private static func days(_ text: String) -> String? {
-        let names = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
+        let names = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
         let items = text.split(separator: ",").map { item -> String? in
-            let bounds = item.components(separatedBy: "..").map { name in names.firstIndex { name.lowercased().hasPrefix($0) } }
-            return bounds.contains { $0 == nil } ? nil : bounds.compactMap(\.self).map(String.init).joined(separator: "-")
+            // A hyphen is what two periods were before.
+            let bounds = item.lowercased().replacing("-", with: "..").components(separatedBy: "..").map { name in
+                names.firstIndex { $0 == name || $0.prefix(3) == name }.map { $0 + 1 }
+            }
+            switch (bounds.count, bounds.first.flatMap(\.self), bounds.last.flatMap(\.self)) {
+            // Sunday is 0 and 7.
+            case (1, let day?, _): return String(day % 7)
+            case (2, let first?, let last?) where first <= last: return "\(first)-\(last)"
+            default: return nil
+            }
         }
-        return items.contains { $0 == nil } ? nil : items.compactMap(\.self).joined(separator: ",")
+        return items.contains { $0 == nil } || items.isEmpty ? nil : items.compactMap(\.self).joined(separator: ",")
     }
 }
 

@@ -8,7 +8,10 @@ import Glibc
 package struct ProcessFamily: Sendable, Hashable {
     /// The process that was spawned.
     package let leader: ProcessIdentity
-    /// The entry of the mark that its spawn has added; empty if it was spawned without a mark.
+    /// The entry of the mark that its spawn has added; empty: none is known, and the family is the leader alone.
+    ///
+    /// A worker of another user has reported such a family. Nothing shows that its leader was spawned in this tree, so the other members of
+    /// its group and session may be any processes.
     package let entry: String
 
     /// Creates a family, whose values may come from another process or a file.
@@ -176,7 +179,7 @@ package struct ProcessFamily: Sendable, Hashable {
         }
     }
 
-    /// Returns the leader, and the members of its group and session.
+    /// Returns the leader, and the members of its group and session if the family has an entry.
     ///
     /// - Parameter isCertain: Whether the group that has the leader's number is certainly its own; otherwise its members must carry the
     ///   entry.
@@ -184,7 +187,7 @@ package struct ProcessFamily: Sendable, Hashable {
         let number = leader.processID
         var found: [ProcessIdentity] = try leader.statistics(.live)?.isZombie == false ? [leader] : []
         // Most groups are empty, and the kernel reports that at once. To kill(2), 0 and -1 mean something else.
-        guard number > 1, Glibc.kill(-number, 0) == 0 || errno == EPERM else { return found }
+        guard !entry.isEmpty, number > 1, Glibc.kill(-number, 0) == 0 || errno == EPERM else { return found }
         // Another process has the number by now, so this family's group is long gone.
         if let holder = try ProcessTable.statistics(of: number), holder.startTime != leader.startTime { return found }
         for processID in try ProcessTable.numbers() {

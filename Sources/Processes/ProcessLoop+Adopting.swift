@@ -8,8 +8,8 @@ struct Adoption: Sendable {
     let killsGroupAtExit: Bool
     /// The user as whom the process was started; `nil`: this process's.
     var userID: UInt32?
-    /// What is read of a process that another program has left, in this process or in one that was killed.
-    var ends: [ReadingEnd]?
+    /// The process as another program has left it, in this process or in one that was killed, and what gets its output; `nil`: none has.
+    var kept: (process: KeptProcess, receivers: KeptReceivers)?
 
     /// What is being done, for errors: it continues "could not".
     var action: String { "adopt process \(identity.processID)" }
@@ -18,14 +18,25 @@ struct Adoption: Sendable {
 extension ProcessLoop {
     /// Takes over a process that another one has started.
     ///
-    /// When a step fails, nothing has changed: the process lives on, and its FIFO stays.
+    /// When a step fails, nothing has changed: the process lives on, and its FIFO stays. A kept one isn't expected any more then, and what
+    /// was read of it is closed.
     func adopt(_ adoption: Adoption) throws(ProcessError) -> ChildProcess {
+        guard let kept = adoption.kept else { return try adopt(adoption, reading: []) }
+        do throws(ProcessError) {
+            return try adopt(adoption, reading: try kept.process.readingEnds(kept.receivers, systemCalls))
+        } catch {
+            stopExpecting(adoption.identity.processID)
+            throw error
+        }
+    }
+
+    private func adopt(_ adoption: Adoption, reading ends: [ReadingEnd]) throws(ProcessError) -> ChildProcess {
         let descriptor: Int32
         let isChild: Bool
         do throws(ProcessError) {
             (descriptor, isChild) = try openProcess(adoption)
         } catch {
-            for end in adoption.ends ?? [] { readRest(of: end) }
+            for end in ends { readRest(of: end) }
             throw error
         }
         do throws(ProcessError) {
@@ -35,15 +46,14 @@ extension ProcessLoop {
                 try watch(descriptor, token, adoption)
             } catch {
                 if let capture { stopReading(capture.value) }
+                for end in ends { readRest(of: end) }
                 throw error
             }
             if let capture { captures[capture.key] = capture.value }
-            if let ends = adoption.ends {
-                let registered = try register(ends, of: token, action: "\(adoption.action): watch its output")
-                captures.merge(registered) { $1 }
-            }
+            let registered = try register(ends, of: token, action: "\(adoption.action): watch its output")
+            captures.merge(registered) { $1 }
             // One that isn't was expected as a child, and is another process's to reap.
-            if isChild { claim(adoption.identity.processID) } else if adoption.ends != nil { forget(adoption.identity.processID) }
+            if isChild { claim(adoption.identity.processID) } else if adoption.kept != nil { forget(adoption.identity.processID) }
             let child = ChildProcess(
                 identity: adoption.identity,
                 descriptor: descriptor,
@@ -52,7 +62,7 @@ extension ProcessLoop {
                 killsGroupAtExit: adoption.killsGroupAtExit,
                 isAdopted: !isChild,
                 // A worker tells its end itself.
-                isStatusWanted: adoption.ends != nil,
+                isStatusWanted: adoption.kept != nil,
                 thread: thread
             )
             children[token] = child
@@ -86,7 +96,7 @@ extension ProcessLoop {
         let number = adoption.identity.processID
         guard let statistics = try adoption.identity.statistics(systemCalls),
             // The exit status of a child waits for this process.
-            !statistics.isZombie || adoption.ends != nil
+            !statistics.isZombie || adoption.kept != nil
         else {
             throw ProcessError(ESRCH, action: adoption.action)
         }
@@ -126,13 +136,21 @@ extension ProcessLoop {
         Subreaper.childSpawned()
     }
 
+    /// Leaves the exit status of a kept child that couldn't be adopted to the thread that reaps orphans.
+    ///
+    /// The child may have ended long ago, and its number be that of a child by now that was spawned here.
+    private func stopExpecting(_ number: Int32) {
+        let isSpawned =
+            children.values.contains { !$0.isAdopted && $0.identity.processID == number }
+            || launches.values.contains { $0.spawned.processID == number } || abandoned.contains(number)
+        if !isSpawned { forget(number) }
+    }
+
     /// Delivers what a process that is gone has written last, and closes the end.
     private func readRest(of end: ReadingEnd) {
-        // A process that it has left behind may write for ever.
-        var left = Int(systemCalls.available(end.descriptor))
-        while left > 0, case let count = systemCalls.read(end.descriptor, buffer), count > 0 {
-            end.receive(Array(buffer[..<count]))
-            left -= count
+        drain(end) {
+            guard let count = readPiece(of: end), count >= 0 else { return nil }
+            return count
         }
         end.close(systemCalls)
         end.receive([])

@@ -1,6 +1,9 @@
 import Glibc
 
 extension ProcessLoop {
+    /// The number of datagrams that are read at once at most; as a rule fewer wait in a socket (`net.unix.max_dgram_qlen`).
+    private static let datagramLimit = 1_024
+
     /// Reads once, so that one child with much output doesn't delay the others.
     func readCapture(_ token: UInt64) {
         if !mustWait(token) { _ = readOnce(token) }
@@ -42,13 +45,21 @@ extension ProcessLoop {
     /// Delivers the content of a child's pipes, and what arrives meanwhile up to one more piece; closes a pipe that has reached its end.
     func drainCaptures(of child: UInt64) {
         for (token, capture) in captures where capture.child == child {
-            // Bounded by the content at this moment: another process may hold the pipe and write faster than this one reads.
-            var left = Int(systemCalls.available(capture.descriptor))
-            repeat {
-                guard let count = readOnce(token) else { break }
-                left -= count
-            } while left >= 0
+            drain(capture.end) { readOnce(token) }
         }
+    }
+
+    /// Calls a function that reads one piece of an end, and returns its size, until that returns nil.
+    ///
+    /// Bounded by the content at this moment: another process may have the other end and write faster than this one reads.
+    func drain(_ end: ReadingEnd, _ readOnce: () -> Int?) {
+        // Of datagrams the kernel tells the size of the next one only.
+        let isCounted = end.role == .datagrams
+        var left = isCounted ? Self.datagramLimit : Int(systemCalls.available(end.descriptor))
+        repeat {
+            guard let count = readOnce() else { return }
+            left -= isCounted ? 1 : count
+        } while left >= 0
     }
 
     /// Delivers the content of a child's pipes, and closes them even if another process still holds them.
@@ -60,13 +71,20 @@ extension ProcessLoop {
     /// Reads and delivers one piece and returns its size; nil when nothing can be read now, or the end was reached.
     private func readOnce(_ token: UInt64) -> Int? {
         guard let capture = captures[token] else { return nil }
-        let count = systemCalls.read(capture.descriptor, buffer)
-        guard count > 0 else {
-            if count != -Int(EAGAIN) { close(token) }
-            return nil
-        }
-        capture.end.receive(Array(buffer[..<count]))
-        return count
+        let count = readPiece(of: capture.end)
+        if let count, count >= 0 { return count }
+        if count != -Int(EAGAIN) { close(token) }
+        return nil
+    }
+
+    /// Reads and delivers one piece.
+    ///
+    /// - Returns: Its size, or the negated errno; nil at the end. A socket for datagrams has no end, but empty datagrams, which aren't
+    ///   delivered.
+    func readPiece(of end: ReadingEnd) -> Int? {
+        let count = systemCalls.read(end.descriptor, buffer)
+        if count > 0 { end.receive(Array(buffer[..<count])) }
+        return count == 0 && end.role != .datagrams ? nil : count
     }
 
     private func close(_ token: UInt64) {

@@ -135,7 +135,7 @@ extension ProcessSpawner {
             identity: kept.identity,
             output: .inherit,
             killsGroupAtExit: killsGroupAtExit,
-            ends: try kept.readingEnds(receivers, thread.systemCalls)
+            kept: (kept, receivers)
         )
         return try await adopt(adoption)
     }

@@ -141,6 +141,7 @@ package struct KeptReceivers: Sendable {
             case .datagrams: datagrams
             }
         let isFIFO = kept.path != nil && kept.role != .datagrams
+        let isFull = kept.role.isOutput ? isFull : nil
         return ReadingEnd(descriptor: descriptor, receive: receive, path: kept.path, isFIFO: isFIFO, role: kept.role, isFull: isFull)
     }
 }

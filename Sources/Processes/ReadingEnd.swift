@@ -7,6 +7,9 @@ struct ReadingEnd {
         case channel
         /// A socket for datagrams.
         case datagrams
+
+        /// Whether the content waits while what gets the output is full; what the child tells its parent doesn't.
+        var isOutput: Bool { self == .output || self == .errors }
     }
 
     let descriptor: Int32

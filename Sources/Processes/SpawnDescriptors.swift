@@ -100,8 +100,10 @@ struct SpawnDescriptors: ~Copyable {
         fifo: String?,
         _ receive: @escaping @Sendable ([UInt8]) -> Void
     ) throws(ProcessError) {
+        let role = Self.role(of: target)
+        let isFull = role.isOutput ? isFull : nil
         readingEnds.append(
-            ReadingEnd(descriptor: reading, receive: receive, path: fifo, isFIFO: fifo != nil, role: Self.role(of: target), isFull: isFull)
+            ReadingEnd(descriptor: reading, receive: receive, path: fifo, isFIFO: fifo != nil, role: role, isFull: isFull)
         )
         temporary.append(writing)
         try addMoved(writing, target: target)

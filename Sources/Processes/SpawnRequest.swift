@@ -17,6 +17,8 @@ package struct SpawnRequest: Sendable {
     package var diesWithParent: Bool
     /// The directory of the control group in which the child begins; nil: that of this process.
     package var controlGroup: String?
+    /// Whether the child isn't started without its control group, which holds its limits.
+    var mustJoinGroup: Bool
     /// What the child doesn't inherit; nil: it inherits all.
     var attributes: SpawnAttributes?
 
@@ -30,6 +32,7 @@ package struct SpawnRequest: Sendable {
         self.status = status
         diesWithParent = specification.diesWithParent
         controlGroup = specification.controlGroup?.directory
+        mustJoinGroup = specification.attributes.groupLimits != nil
     }
 
     /// Returns the places in which execvp(3) looks for a program.
@@ -68,6 +71,7 @@ package struct SpawnRequest: Sendable {
                 status,
                 diesWithParent ? 1 : 0,
                 controlGroup,
+                mustJoinGroup ? 1 : 0,
                 attributes,
                 &memory
             )

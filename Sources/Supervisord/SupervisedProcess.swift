@@ -83,10 +83,8 @@ package struct SupervisedProcess: Sendable {
         ])
     }
 
-    /// The exit code of the life before; a signal is minus its number.
-    private var exitStatus: Int {
-        Int(node.lastExitCode ?? node.lastExitSignal.map { -$0 } ?? 0)
-    }
+    /// The exit code of the life before; of any signal it's -1, as there.
+    private var exitStatus: Int { Int(node.lastExitCode ?? (node.lastExitSignal == nil ? 0 : -1)) }
 
     private func description(stop: Int, _ problem: String) -> String {
         switch state {

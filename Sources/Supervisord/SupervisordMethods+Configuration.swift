@@ -6,13 +6,25 @@ import WireProtocol
 final class RereadGroups: Sendable {
     enum Difference { case added, changed, removed }
 
-    private let groups = Lock<[String: Difference]>([:])
+    struct Group {
+        let difference: Difference
+        /// The paths of the processes that ran until the group was stopped.
+        fileprivate(set) var stopped: Set<String> = []
+    }
 
-    func remember(_ found: [String: Difference]) { groups.withLock { $0 = found } }
+    private let groups = Lock<[String: Group]>([:])
 
-    func difference(of group: String) -> Difference? { groups.withLock { $0[group] } }
+    func remember(_ found: [String: Difference]) {
+        let next = found.mapValues { Group(difference: $0) }
+        groups.withLock { $0 = next }
+    }
 
-    func removeDifference(_ group: String) -> Difference? { groups.withLock { $0.removeValue(forKey: group) } }
+    /// Notes that a group is stopped, if it's one of them.
+    func noteStop(of group: String, _ paths: [String]) { groups.withLock { _ = $0[group]?.stopped.formUnion(paths) } }
+
+    func difference(of group: String) -> Difference? { groups.withLock { $0[group]?.difference } }
+
+    func remove(_ group: String) -> Group? { groups.withLock { $0.removeValue(forKey: group) } }
 }
 
 /// The methods by which `supervisorctl` applies the daemon's configuration file, and ends the daemon.
@@ -76,16 +88,18 @@ extension SupervisordMethods {
         return found
     }
 
-    /// Applies the file, if it adds or changes the group, and starts what `update` has stopped of it.
+    /// Applies the file, if it adds or changes the group, which starts what is new, and starts what ran until `update` has stopped it.
     func addGroup(_ group: String) async throws -> XMLRPCValue {
-        let noted = rereadGroups.removeDifference(group)
+        let noted = rereadGroups.remove(group)
         if let difference = try await differences()[group], difference != .removed {
             try await apply()
         } else if noted == nil {
             throw XMLRPCFault(try await members(of: group).isEmpty ? .badName : .alreadyAdded, group)
         }
-        guard noted == .changed else { return .boolean(true) }
-        for process in try await members(of: group) where !process.isRunning { _ = try await daemon.call(.start(path: process.path)) }
+        guard let noted, noted.difference == .changed else { return .boolean(true) }
+        for process in try await members(of: group) where noted.stopped.contains(process.path) && !process.isRunning {
+            _ = try await daemon.call(.start(path: process.path))
+        }
         return .boolean(true)
     }
 

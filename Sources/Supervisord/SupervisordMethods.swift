@@ -190,6 +190,7 @@ extension SupervisordMethods {
         let group = name.hasSuffix(":*") ? String(name.dropLast(2)) : name
         let members = try await processes().filter { $0.group == group }
         guard !members.isEmpty else { throw XMLRPCFault(.badName, name) }
+        if case .stop = change { rereadGroups.noteStop(of: group, members.filter(change.concerns).map(\.path)) }
         return try await carryOut(change, on: members)
     }
 

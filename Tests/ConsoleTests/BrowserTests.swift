@@ -230,6 +230,46 @@ struct BrowserTests {
         }
     }
 
+    @Test("A page says that the daemon hasn't answered yet, and keeps what it knew when both are killed and the console alone is back")
+    func consoleAlone() async throws {
+        let temporary = try TemporaryDirectory()
+        try Files.write("children:\n\(ConsoleTests.children)\n", to: temporary.file("tree.yaml"))
+        let port = try FreePort.find()
+        let runtime = ["--runtime-dir", temporary.file("run")]
+        let console = [BuiltProgram("coordinator-console").path, "--listen", "127.0.0.1:\(port)"] + runtime
+        let daemon = [BuiltProgram("coordinatord").path, "--config", temporary.file("tree.yaml")] + runtime
+        let commands = try [console, daemon].map { String(decoding: try ControlJSON.bytes(of: $0), as: UTF8.self) }
+        let report = try await Self.browse("late.py", "console-alone", port: port, commands)
+        #expect(report["count"] == "–" && report["states"] == ["–"] && report["detail"] == "Waiting for the daemon.")
+        let alert = try #require(report["alert"]?.stringValue)
+        #expect(alert.hasPrefix("The daemon doesn't answer: ") && !alert.contains("old"), "\(alert)")
+        #expect(report["rows_meanwhile"]?.arrayValue?.contains("/calm") == true && report["facts_meanwhile"] == true)
+        #expect(report["rows_afterwards"]?.arrayValue?.contains("/calm") == true && report["marker"] == "the same page")
+        withExtendedLifetime(temporary) {}
+    }
+
+    @Test("A page that is hidden follows nothing, one that is scrolled keeps little, and one that gets no answer says nothing false")
+    func lapses() async throws {
+        try await RunningConsole.with(ConsoleTests.children) { console in
+            let report = try await Self.browse("lapses.py", "lapses", console, [RunningConsole.token])
+            #expect(report["streams_hidden"] == 0 && report["streams_shown"] == 1)
+            #expect(report["charts_away"] == true && report["charts_refused"] == true)
+            #expect(report["charts_of_another"] == "The console doesn't tell the figures at present.")
+            #expect(report["charts_unknown"] == "No figures yet.")
+            #expect(report["charts_without_figures"]?.stringValue?.contains("neither a process nor messages") == true)
+            #expect(report["unanswered"]?.stringValue?.contains("the change may have been carried out") == true)
+
+            let addresses = (report["streams_again"]?.arrayValue ?? []).compactMap(\.stringValue)
+            #expect(addresses.count == 2 && addresses.first == "" && addresses.last?.hasPrefix("?position=") == true, "\(addresses)")
+            #expect(report["wholes"] == 1 && report["gaps"] == [true, true])
+
+            #expect(report["scrolled"] == ["5,000 new ↑", false, true] && report["released"] == [true, true, 200])
+            // The entries, and those that are shown.
+            #expect(report["kept_scrolled"]?.integerValue ?? 5000 <= 700 && report["kept_at_top"]?.integerValue ?? 5000 <= 700)
+            #expect(report["problems"] == [])
+        }
+    }
+
     /// Runs a script of the browser, whose pictures stay, and returns what it has found.
     private static func browse(
         _ script: String,
@@ -238,8 +278,12 @@ struct BrowserTests {
         _ arguments: [String],
         port: UInt16? = nil
     ) async throws -> JSONValue {
+        try await browse(script, pictures, port: port ?? console.port, arguments)
+    }
+
+    private static func browse(_ script: String, _ pictures: String, port: UInt16, _ arguments: [String]) async throws -> JSONValue {
         let directory = "\(Files.packageRoot)/.build/console-pictures/\(pictures)"
-        let words = ["http://127.0.0.1:\(port ?? console.port)/", directory] + arguments
+        let words = ["http://127.0.0.1:\(port)/", directory] + arguments
         let quoted = words.map { "'\($0)'" }.joined(separator: " ")
         let run = try await Programs.shell("mkdir -p '\(directory)' && python3 -B '\(Programs.script("Browser/\(script)"))' \(quoted)")
         try #require(run.exitCode == 0, "\(run.output) \(run.errors)")

@@ -52,6 +52,8 @@ struct ConsoleTests {
             #expect(try await console.get("/api/v1/status").status == 400)
             #expect(try await console.get("/api/v1/logs?path=/calm&lines=0").status == 400)
             #expect(try await console.get("/api/v1/events?limit=1").json["events"]?.arrayValue?.count == 1)
+            // A number of a console that has ended, which this one hasn't reached.
+            #expect(try await console.get("/api/v1/events?limit=1&after=9007199254740992").json["events"]?.arrayValue?.count == 1)
         }
     }
 
@@ -84,6 +86,39 @@ struct ConsoleTests {
             let result = try answer.json
             #expect(answer.status == 200 && result["incarnation"] == 2)
             #expect(try await console.node("/calm").pid != before.pid)
+
+            // The same change again has the first one's answer, although that one has ended the life that is meant.
+            func named(_ length: Int) -> String {
+                let name = String(repeating: "n", count: length)
+                return #"{"path":"/calm","incarnation":2,"request_id":"\#(name)"}"#
+            }
+            let first = try await console.post("/api/v1/restart", named(128))
+            let again = try await console.post("/api/v1/restart", named(128))
+            #expect(first.status == 200 && again.status == 200 && first.body == again.body)
+            #expect(try await console.node("/calm").incarnation == 3)
+            let late = try await console.post("/api/v1/restart", named(127))
+            let refusal = try late.json
+            #expect(late.status == 409 && refusal["error"]?["code"] == "otherLife")
+            #expect(try await console.post("/api/v1/restart", named(129)).status == 400)
+            #expect(try await console.node("/calm").incarnation == 3)
+            // What isn't about a life says so, instead of doing it to whichever there is.
+            for operation in ["flow-retry", "flow-skip", "flow-cancel", "flow-resume", "trace"] {
+                let refused = try await console.post("/api/v1/\(operation)", #"{"path":"/calm","message":"M","incarnation":3}"#)
+                #expect(refused.status == 400 && refused.body.contains("`incarnation` is for the changes of a lifecycle"), "\(operation)")
+            }
+        }
+    }
+
+    @Test("An ask that is traced and requested again under its name isn't asked again")
+    func tracedOnce() async throws {
+        let worker = "  - { name: tree, worker: { executable: \(BuiltProgram("FixtureWorker").path), coordinator: RootCoordinator } }"
+        try await RunningConsole.with(worker) { console in
+            try await eventually("it runs") { try await console.node("/tree").state == "active" }
+            let body = #"{"path":"/tree","message":"Fixture.WhereAmI","request_id":"once"}"#
+            let first = try await console.post("/api/v1/trace", body).json["trace"]
+            let again = try await console.post("/api/v1/trace", body).json["trace"]
+            #expect(first?.stringValue != nil && again == first)
+            #expect(try await console.get("/api/v1/traces").json["traces"]?.arrayValue?.count == 1)
         }
     }
 
@@ -135,7 +170,11 @@ struct ConsoleTests {
             let returned = try await StreamReader(console.port, position: position)
             try await returned.wait("the change meanwhile") { $0.rows["/other"]?["state"] == "inactive" }
             #expect(returned.wholes == 0 && returned.rows["/still"] == nil)
-            let stranger = try await StreamReader(console.port, position: "another.1.1")
+            let shown = try await StreamReader(console.port, parameter: position)
+            try await shown.wait("the change meanwhile") { $0.rows["/other"]?["state"] == "inactive" }
+            #expect(shown.wholes == 0 && shown.rows["/still"] == nil)
+            // The header is what a browser has got since the address was made.
+            let stranger = try await StreamReader(console.port, position: "another.1.1", parameter: position)
             try await stranger.wait("all rows") { $0.rows.count == 5 && $0.wholes == 1 }
         }
     }
@@ -201,6 +240,34 @@ struct ConsoleTests {
         }
     }
 
+    @Test("A browser that takes a large table so slowly that any part of it takes its time gets the whole")
+    func slowReader() async throws {
+        let name = String(repeating: "n", count: 200)
+        let groups = (1...2).map { number in
+            """
+              - name: group-\(number)
+                children: [{ name: \(name), program: { command: [sleep, "1000"] }, autostart: false, instances: 1000 }]
+
+            """
+        }
+        try await RunningConsole.with(groups.joined()) { console in
+            // The buffer of a port has room for all of the table, that of a socket for a fifth.
+            let socket = "\(console.directory)/slow.sock"
+            let other = ProcessSpecification(
+                executable: BuiltProgram("coordinator-console").path,
+                arguments: ["--listen", "unix:\(socket)", "--runtime-dir", "\(console.directory)/run"],
+                standardOutput: .null,
+                standardError: .null
+            )
+            try await withChild(other) { _ in
+                let curl = "curl -sfN --unix-socket '\(socket)' --max-time 100"
+                try await eventually("it's ready") { try await Programs.shell("\(curl) http://localhost/readyz").exitCode == 0 }
+                let whole = "\(curl) --limit-rate 32k http://localhost/api/v1/stream | grep -m 1 -c '\"whole\":true}$'"
+                #expect(try await Programs.shell(whole).output == "1\n")
+            }
+        }
+    }
+
     @Test("A daemon that hangs is told by the metrics while its answer to another question is still waited for")
     func hung() async throws {
         try await RunningConsole.with { console in
@@ -230,6 +297,10 @@ struct ConsoleTests {
                 try await eventually("it listens") { try? await HTTPExchange.request("GET", "/healthz", port: port).status == 200 }
                 let readiness = try await HTTPExchange.request("GET", "/readyz", port: port)
                 #expect(readiness.status == 503 && readiness.body.contains("unreachable"))
+                // A page that has rows keeps them: an empty table would say that there are none.
+                let follower = try await StreamReader(port)
+                try await follower.wait("the reason") { $0.problem != nil }
+                #expect(follower.wholes == 0 && follower.rows.isEmpty)
                 let metrics = try await HTTPExchange.request("GET", "/metrics", port: port)
                 #expect(metrics.body.contains("coordinator_console_daemon_up 0"))
             }

@@ -47,6 +47,14 @@ struct RowTableTests {
         #expect(table.changes(since: 1).gone == ["/a"])
     }
 
+    @Test("Before the first tick a browser gets nothing that would take the place of what it has, and after it everything")
+    func beforeTheFirstTick() {
+        var table = RowTable()
+        for sent in [nil, 0, 7] as [UInt64?] { #expect(table.changes(since: sent) == .init(isWhole: false, rows: [], gone: [])) }
+        table.update([Self.row("/a", life: 1)])
+        for sent in [nil, 0, 7] as [UInt64?] { #expect(table.changes(since: sent).isWhole) }
+    }
+
     @Test(
         "Figures keep two digits, so that noise is no change",
         arguments: [(0.04, 0.0), (3.14, 3.1), (47.6, 48), (1234, 1200), (98_765, 99_000)]

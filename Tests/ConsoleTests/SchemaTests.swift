@@ -22,6 +22,13 @@ struct SchemaTests {
         for address in Questions.paths { #expect(methods[address] == ["get"], "\(address)") }
         for address in Changes.operations { #expect(methods[address] == ["post"], "\(address)") }
         #expect(Set(paths.keys) == Questions.paths.union(Changes.operations))
+        for address in Changes.operations where address != Changes.unlock {
+            let body = paths[address]?["post"]?["requestBody"]?["content"]?["application/json"]?["schema"]?["properties"]
+            #expect(body?["request_id"]?["maxLength"] == 128, "\(address)")
+            #expect((body?["incarnation"] != nil) == (Changes.lifecycle[address]?.at("/a", life: 3).meantLife == 3), "\(address)")
+        }
+        let parameters = paths["/api/v1/stream"]?["get"]?["parameters"]?.arrayValue ?? []
+        #expect(parameters.map { $0["name"] } == ["Last-Event-ID", "position"])
         let schemas = try #require(description["components"]?["schemas"]?.objectValue)
         #expect(schemas.keys.contains("TreeNode") && paths["/api/v1/stop"]?["post"]?["summary"] == .string(ControlOperation.Stop.summary))
     }

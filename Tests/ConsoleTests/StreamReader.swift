@@ -13,11 +13,19 @@ final class StreamReader {
     /// The number of messages that had all rows.
     private(set) var wholes = 0
     private(set) var position: String?
+    /// The reason for which the rows are old, or there are none, as the last message with rows has told it.
+    private(set) var problem: String?
 
-    init(_ port: UInt16, position: String? = nil) async throws {
+    /// Begins the stream.
+    ///
+    /// - Parameters:
+    ///   - position: the position in the header, as a browser sets it that connects again by itself.
+    ///   - parameter: the position in the address, as a page sets it.
+    init(_ port: UInt16, position: String? = nil, parameter: String? = nil) async throws {
         connection = try LoopbackConnection(port)
         let header = position.map { "Last-Event-ID: \($0)\r\n" } ?? ""
-        connection.send("GET /api/v1/stream HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\(header)\r\n")
+        let query = parameter.map { "?position=\($0)" } ?? ""
+        connection.send("GET /api/v1/stream\(query) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\(header)\r\n")
     }
 
     /// Reads until something holds.
@@ -49,6 +57,7 @@ final class StreamReader {
                 events += data["events"]?.arrayValue?.compactMap { $0["event"] } ?? []
             } else {
                 if data["whole"] == true { wholes += 1 }
+                problem = data["problem"]?.stringValue
                 for row in data["rows"]?.arrayValue ?? [] { rows[row["path"]?.stringValue ?? ""] = row }
             }
         }

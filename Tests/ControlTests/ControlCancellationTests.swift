@@ -96,6 +96,53 @@ import WireProtocol
         #expect(handler.operations.filter { $0 != .ping } == [.restart(path: "/a")])
     }
 
+    private static let messages = [
+        ControlOperation.ask(path: "/a", message: "M", payload: [:], timeout: .seconds(5)),
+        .trace(path: "/a", message: "M", payload: [:], timeout: .seconds(5)),
+    ]
+
+    @Test("A message that was cancelled with its requester isn't delivered again under its request ID", arguments: messages)
+    func aMessageIsNotDeliveredTwice(_ message: ControlOperation) async throws {
+        let began = OneShot<Void>()
+        let handler = FakeHandler { _ in
+            began.settle()
+            try? await untilCancelled()
+            return .failure(ControlError(.cancelled, "cancelled"))
+        }
+        try await withServer(handler) { directory, _ in
+            let first = try await RawClient(directory)
+            try await first.say(String(decoding: ControlRequest(id: 1, operation: message, requestID: "r1").bytes(), as: UTF8.self))
+            _ = await began.valueUnlessCancelled()
+            first.connection.close()
+            // While it's being cancelled, and when that is over.
+            let client = try await ControlClient.connect(runtimeDirectory: directory)
+            for _ in 1...2 {
+                let again = await failure { () throws(ControlError) in try await client.call(message, requestID: "r1") }
+                #expect(again?.code == .cancelled && again?.maybeExecuted == true, "\(String(describing: again))")
+            }
+        }
+        #expect(handler.operations == [message])
+    }
+
+    @Test("A message of which no handler has begun when it was cancelled is delivered when it's requested again", arguments: messages)
+    func aMessageIsDeliveredOnce(_ message: ControlOperation) async throws {
+        let began = OneShot<Void>()
+        let handler = FakeHandler { _ in
+            guard began.settle() else { return .success("done") }
+            try? await untilCancelled()
+            return .failure(ControlError(.failed, "the mailbox is full", maybeExecuted: false))
+        }
+        try await withServer(handler) { directory, _ in
+            let first = try await RawClient(directory)
+            try await first.say(String(decoding: ControlRequest(id: 1, operation: message, requestID: "r1").bytes(), as: UTF8.self))
+            _ = await began.valueUnlessCancelled()
+            first.connection.close()
+            let client = try await ControlClient.connect(runtimeDirectory: directory)
+            try await eventually("it's delivered") { try? await client.call(message, requestID: "r1") == "done" }
+        }
+        #expect(handler.operations == [message, message])
+    }
+
     @Test(
         "A pause or a resumption isn't made twice under one request ID",
         arguments: [ControlOperation.pause(path: "/a"), .resume(path: "/a")]
@@ -243,13 +290,18 @@ import WireProtocol
         let (greedy, other) = (ControlPeer.user(1), ControlPeer.node("a"))
         func begin(_ id: String, _ peer: ControlPeer = .user(1)) -> String { Self.begin(ledger, id, .stop(path: "/a"), peer) }
         #expect(begin("other", other) == "execute")
-        ledger.end("other", .success(nil), wasCancelled: false)
+        ledger.end("other", .success(nil))
         #expect(["open", "a", "b", "c"].map { begin($0, greedy) } == ["execute", "execute", "execute", "execute"])
-        for id in ["a", "b", "c"] { ledger.end(id, .success(nil), wasCancelled: false) }
+        for id in ["a", "b", "c"] { ledger.end(id, .success(nil)) }
         // The one that is open is older than all of them, and the other peer's too.
         #expect(["open", "other", "b", "c", "a"].map { begin($0) } == ["open", "join", "join", "join", "execute"])
-        ledger.end("a", .failure(ControlError(.cancelled, "")), wasCancelled: true)
+        // What was cancelled is forgotten with proof alone that nothing was executed.
+        ledger.end("a", .failure(ControlError(.cancelled, "", maybeExecuted: false)))
         #expect(begin("a") == "execute")
+        ledger.end("a", .failure(ControlError(.notHere, "")))
+        #expect(begin("a") == "execute")
+        ledger.end("a", .failure(ControlError(.cancelled, "", maybeExecuted: true)))
+        #expect(begin("a") == "cancelled")
     }
 
     @Test("The ledger keeps no payload, and outcomes up to a number of bytes; what it doesn't keep isn't carried out again")
@@ -259,7 +311,7 @@ import WireProtocol
         let large = JSONValue.string(String(repeating: "x", count: 400))
         func make(_ id: String, _ peer: ControlPeer, _ outcome: RequestLedger.Outcome) {
             #expect(Self.begin(ledger, id, .stop(path: "/a"), peer) == "execute")
-            ledger.end(id, outcome, wasCancelled: false)
+            ledger.end(id, outcome)
         }
         make("other", other, .success(large))
         for number in 0..<20 { make("\(number)", greedy, number == 3 ? .failure(ControlError(.failed, "\(large)")) : .success(large)) }

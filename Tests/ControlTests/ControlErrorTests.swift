@@ -12,7 +12,7 @@ import WireProtocol
             (.failed, "failed", 1), (.cancelled, "cancelled", 1), (.unhandled, "unhandled", 1), (.alreadyRunning, "alreadyRunning", 1),
             (.notRunning, "notRunning", 3), (.noSuchPath, "noSuchPath", 4), (.invalidRequest, "invalidRequest", 64),
             (.unreachable, "unreachable", 69), (.upgrading, "upgrading", 69), (.idle, "idle", 69), (.notHere, "notHere", 3),
-            (.timedOut, "timedOut", 75), (.notPermitted, "notPermitted", 77),
+            (.otherLife, "otherLife", 1), (.timedOut, "timedOut", 75), (.notPermitted, "notPermitted", 77),
             (.badConfiguration, "badConfiguration", 78), (.init(name: "ofANewerDaemon"), "ofANewerDaemon", 1),
         ] as [(ControlError.Code, String, Int32)]
     )

@@ -56,7 +56,7 @@ extension ControlOperation {
         ControlOperation.FlowState.at("/a/b"), .flowCancel(path: "/a/b", reason: "sold out"),
         ControlOperation.FlowResume.at("/a/b"),
         .tree, .ps, .deadLetters, .metrics, .ping, .shutdown(), .shutdown(now: true), .status(path: "/a"), .start(path: "/a"),
-        .stop(path: "/a/b"), .restart(path: "/"),
+        .stop(path: "/a/b"), .restart(path: "/"), ControlOperation.Restart.at("/a", life: 3),
         .kill(path: "/ä"), .pause(path: "/a"), .resume(path: "/a"), .reload(path: "/a"),
         .ask(path: "/a", message: "M", payload: ["k": [1, 2.5, nil, true, "x"]], timeout: .milliseconds(1500)),
         .send(path: "/a", message: "M", payload: .null), .signal(path: "/a", signal: 15),
@@ -71,9 +71,12 @@ extension ControlOperation {
     ]
 }
 
-/// Runs a server in a directory of its own while `body` runs.
+/// Runs a server while `body` runs.
+///
+/// - Parameter place: The runtime directory, in which another server may have been before; nil: one of its own.
 func withServer(
     _ handler: some ControlHandler = FakeHandler(),
+    at place: RuntimeDirectory? = nil,
     allowedUserIDs: Set<UInt32>? = nil,
     groups: [UInt32: OperatorRole] = [:],
     grace: Duration = .seconds(2),
@@ -81,7 +84,7 @@ func withServer(
     _ body: (RuntimeDirectory, ControlServer) async throws -> Void
 ) async throws {
     let temporary = try TemporaryDirectory()
-    let directory = RuntimeDirectory(path: temporary.path + "/run")
+    let directory = place ?? RuntimeDirectory(path: temporary.path + "/run")
     var limits = ConnectionLimits()
     // A machine that stands still for a while is no reason for a test to fail.
     limits.handshakeTimeout = .seconds(60)
@@ -94,6 +97,8 @@ func withServer(
         grace: grace,
         limits: limits
     )
+    // A process that was spawned just now has a copy of the former server's lock for a moment.
+    if place != nil { try await eventually("\(directory.path) is free") { (try? server.listen()) != nil } }
     try server.listen()
     try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask { try await server.run() }

@@ -33,6 +33,27 @@ struct OperationTests {
         #expect(Set(record).subtracting(lines) == [])
     }
 
+    @Test("Each change of a lifecycle can name the life that is meant, and no other operation can")
+    func lives() throws {
+        let expected: Set = ["start", "stop", "restart", "replace", "kill", "pause", "resume", "signal", "reload"]
+        let operations = ControlOperation.types.map { $0.at("/a", life: 3) }
+        #expect(Set(operations.filter { $0.meantLife == 3 }.map(\.name)) == expected)
+        for operation in operations where operation.meantLife != nil {
+            var fields = ControlRequest(id: 7, operation: operation).json
+            if operation.name == "signal" { fields["signal"] = 15 }
+            #expect(try ControlRequest(json: fields).operation.meantLife == 3, "\(operation.name)")
+            // Another life is another request, also under the same name.
+            fields["incarnation"] = JSONValue.null
+            let other = try ControlRequest(json: fields).operation
+            #expect(other.meantLife == nil && other != operation, "\(operation.name)")
+            for wrong in [-1, "3", 1.5] as [JSONValue] {
+                fields["incarnation"] = wrong
+                let error = #expect(throws: ControlError.self) { try ControlRequest(json: fields) }
+                #expect(error?.code == .invalidRequest, "\(operation.name): \(wrong)")
+            }
+        }
+    }
+
     @Test("Each answer of the record is read as its operation's, and written again with the same bytes")
     func answers() throws {
         let answers = try Self.record("answer").map { $0.split(separator: " ", maxSplits: 1).map(String.init) }

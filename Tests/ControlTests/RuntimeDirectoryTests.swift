@@ -60,6 +60,24 @@ import Testing
         #expect(try found() == temporary.file("coordinator"))
     }
 
+    @Test("While another program takes a daemon's place, the daemon is found though it has no socket")
+    func replaced() throws {
+        let temporary = try TemporaryDirectory()
+        let user = RuntimeDirectory(path: temporary.file("coordinator"))
+        try #require(mkdir(user.path, 0o700) == 0)
+        func found() throws -> String {
+            try RuntimeDirectory.find(option: nil, environment: ["XDG_RUNTIME_DIR": temporary.path]) { directory in
+                directory == user ? directory.socketLook : .present
+            }.path
+        }
+        #expect(try found() == "/run/coordinator")
+        let marker = UpgradeMarker(user)
+        marker.set()
+        #expect(try found() == user.path)
+        marker.remove()
+        #expect(try found() == "/run/coordinator")
+    }
+
     @Test("Each user who may connect can read that the daemon is being replaced, whatever the umask and the former file")
     func upgradeMarker() throws {
         let temporary = try TemporaryDirectory()

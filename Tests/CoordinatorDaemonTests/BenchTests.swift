@@ -113,7 +113,7 @@ struct BenchTests {
                 #expect(await child.waitForExit() == .exited(code: 0))
             }
             let shown = terminal.text
-            #expect(shown.contains("\r20/s  ") && shown.contains(" of 2s  ") && shown.contains("  p50 "), "\(shown)")
+            #expect(shown.contains("\r\u{1B}[K20/s  ") && shown.contains(" of 2s  ") && shown.contains("  p50 "), "\(shown)")
             #expect(shown.hasSuffix("\r\u{1B}[K"))
         }
     }

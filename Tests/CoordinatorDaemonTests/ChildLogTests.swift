@@ -93,6 +93,21 @@ struct ChildLogTests {
         #expect(numbers.count > 80)
     }
 
+    @Test("Former files beyond those that are kept are removed: those of a former daemon, and when fewer are kept from now on")
+    func fewerFormerFiles() async throws {
+        let directory = "\(temporary.path)/logs"
+        mkdir(directory, 0o700)
+        for name in ["a.log"] + (1...5).map({ "a.log.\($0)" }) { try Files.write("\(name)\n", to: "\(directory)/\(name)") }
+        let log = log(settings(keep: 4))
+        for keep in [4, 1, 0] {
+            log.settings = settings(keep: keep)
+            log.received(Array("keeps \(keep)\n".utf8), from: origin())
+            await log.flush()
+            #expect(Files.names(in: directory) == ["a.log"] + (0..<keep).map { "a.log.\($0 + 1)" })
+        }
+        #expect(lines(0).map(\.line) == ["a.log", "keeps 4", "keeps 1", "keeps 0"])
+    }
+
     @Test("Lines that come at once are divided among files by their size, the first file too")
     func burst() async throws {
         let log = log(settings(maximumSize: 2000, keep: 99))
@@ -217,6 +232,96 @@ struct ChildLogTests {
         }
     }
 
+    /// Returns the lines of a reading, from its next page on.
+    private func rest(of reading: inout LogReading) throws -> [String] {
+        var lines: [String] = []
+        while case let page = try reading.page(), !page.isEmpty { lines += page.compactMap { $0["line"]?.stringValue } }
+        return lines
+    }
+
+    @Test("Every line that was there is shown, whatever its time: the clock was set back")
+    func clockSetBack() throws {
+        mkdir("\(temporary.path)/logs", 0o700)
+        let years = [2025, 2026, 2999, 2027, 2998, 2028]
+        try Files.write(years.map { "\($0)-01-01T00:00:00.000000Z stdout F:1:1 of \($0)\n" }.joined(), to: file)
+        let place = ChildLogs.Place(path: "/a", file: file, keep: 5)
+        for (count, follows) in [(nil, false), (3, false), (3, true), (0, false)] as [(Int?, Bool)] {
+            var reading = try LogReading([place], LogQuery(paths: ["/a"], lines: count, follows: follows))
+            defer { reading.close() }
+            let lines = try rest(of: &reading)
+            #expect(lines == years.suffix(count ?? years.count).map { "of \($0)" }, "\(String(describing: count)), \(follows)")
+        }
+    }
+
+    @Test("A reading ends with what was there at its beginning, however fast a child writes, over rotations too", arguments: [false, true])
+    func bounded(isRotated: Bool) throws {
+        let directory = "\(temporary.path)/logs"
+        mkdir(directory, 0o700)
+        // More than is read at a time; what is written meanwhile has times that have passed too.
+        func text(_ numbers: Range<Int>) -> String {
+            numbers.map { "2001-01-01T00:00:00.000000Z stdout F:1:1 line \($0) \(String(repeating: ".", count: 200))\n" }.joined()
+        }
+        func append(_ text: String) throws { try Files.write((Files.text(of: file) ?? "") + text, to: file) }
+        try Files.write(text(0..<1000), to: "\(file).1")
+        try Files.write(text(1000..<2000), to: file)
+        let place = ChildLogs.Place(path: "/a", file: file, keep: 5)
+        var reading = try LogReading([place], LogQuery(paths: ["/a"]))
+        defer { reading.close() }
+        var numbers: [Int] = []
+        while case let page = try reading.page(), !page.isEmpty {
+            numbers += page.compactMap { $0["line"]?.stringValue?.split(separator: " ")[1] }.compactMap { Int($0) }
+            try #require(numbers.count <= 2000, "it doesn't end")
+            try append(text(numbers.count..<numbers.count + 1000))
+            guard isRotated, numbers.count > 500, !Files.names(in: directory).contains("a.log.2") else { continue }
+            #expect(rename("\(file).1", "\(file).2") == 0 && rename(file, "\(file).1") == 0)
+        }
+        #expect(numbers == Array(0..<2000))
+        // Nothing was there.
+        for name in Files.names(in: directory) { unlink("\(directory)/\(name)") }
+        var empty = try LogReading([place], LogQuery(paths: ["/a"]))
+        defer { empty.close() }
+        try append(text(0..<10))
+        let page = try empty.page()
+        #expect(page.isEmpty)
+    }
+
+    @Test("While no thread can be made, output waits and is counted; then it's written, without further output")
+    func withoutThreads() async throws {
+        let areShort = Lock(true)
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let log = ChildLog(
+            path: "/a",
+            settings(),
+            daemon: output,
+            logger: logger,
+            written: {},
+            threads: { body in !areShort.withLock { $0 } && DetachedThread.run(body) }
+        )
+        let piece = [UInt8](repeating: UInt8(ascii: "x"), count: 65_535) + [0x0A]
+        let origin = origin()
+        for _ in 0..<40 { log.received(piece, from: origin) }
+        #expect(log.isFull && Files.names(in: temporary.path).isEmpty)
+        areShort.withLock { $0 = false }
+        try await eventually("the gap is written") { lines().contains { $0.gap != nil } }
+        await log.flush()
+        #expect(!log.isFull && stored() + dropped() == 40 * piece.count)
+    }
+
+    @Test("More at once than is kept is counted when nothing else is written, and what comes after it is written")
+    func tooMuchAtOnce() async throws {
+        let log = log(settings())
+        let origin = origin()
+        log.received([UInt8](repeating: UInt8(ascii: "x"), count: 3 << 20), from: origin)
+        await log.flush()
+        log.received(Array("next\n".utf8), from: origin)
+        await log.flush()
+        #expect(dropped() == 3 << 20 && lines().last?.line == "next")
+    }
+
+    /// The number of bytes of the lines in the file, and of those that were dropped.
+    private func stored() -> Int { lines().reduce(0) { $0 + $1.line.utf8.count + ($1.partial == true || $1.gap != nil ? 0 : 1) } }
+    private func dropped() -> Int { lines().reduce(0) { $0 + Int($1.gap?.bytes ?? 0) } }
+
     @Test("Output that comes faster than it can be stored is counted, and no more of it is kept than the limit")
     func flood() async throws {
         let log = log(settings())
@@ -225,8 +330,6 @@ struct ChildLogTests {
         for _ in 0..<2000 { log.received(piece, from: origin) }
         await log.flush()
         // The drop, if there was one, is behind what was taken.
-        let stored = lines().reduce(0) { $0 + $1.line.utf8.count + ($1.partial == true || $1.gap != nil ? 0 : 1) }
-        let dropped = lines().reduce(0) { $0 + Int($1.gap?.bytes ?? 0) }
-        #expect(stored + dropped == 2000 * piece.count)
+        #expect(stored() + dropped() == 2000 * piece.count)
     }
 }

@@ -43,6 +43,24 @@ struct DaemonOutputTests {
         #expect(written.utf8.count { $0 == UInt8(ascii: "c") } > 1_000_000)
     }
 
+    @Test("While no thread can be made the lanes fill up; then all is written without another call, with the number of dropped bytes")
+    func withoutThreads() async throws {
+        let temporary = try TemporaryDirectory()
+        let file = temporary.file("errors")
+        let descriptor = open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0o600)
+        defer { close(descriptor) }
+        let areShort = Lock(true)
+        let output = DaemonOutput(descriptor: descriptor, logLimit: 10) { body in
+            !areShort.withLock { $0 } && DetachedThread.run(body)
+        }
+        for number in 1...2 { output.write(Array("entry \(number)\n".utf8), from: .log) }
+        areShort.withLock { $0 = false }
+        try await eventually("all is written") {
+            Files.text(of: file) == "entry 1\n[coordinatord] (8 bytes of the log were dropped)\n"
+        }
+        await output.flush(within: .seconds(20))
+    }
+
     @Test("Nothing is lost when another process has made the shared standard error non-blocking")
     func nonBlocking() async throws {
         var ends: [Int32] = [-1, -1]

@@ -49,6 +49,27 @@ import Testing
         }
     }
 
+    @Test("A watch is outdated when the store's revision has gone back, as after a restore", .timeLimit(minutes: 1))
+    func restored() async throws {
+        let place = try EtcdMembers.Place(1)
+        let options = EtcdOptions(endpoints: ["http://127.0.0.1:\(place.ports[0])"], cluster: "restored")
+        let store = try EtcdStore(options)
+        var revision = StoreRevision(rawValue: 0)
+        try await EtcdMembers.with(1, at: place) { etcd in
+            for number in 0..<5 { try await etcd.etcdctl("put", "other", "\(number)") }
+            revision = try await store.list(.everything, until: soon).revision
+            #expect(revision.rawValue > 5)
+        }
+        let events = Lock<[StoreEvent]>([])
+        let watching = Task { [revision] in
+            for await event in store.watch(.everything, after: revision) { events.withLock { $0.append(event) } }
+        }
+        Files.remove(place.directory.file("m0"))
+        try await EtcdMembers.with(1, at: place) { _ in await watching.value }
+        #expect(events.withLock { $0.count { if case .outdated = $0 { true } else { false } } } == 1)
+        await store.close()
+    }
+
     @Test func aMemberWithoutMajoritySaysSoAtOnce() async throws {
         try await EtcdMembers.with(3) { etcd in
             try await etcd.withStore(changed: { $0.endpoints = [etcd.endpoints[0]] }) { store in

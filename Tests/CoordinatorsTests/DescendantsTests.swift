@@ -120,6 +120,32 @@ struct DescendantsTests {
         }
     }
 
+    @Test(
+        "Of what a worker of another user reports only the leader is ended, whoever is in its session, also by the next daemon",
+        arguments: [false, true]
+    )
+    func sharedSession(isRemembered: Bool) async throws {
+        let (leader, member) = (Sleepers(), Sleepers())
+        defer {
+            leader.end()
+            member.end()
+        }
+        // Where this process is root's, the leader is another user's and the member root's, as in the session of a login.
+        let isOther = geteuid() == 0 && access("/usr/bin/setpriv", X_OK) == 0
+        let becoming = isOther ? "/usr/bin/setpriv --reuid=65534 --clear-groups " : ""
+        let script = "sleep \(member.seconds) & exec \(becoming)sleep \(leader.seconds)"
+        let child = try await ProcessSpawner.shared.spawn(ProcessSpecification(executable: "/bin/sh", arguments: ["-c", script]))
+        try await eventually("both sleep") { leader.living == [child.identity] && member.living.count == 1 }
+        let told = ProcessReport(ProcessFamily(leader: child.identity, entry: "entry"), lives: true)
+        var family = try #require(told.limited(to: isOther ? 65_534 : getuid())).family
+        if isRemembered {
+            let text = ProcessJournal.Header.current.text + ProcessJournal.Entry(family: family, worker: "worker").line
+            family = try #require(ProcessJournal.read(text)?.living.first)
+        }
+        await ProcessFamily.end([family], areRemembered: isRemembered)
+        #expect(leader.living.isEmpty && member.living.count == 1)
+    }
+
     @Test("A journal of another boot, or another namespace of process numbers, ends nothing")
     func elsewhere() throws {
         let boot = ProcessJournal.Header.current.boot

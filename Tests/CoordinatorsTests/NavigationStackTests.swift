@@ -127,6 +127,23 @@ struct NavigationStackTests {
         }
     }
 
+    @Test("A full stack has room for a page that takes the place of others, and for no further one")
+    func full() {
+        let stack = NavigationStack()
+        for number in 0..<NavigationStack.limit {
+            let path = CoordinatorPath.root.appending("\(number % 2)")
+            #expect(!stack.isFull(for: .show(.integer(0), isModal: false), by: path).now)
+            _ = stack.apply(.show(.integer(0), isModal: false), by: path)
+        }
+        #expect(stack.isFull(for: .show(.integer(1), isModal: false), by: "/0").now)
+        #expect(stack.isFull(for: .setRoot(.integer(1)), by: "/2").now)
+        for move in [NavigationMove.replaceTop(.integer(1)), .setRoot(.integer(1))] {
+            #expect(!stack.isFull(for: move, by: "/0").now)
+        }
+        let large = JSONValue.string(String(repeating: "x", count: NavigationStack.bytesLimit))
+        #expect(stack.isFull(for: .setRoot(large), by: "/0").now)
+    }
+
     // MARK: Random walk
 
     @Test(

@@ -99,4 +99,16 @@ extension ConfigurationProblemTests {
         let links = try #require(try links("  listen: 10.0.0.1:7400\n  token_file: token\n" + shared + own))
         #expect(links.address == nil && links.security.authority == "d" && links.security.certificate == "e" && links.security.key == "f")
     }
+
+    @Test("A file with placement and without a cluster is no bad one: whether a daemon starts with it is a matter of its options")
+    func placementAlone() throws {
+        let placed = "children: [{ name: a, program: { command: [cat] }, placement: cluster }]\n"
+        let cluster = "cluster: { name: shop, directory: /epochs }\n"
+        let files: [(String, [String])] = [(placed, ["a"]), (placed + cluster, []), ("children: []\n", [])]
+        for (text, names) in files {
+            let configuration = try DaemonConfiguration.parse(text: text, file: "f")
+            #expect(configuration.placedWithoutCluster.map(\.key) == names)
+            #expect((configuration.clusterRemark == nil) == names.isEmpty, "\(configuration.clusterRemark ?? "")")
+        }
+    }
 }

@@ -221,6 +221,13 @@ struct ScheduleTests {
                 ]
             ),
             (
+                "a time at which the waiting run begins waits for that one", try machine(.queue),
+                [
+                    Look(at: 10 * day, isRunning: true), Look(at: 11 * day, actions: [.start]), Look(at: 11 * day + 1, isRunning: true),
+                    Look(at: 11 * day + 5, actions: [.start]), Look(at: 11 * day + 6),
+                ]
+            ),
+            (
                 "a clock that was set back a little runs nothing twice", try machine(),
                 [
                     Look(at: 10 * day, actions: [.start]), Look(at: 10 * day - 3600), Look(at: 10 * day),
@@ -240,6 +247,12 @@ struct ScheduleTests {
             for look in looks {
                 #expect(machine.look(at: look.at, isRunning: look.isRunning, in: .utc) == look.actions, "\(name), at \(look.at)")
             }
+        }
+        // What a former daemon has left, or other settings have changed, still waits, if it may.
+        for overlap in ScheduleSettings.Overlap.allCases {
+            var queued = ScheduleMachine(try machine(overlap).settings, from: 10 * day, isQueued: true)
+            #expect(queued.look(at: 10 * day + 1, isRunning: true, in: .utc) == [])
+            #expect(queued.look(at: 10 * day + 2, isRunning: false, in: .utc) == (overlap == .queue ? [.start] : []), "\(overlap)")
         }
         var decades = try machine()
         guard case .missed(let count, _, _)? = decades.look(at: 1 << 33, isRunning: false, in: .utc).first else {

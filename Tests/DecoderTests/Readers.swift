@@ -391,7 +391,7 @@ extension Reader {
         Reader(
             "schedules",
             in: "CoordinatorDaemon/Schedules/ScheduleFile.swift",
-            of: "1700000000\t-\t0 4 * * *\t/backup\n1700000001\tEurope/Berlin\t@daily\t/b\n"
+            of: "1700000000\t-\t0 4 * * *\t/backup\n1700000001\tEurope/Berlin\t@daily\t/b\nqueued\t/b\n"
         ) { bytes in !ScheduleFile.entries(in: String(decoding: bytes, as: UTF8.self)).isEmpty },
         imported(
             .pm2,

@@ -107,7 +107,8 @@ struct WaitingTests {
         "CoordinatorsObservability/Export/ExportQueue.swift": "what is exported",
         "Coordinators/Transport/Violations.swift": "violations of one sender",
         // Again and again, while something is there that nothing tells of.
-        "CoordinatorDaemon/Logs/ChildLog.swift": "a file that can't be written",
+        "CoordinatorDaemon/Logs/ChildLog.swift": "a file that can't be written, or a thread, of which none can be made",
+        "CoordinatorDaemon/Output/DaemonOutput.swift": "a thread, of which none can be made",
         "CoordinatorsSQLite/SQLiteFlowStorage.swift": "a thread, of which none can be made",
         "Coordinators/Runtime/HandlerWatch.swift": "handlers whose message was cancelled",
         "Coordinators/Coordinator/Cycles.swift": "an ask that can't begin, twice",

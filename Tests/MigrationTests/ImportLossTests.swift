@@ -167,7 +167,11 @@ struct ImportLossTests {
         arguments: [
             ("daily", "0 0 * * *"), ("Mon..Fri 8:30", "30 8 * * 1-5"), ("*-*-01 04:00:00", "0 4 1 * *"), ("*:0/15", "*/15 * * * *"),
             ("Sat,Sun *-12-* 1:2", "2 1 * 12 6,0"), ("Mon *-*-*/2 1:2", "2 1 */2 * 1"), ("Fri *-*-13 00:00", nil),
-            ("2026-01-01 00:00", nil), ("*-*-* *:*:30", nil), ("nonsense", nil),
+            ("2026-01-01 00:00", nil), ("*-*-* *:*:30", nil), ("nonsense", nil), ("Mon-Fri 8:00", "0 8 * * 1-5"),
+            ("monday-WEDNESDAY,Friday 8:00", "0 8 * * 1-3,5"), ("Sat..Sun 8:00", "0 8 * * 6-7"), ("Mon 8:00", "0 8 * * 1"),
+            // What systemd refuses: neither a whole name nor three letters, a range over a week's end, and more than one range.
+            ("Mond 8:00", nil), ("Monx-Fri 8:00", nil), ("Sat..Mon 8:00", nil), ("Mon-Wed-Fri 8:00", nil), ("Mon.Fri 8:00", nil),
+            ("semiannually", nil),
         ]
     )
     func calendar(time: String, cron: String?) { #expect(CalendarTime.cron(time) == cron) }
@@ -228,6 +232,108 @@ struct ImportLossTests {
         let reload = ["sh", "-c", "set -f; exec /usr/bin/control --pid ${COORDINATOR_PID-} reload"]
         #expect(hooks.reload == .command(ProgramHooks.Command(reload)))
         #expect(hooks.stop?.command == ["sh", "-c", "exec /usr/bin/control \"--pid=${COORDINATOR_PID-}\" stop"])
+    }
+
+    @Test(
+        "What a unit can't have as it was is noted at its line",
+        arguments: [
+            ("a@.service", "ExecStart=/bin/w %i", "a template has no instance here: copy the unit to a@INSTANCE.service and import that"),
+            ("a@.service", "ExecStart=/bin/w\nEnvironment=A=%I", "a template has no instance here"),
+            ("a@b.service", "ExecStart=/bin/w %i", nil),
+            // Where there is no template, systemd has nothing to put there either.
+            ("a.service", "ExecStart=/bin/w %i", nil),
+            ("a.service", "Type=oneshot\nExecStart=/bin/w\nExecStop=/bin/x", "a oneshot that has completed isn't stopped"),
+            ("a.service", "Type=oneshot\nExecStart=/bin/w\nExecStop=/bin/kill $MAINPID", "a oneshot that has completed isn't stopped"),
+            ("a.service", "Type=simple\nExecStart=/bin/w\nExecStop=/bin/x", nil),
+            ("a.service", "Type=oneshot\nExecStart=/bin/w a ; /bin/x", "`;` doesn't separate commands here"),
+            ("a.service", "ExecStart=/bin/sh -c \"a ; b\"", nil), ("a.service", "ExecStart=/bin/find -exec a \\;", nil),
+            ("a.service", "ExecStart=/bin/w a;", nil),
+            ("a.service", "ExecStart=/bin/w \"a\\nb\"", "escapes such as `\\n` aren't read here"),
+            ("a.service", "ExecStart=/bin/w 'a\\x20b'", "escapes such as"), ("a.service", "ExecStart=/bin/w a\\tb", "escapes such as"),
+            ("a.service", "ExecStart=/bin/w \"a\\\"b\\\\\"", nil), ("a.service", "ExecStart=/bin/w 'a\\.b' \"\\1\"", nil),
+        ] as [(String, String, String?)]
+    )
+    func notes(name: String, lines: String, note: String?) throws {
+        let (_, yaml, notes, _) = try Self.imported([name: "[Service]\n\(lines)\n"], name)
+        guard let note else { return #expect(notes == [], "\(notes)") }
+        // The line is the last one.
+        let place = "\(name):\(lines.split(separator: "\n").count + 1): [Service] "
+        #expect(notes.contains { $0.hasPrefix(place) && $0.contains(note) }, "\(notes)")
+        #expect(!lines.contains("ExecStop=") || !yaml.contains("hooks"), "\(yaml)")
+    }
+
+    @Test("The instance of a template is in its unit's name, and unescaped where the unit wants that; words stay words")
+    func instances() throws {
+        let name = "w@srv-my\\x20data-\\xc3\\xa4.service"
+        let unit = "[Service]\nExecStart=/bin/w %p /%I\nEnvironment=NAME=%i\nWorkingDirectory=/%I\n"
+        let (children, _, notes, _) = try Self.imported([name: unit], name)
+        let program = try Self.program(children.first)
+        #expect(program.command == ["/bin/w", "w", "/srv/my data/ä"] && program.directory == "/srv/my data/ä")
+        #expect(program.environment == ["NAME": "srv-my\\x20data-\\xc3\\xa4"] && notes == [], "\(notes)")
+    }
+
+    @Test(
+        "What an old file discards isn't on the daemon's standard error either",
+        arguments: [
+            ("supervisord.conf", "stdout_logfile=NONE\nstderr_logfile=NONE", false),
+            ("supervisord.conf", "stdout_logfile=/dev/null\nredirect_stderr=true", false),
+            // The errors that supervisord would have in a file of its own go too, and a note says so.
+            ("supervisord.conf", "stdout_logfile=NONE", false),
+            ("supervisord.conf", "stdout_logfile=NONE\nstderr_logfile=/tmp/errors", true),
+            ("a.service", "StandardOutput=null", false), ("a.service", "StandardOutput=null\nStandardError=inherit", false),
+            ("a.service", "StandardOutput=null\nStandardError=null", false),
+            ("a.service", "StandardOutput=null\nStandardError=journal", true),
+            ("ecosystem.json", "\"disable_logs\": true", false), ("ecosystem.json", "\"out_file\": \"/dev/null\"", false),
+            ("ecosystem.json", "\"out_file\": \"NULL\", \"error_file\": \"NULL\"", false),
+        ]
+    )
+    func discarded(name: String, lines: String, isShown: Bool) throws {
+        let text =
+            switch name {
+            case "supervisord.conf": "[program:a]\ncommand=cat\n\(lines)\n"
+            case "a.service": "[Service]\nExecStart=/bin/cat\n\(lines)\n"
+            default: "{\"apps\": [{\"name\": \"a\", \"script\": \"a.js\", \(lines)}]}"
+            }
+        let (children, yaml, notes, _) = try Self.imported([name: text], name)
+        let logging = try #require(children.first?.logging)
+        let copy: LoggingConfiguration.DaemonCopy = isShown ? .labelled : .none
+        #expect(yaml.contains("file: none") && logging.daemonCopy == copy, "\(yaml)")
+        let hasOwnErrors = ["stdout_logfile=NONE", "\"out_file\": \"/dev/null\""].contains(lines)
+        #expect(notes.contains { $0.contains("standard error is discarded too") } == hasOwnErrors, "\(notes)")
+    }
+
+    @Test("A comment of supervisord's file begins with either sign after any white space, and nowhere else")
+    func comments() throws {
+        let text = """
+            [program:a] ; of the section
+            command=cat a#b;c\t# one ; two
+            directory=/srv ;one #two
+            environment=A="1", ; first
+              B="2" # second
+            user= # nobody
+            """
+        let files = ["supervisord.conf": text + "\n[include]\nfiles=more.ini # others\n", "more.ini": "[program:b]\ncommand=tac # c\n"]
+        let (children, _, _, _) = try Self.imported(files, "supervisord.conf")
+        #expect(children.map(\.key) == ["a", "b"])
+        let (first, last) = (try Self.program(children.first), try Self.program(children.last))
+        #expect(first.command == ["cat", "a#b;c"] && first.directory == "/srv" && first.environment == ["A": "1", "B": "2"])
+        #expect(first.process.attributes.user == nil && last.command == ["tac"])
+    }
+
+    @Test(
+        "A program of supervisord's that needn't stay has no shortest life, and failed starts that aren't tried again are noted",
+        arguments: [
+            ("", .seconds(1), false), ("startsecs=0", .zero, false), ("startsecs=0\nautorestart=false", .zero, false),
+            ("autorestart=false", .seconds(1), true), ("startsecs=5\nstartretries=2\nautorestart=no", .seconds(5), true),
+            ("startretries=0\nautorestart=false", .seconds(1), false), ("autorestart=true", .seconds(1), false),
+        ] as [(String, Duration, Bool)]
+    )
+    func starts(lines: String, time: Duration, isNoted: Bool) throws {
+        let text = "[program:a]\ncommand=cat\n\(lines)\n"
+        let (children, yaml, notes, _) = try Self.imported(["supervisord.conf": text], "supervisord.conf")
+        #expect(try Self.program(children.first).settings.startSeconds == time, "\(yaml)")
+        let place = "supervisord.conf:\(lines.split(separator: "\n").count + 2): [program:a] autorestart: supervisord tries a start"
+        #expect(notes.contains { $0.hasPrefix(place) } == isNoted, "\(notes)")
     }
 
     @Test("A service has the sockets of the units beside it")
@@ -341,5 +447,18 @@ struct ImportLossTests {
         #expect(
             try Self.program(children[1]).command.last?.contains("./migrate 3") == true && children[2].shutdown == .timeout(.seconds(4))
         )
+    }
+
+    @Test(
+        "Of a process's command and entry point the command counts",
+        arguments: [
+            ("command: cat", ["bash", "-c", "cat"]), ("entrypoint: [tac, -b]", ["tac", "-b"]),
+            ("{ command: cat, entrypoint: [tac] }", ["bash", "-c", "cat"]), ("{ command: '', entrypoint: [tac] }", ["tac"]),
+        ]
+    )
+    func entryPoint(keys: String, command: [String]) throws {
+        let text = "processes:\n  a:\n    \(keys)\n"
+        let (children, _, _, _) = try Self.imported(["process-compose.yaml": text], "process-compose.yaml")
+        #expect(try Self.program(children.first).command == command)
     }
 }

@@ -168,6 +168,15 @@ struct ExportTests {
         #expect(queue.lost == 12 && Files.text(of: file) == "[1,2]\n[3]\n[6]\n")
     }
 
+    @Test("A half line that a crash or a full disk has left in a file is ended before the next request, and a whole one isn't")
+    func halfLine() throws {
+        let temporary = try TemporaryDirectory()
+        let file = temporary.file("traces")
+        try Files.write("{\"half\":", to: file)
+        for request in ["{\"a\":1}", "{\"b\":2}"] { try TelemetryDestination.file(file).send(Array(request.utf8), defaultPath: "") }
+        #expect(Files.text(of: file) == "{\"half\":\n{\"a\":1}\n{\"b\":2}\n")
+    }
+
     @Test("A receiver that is silent doesn't keep the tree from working, and its end from coming in a second")
     func silentReceiver() async throws {
         try await expectPromptly(within: .patient(.seconds(4))) {

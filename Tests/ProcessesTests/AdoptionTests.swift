@@ -204,6 +204,52 @@ extension ProcessesTests {
             }
         }
 
+        private static let receivers = KeptReceivers(output: { _ in }, errors: { _ in }, channel: { _ in }, datagrams: { _ in })
+
+        /// Nothing here waits for the end of such a child any more: its exit status is left to the thread that reaps orphans.
+        @Test(
+            arguments: [
+                (.openFIFO, 1, EMFILE), (.openProcess, 1, EMFILE), (.statistics, 1, EMFILE), (.statistics, 2, EMFILE),
+                (.signalProcess, 1, EPERM), (.pollAdd, 1, ENOSPC), (.pollAdd, 2, ENOSPC),
+            ] as [(Ledger.Call, Int, Int32)]
+        )
+        func aKeptChildThatCanNotBeAdoptedIsNotExpectedAnyMore(call: Ledger.Call, number: Int, errno: Int32) async throws {
+            try await withTemporaryDirectory { directory in
+                let fifo = directory.file("output")
+                try #require(mkfifo(fifo, 0o600) == 0)
+                try await withChild(ProcessSpecification(executable: "/bin/sleep", arguments: ["100"])) { child in
+                    let processID = child.identity.processID
+                    let ledger = Ledger()
+                    let spawner = ProcessSpawner(systemCalls: ledger.systemCalls)
+                    try spawner.prepare()
+                    let kept = KeptProcess(child.identity, output: fifo, errors: nil, channel: nil, datagrams: nil, owner: geteuid())
+                    spawner.expect([kept])
+                    #expect(spawner.withoutSpawned([processID]).isEmpty)
+                    ledger.plan(.init(call: call, number: number, isForever: false, errno: errno))
+                    await #expect(throws: ProcessError.self) {
+                        try await spawner.adopt(kept, killsGroupAtExit: false, Self.receivers)
+                    }
+                    #expect(ledger.hits == 1)
+                    #expect(spawner.withoutSpawned([processID]) == [processID])
+                    #expect(ledger.openDescriptors.count == 2, "those of the thread")
+                    #expect(ledger.strangersClosed.isEmpty)
+                }
+            }
+        }
+
+        @Test func aKeptChildThatIsGoneTakesNothingFromAnotherOfItsNumber() async throws {
+            try await withChild(ProcessSpecification(executable: "/bin/sleep", arguments: ["100"])) { child in
+                let processID = child.identity.processID
+                let gone = ProcessIdentity(processID: processID, startTime: child.identity.startTime - 1)
+                let error = await #expect(throws: ProcessError.self) {
+                    let kept = KeptProcess(identity: gone, ends: [])
+                    _ = try await ProcessSpawner.shared.adopt(kept, killsGroupAtExit: false, Self.receivers)
+                }
+                #expect(error?.code == .noSuchProcess)
+                #expect(ProcessSpawner.shared.withoutSpawned([processID]).isEmpty, "its exit status is still this spawner's to take")
+            }
+        }
+
         private func identity(_ text: String) throws -> ProcessIdentity {
             let number = try #require(Int32(text))
             return try #require(ProcessIdentity(processID: number))

@@ -137,6 +137,20 @@ extension ProcessesTests {
     }
 
     @Suite struct Channels {
+        private static let hasPython = access("/usr/bin/python3", X_OK) == 0
+
+        /// A program that sends datagrams to a socket.
+        ///
+        /// - Parameter texts: What it sends, in Python.
+        private static func sender(of texts: String, to socket: String) -> ProcessSpecification {
+            let script = """
+                import socket, sys
+                connection = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+                for text in (\(texts)): connection.sendto(text, sys.argv[1])
+                """
+            return ProcessSpecification(executable: "/usr/bin/python3", arguments: ["-c", script, socket])
+        }
+
         @Test func whatIsWrittenToTheDescriptorArrives() async throws {
             let pipe = Transcript()
             var specification = shell("printf 'x\\n' >&7; exec 7>&-; sleep 0.1")
@@ -146,7 +160,88 @@ extension ProcessesTests {
             #expect(pipe.ends == 1)
         }
 
-        @Test(.enabled(if: access("/usr/bin/python3", X_OK) == 0, "needs /usr/bin/python3"))
+        @Test(.enabled(if: hasPython, "needs /usr/bin/python3"))
+        func anEmptyDatagramIsNotTheEnd() async throws {
+            try await withTemporaryDirectory { directory in
+                let (socket, sent) = (directory.file("notices"), Transcript())
+                var specification = Self.sender(of: #"b"", b"one", b"", b"two""#, to: socket)
+                specification.killsGroupAtExit = true
+                specification.channels = [.datagrams(path: socket) { sent.append($0) }]
+                let status = try await run(specification).0
+                #expect(status == .exited(code: 0) && sent.text == "onetwo" && sent.ends == 1)
+                #expect(directory.entries.isEmpty, "the socket is gone")
+            }
+        }
+
+        @Test(.enabled(if: hasPython, "needs /usr/bin/python3"))
+        func allDatagramsArriveBeforeTheExit() async throws {
+            try await withTemporaryDirectory { directory in
+                let (socket, sent, gate) = (directory.file("notices"), Transcript(), ThreadGate())
+                // As many as wait in a socket by default.
+                var specification = Self.sender(of: #"b"%d" % number for number in range(10)"#, to: socket)
+                specification.killsGroupAtExit = true
+                specification.channels = [
+                    .datagrams(path: socket) { bytes in
+                        sent.append(bytes)
+                        gate.pass()
+                    }
+                ]
+                // Its thread, which serves no other child, stands still from the first datagram until the child has ended.
+                let child = try await ProcessSpawner(systemCalls: .live).spawn(specification)
+                defer { gate.open() }
+                try await eventually("the child has ended") { !child.identity.isAlive }
+                gate.open()
+                #expect(await child.waitForExit() == .exited(code: 0))
+                #expect(sent.text == "0123456789" && sent.ends == 1)
+            }
+        }
+
+        @Test(.enabled(if: hasPython, "needs /usr/bin/python3"))
+        func theDatagramsOfAKeptChildThatIsGoneArrive() async throws {
+            try await withTemporaryDirectory { directory in
+                let (path, sent) = (directory.file("notices"), Transcript())
+                let socket = SystemCalls.live.datagramSocket(path, geteuid())
+                try #require(socket >= 0)
+                #expect(try await run(Self.sender(of: #"b"one", b"", b"two", b"three""#, to: path)).0 == .exited(code: 0))
+                let gone = ProcessIdentity(processID: getpid(), startTime: ProcessIdentity.current.startTime + 1)
+                let kept = KeptProcess(identity: gone, ends: [.init(role: .datagrams, descriptor: socket, path: path)])
+                let receivers = KeptReceivers(output: { _ in }, errors: { _ in }, channel: { _ in }, datagrams: { sent.append($0) })
+                let error = await #expect(throws: ProcessError.self) {
+                    try await ProcessSpawner.shared.adopt(kept, killsGroupAtExit: false, receivers)
+                }
+                #expect(error?.code == .noSuchProcess)
+                #expect(sent.text == "onetwothree" && sent.ends == 1 && directory.entries.isEmpty)
+            }
+        }
+
+        @Test func whatAChildTellsItsParentDoesNotWaitForRoomForOutput() async throws {
+            let pipe = Transcript()
+            let asked = Lock(0)
+            var specification = shell("echo x >&7; exec 7>&-; sleep 0.1")
+            specification.standardOutput = .null
+            specification.channels = [.pipe(target: 7) { pipe.append($0) }]
+            specification.isOutputFull = {
+                asked.withLock { $0 += 1 }
+                return true
+            }
+            let status = try await withChild(specification) { await $0.waitForExit() }
+            #expect(status == .exited(code: 0) && pipe.text == "x\n")
+            #expect(asked.withLock { $0 } == 0)
+        }
+
+        @Test func whatAKeptChildTellsItsParentDoesNotWaitForRoomForOutput() throws {
+            let (reading, writing) = try makePipe()
+            defer {
+                close(reading)
+                close(writing)
+            }
+            let roles: [ReadingEnd.Role] = [.output, .errors, .channel, .datagrams]
+            let kept = KeptProcess(identity: .current, ends: roles.map { .init(role: $0, descriptor: reading, path: nil) })
+            let receivers = KeptReceivers(output: { _ in }, errors: { _ in }, channel: { _ in }, datagrams: { _ in }, isFull: { true })
+            #expect(try kept.readingEnds(receivers, .live).map { $0.isFull != nil } == [true, true, false, false])
+        }
+
+        @Test(.enabled(if: hasPython, "needs /usr/bin/python3"))
         func eachDatagramArrivesByItselfFromTheOwnerAlone() async throws {
             let directory = try TemporaryDirectory()
             chmod(directory.path, 0o755)

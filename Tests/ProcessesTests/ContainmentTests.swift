@@ -53,6 +53,28 @@ extension ProcessesTests {
             #expect(ControlGroup.outOfMemoryKills(events: "") == 0)
         }
 
+        /// The directory of the group is gone, lacks the file by which a process joins the group, or has one that refuses.
+        @Test(arguments: [(false, nil, ENOENT), (true, nil, ENOENT), (true, "/dev/full", ENOSPC)] as [(Bool, String?, Int32)])
+        func nothingIsStartedWithoutItsLimits(isThere: Bool, processes: String?, errno: Int32) async throws {
+            try await withTemporaryDirectory { directory in
+                let group = ControlGroup(directory: directory.file("group"))
+                if isThere { try #require(mkdir(group.directory, 0o700) == 0) }
+                if let processes { try #require(symlink(processes, "\(group.directory)/cgroup.procs") == 0) }
+                func specification(_ limits: GroupLimits?) -> ProcessSpecification {
+                    var specification = shell("exit 5")
+                    specification.controlGroup = group
+                    specification.attributes.groupLimits = limits
+                    return specification
+                }
+                #expect(try await run(specification(nil)).0 == .exited(code: 5))
+                let limited = specification(GroupLimits(pids: 10))
+                let error = await #expect(throws: ProcessError.self) { try await run(limited) }
+                #expect(error?.code == .spawnFailed && error?.errno == errno)
+                let message = error?.message ?? ""
+                #expect(message.contains("can't join the control group that is to hold its limits"), "\(message)")
+            }
+        }
+
         // MARK: Limits of groups, by the kernel
 
         /// Whether the kernel holds limits for this process's children; says so loudly when it doesn't.

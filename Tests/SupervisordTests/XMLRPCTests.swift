@@ -106,6 +106,36 @@ struct XMLRPCTests {
         #expect(SupervisedProcess.duration(200_000) == "2 days, 7:33:20")
     }
 
+    @Test("The exit status is the code, and of every signal -1")
+    func exitStatus() {
+        for (code, signal, status) in [(3, nil, 3), (nil, 9, -1), (nil, 15, -1), (nil, nil, 0)] as [(Int32?, Int32?, Int)] {
+            var node = TreeNode(key: "a", path: "/a", type: "a", kind: .program, state: "inactive", placement: .program)
+            (node.lastExitCode, node.lastExitSignal) = (code, signal)
+            let information = SupervisedProcess(node, parent: "/").information(now: 0, last: nil)
+            #expect(information["exitstatus"]?.integerValue == status)
+        }
+    }
+
+    @Test("What has run until a changed group was stopped is known when the group is added, and forgotten with the next look at the file")
+    func stoppedWithGroup() {
+        let groups = RereadGroups()
+        // Before any look at the file it's an operator's stop.
+        groups.noteStop(of: "team", ["/team/a"])
+        #expect(groups.remove("team") == nil)
+        groups.remember(["team": .changed, "other": .removed])
+        groups.noteStop(of: "team", ["/team/a", "/team/b"])
+        groups.noteStop(of: "team", [])
+        groups.noteStop(of: "none", ["/none"])
+        #expect(groups.difference(of: "team") == .changed && groups.difference(of: "none") == nil)
+        let team = groups.remove("team")
+        #expect(team?.difference == .changed && team?.stopped == ["/team/a", "/team/b"])
+        #expect(groups.remove("team") == nil && groups.remove("other")?.stopped == [])
+        groups.remember(["team": .changed])
+        groups.noteStop(of: "team", ["/team/a"])
+        groups.remember(["team": .changed])
+        #expect(groups.remove("team")?.stopped == [])
+    }
+
     @Test("The end of a log is kept, and its length is known")
     func logText() {
         var text = ProcessLogText(keeping: 10)

@@ -16,6 +16,14 @@ import pyte
 LIMIT = 20
 
 
+class Xterm(pyte.Screen):
+    """A terminal as xterm and the Linux console are: behind a character in the last column the cursor stays there, and erasing takes the character."""
+
+    def erase_in_line(self, *arguments, **options):
+        self.cursor.x = min(self.cursor.x, self.columns - 1)
+        super().erase_in_line(*arguments, **options)
+
+
 class Screen:
     """A command on a terminal of its own."""
 
@@ -36,7 +44,7 @@ class Screen:
                 {**transcript.environment, "TERM": "xterm", **environment},
             )
         os.close(other)
-        self.screen = pyte.Screen(columns, lines)
+        self.screen = Xterm(columns, lines)
         self.stream = pyte.ByteStream(self.screen)
 
     def resize(self, columns, lines):
@@ -115,6 +123,7 @@ class Terminal:
         screen = self.screen()
         step = screen.step
         step("the tree with rates", b"", lambda lines: any("payment" in line and "active" in line for line in lines) and "msg/s" in lines[2])
+        step("a line up to the last column", b"", lambda lines: re.search(r"\d\d:\d\d:\d\d$", lines[0]))
         step("by memory", b"m", lambda lines: "sort memory" in lines[2])
         step("filtered", b"/cart\r", lambda lines: "filter cart" in lines[2] and not any("/shop/payment" in line for line in lines))
         screen.resize(60, 12)
@@ -182,14 +191,27 @@ class Terminal:
 
     @contextlib.contextmanager
     def losing(self):
-        """A daemon that ends meanwhile: the last figures stay, with the reason, and `q` leaves."""
+        """A daemon that ends meanwhile: the last figures stay, with the reason, and `q` leaves, also while another program takes its place."""
         screen = self.screen()
         screen.step("with a daemon", b"", lambda lines: "quit" in lines[23])
         yield
         screen.step("without it", b"", lambda lines: "isn't reachable" in lines[0])
         screen.step("an action without it", b"U", lambda lines: "can't start /: " in lines[23])
+        marker = f"{self.transcript.directory}/run/control.upgrade"
+        with open(marker, "w") as file:
+            print(os.getpid(), file=file)
+        for _ in range(2):
+            shown = screen.lines[0][-8:]
+            screen.step("the time goes on while another program takes the daemon's place", b"", lambda lines: lines[0][-8:] != shown)
         os.write(screen.terminal, b"q")
         screen.end("left without a daemon", 0)
+        for what, key, number in [("q", b"q", 0), ("^C", b"\x03", signal.SIGINT)]:
+            screen = self.screen()
+            while b"\x1b[?1049h" not in screen.text and screen.read():
+                pass
+            os.write(screen.terminal, key)
+            screen.end(f"{what} before there is a daemon", -number)
+        os.unlink(marker)
 
     def narrow(self):
         """On a narrow terminal no line of these commands is wider; elsewhere all of it is there."""

@@ -8,6 +8,9 @@ const field = document.getElementById("token");
 const complaint = document.getElementById("token-problem");
 const question = document.getElementById("confirm");
 
+// The longest that an answer is waited for.
+const patience = 60000;
+
 // What can be done in each state; the tests compare its states with the daemon's.
 const possible = {
   inactive: ["start"], failed: ["start"], waiting: ["start", "stop"], starting: ["restart", "stop", "kill"], stopping: ["start", "kill"],
@@ -93,13 +96,18 @@ export class Actions {
 
   #post(operation, body, token) {
     const headers = { "Content-Type": "application/json", Authorization: authorization(token) };
-    return fetch(`/api/v1/${operation}`, { method: "POST", headers, body: JSON.stringify(body) });
+    return fetch(`/api/v1/${operation}`, { method: "POST", headers, body: JSON.stringify(body), signal: AbortSignal.timeout(patience) });
   }
 
   // Sends a change, and returns its answer; what failed is thrown as text for people.
   async send(operation, body) {
-    const response = await this.#post(operation, body, sessionStorage.getItem(key) ?? "");
-    const answer = await response.json();
+    let response, answer;
+    try {
+      response = await this.#post(operation, body, sessionStorage.getItem(key) ?? "");
+      answer = await response.json();
+    } catch (error) {
+      throw error.name === "TimeoutError" ? new Error("no answer has come within a minute; the change may have been carried out, or still be under way") : error;
+    }
     if (response.ok) return answer;
     if (response.status === 401) this.lock();
     throw new Error(answer.error?.message ?? `the console answered ${response.status}`);

@@ -69,7 +69,10 @@ export function charts(series) {
   return list;
 }
 
+// The figures of a path; null: there are none yet, undefined: the console doesn't tell.
 export async function fetchSeries(path) {
-  const response = await fetch(path === null ? "/api/v1/series" : `/api/v1/series?path=${encodeURIComponent(path)}`);
-  return response.ok ? response.json() : null;
+  try {
+    const response = await fetch(path === null ? "/api/v1/series" : `/api/v1/series?path=${encodeURIComponent(path)}`);
+    return response.ok ? await response.json() : response.status === 404 ? null : undefined;
+  } catch { return undefined; }
 }

@@ -41,7 +41,7 @@ export class Detail {
     store.addEventListener("events", ({ detail }) => {
       const own = this.path === null ? [] : detail.events.filter(({ event }) => isAbout(event, this.path));
       if (this.#early) this.#early.push(...own);
-      else if (own.length) this.events.take({ missed: 0, events: own });
+      else if (own.length || (detail.missed && this.path !== null)) this.events.take({ missed: detail.missed, events: own });
     });
     store.addEventListener("table", () => this.#facts());
     const panels = { log: [this.log.node], events: [newer, events], flows: [this.flows.node], lives: [lives], traces: [ask, traces] };
@@ -114,7 +114,7 @@ export class Detail {
     const row = this.store.rows.get(this.path);
     this.buttons.flows.hidden = this.tab !== "flows" && ![...this.store.rows.values()].some((each) => each.flows && (isAt(each.path, this.path) || isAt(this.path, each.path)));
     if (!row) {
-      state.replaceChildren(element("span", { class: "hold" }, this.store.heard ? "There's nothing at this path." : "Waiting for the daemon."));
+      state.replaceChildren(element("span", { class: "hold" }, this.store.isKnown ? "There's nothing at this path." : "Waiting for the daemon."));
       facts.replaceChildren();
       this.#offer(null);
       return;

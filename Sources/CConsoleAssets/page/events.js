@@ -1,4 +1,4 @@
-// What has happened, newest first. Repeats and the turns of a crash loop are folded; what comes while the list is scrolled waits above it.
+// What has happened, newest first. Repeats and the turns of a crash loop are folded; what comes while the list is scrolled isn't shown until it's at its top again.
 
 import { clock, duration, element, printable, sign } from "./format.js";
 import { format, parse } from "./route.js";
@@ -18,15 +18,17 @@ export const isAbout = (event, path) => isAt(event.path ?? "/", path);
 
 export class EventList {
   #entries = [];
+  // The entries of crash loops, by path.
   #loops = new Map();
-  #waiting = [];
+  // The number of events that have come and aren't shown.
+  #unread = 0;
   // What has come: a stream that begins anew, and an answer about former events, tell some of them again.
   #seen = new Set();
 
   constructor({ list, newer, onlyTrouble, onPath }) {
     Object.assign(this, { list, newer, onlyTrouble, onPath });
-    list.addEventListener("scroll", () => { if (list.scrollTop < 8) this.#release(); });
-    newer.addEventListener("click", () => { list.scrollTop = 0; this.#release(); });
+    list.addEventListener("scroll", () => { if (list.scrollTop < 8 && this.#unread) this.draw(); });
+    newer.addEventListener("click", () => { list.scrollTop = 0; this.draw(); });
     onlyTrouble?.addEventListener("change", () => this.draw());
     this.draw();
   }
@@ -34,18 +36,21 @@ export class EventList {
   clear() {
     this.#entries = [];
     this.#loops.clear();
-    this.#waiting = [];
     this.#seen.clear();
-    this.newer.hidden = true;
     this.list.scrollTop = 0;
     this.draw();
   }
 
   take({ missed, events }) {
-    if (missed > 0) this.#waiting.push({ event: { kind: "gap", count: missed, time: events[0]?.event.time ?? new Date().toISOString() } });
-    this.#waiting.push(...events.filter(({ event }) => this.#isNew(event)));
-    if (this.list.scrollTop < 8) this.#release();
-    else { this.newer.hidden = false; this.newer.textContent = `${this.#waiting.length} new ↑`; }
+    const news = events.map(({ event }) => event).filter((event) => this.#isNew(event));
+    if (missed > 0) news.unshift({ kind: "gap", count: missed, time: events[0]?.event.time ?? new Date().toISOString() });
+    if (!news.length) return;
+    for (const event of news) this.#enter(event);
+    for (const entry of this.#entries.splice(kept)) if (this.#loops.get(entry.event.path) === entry) this.#loops.delete(entry.event.path);
+    if (this.list.scrollTop < 8) { this.draw(); return; }
+    this.#unread += news.length;
+    this.newer.hidden = false;
+    this.newer.textContent = `${this.#unread.toLocaleString("en")} new ↑`;
   }
 
   #isNew({ boot, number, kind }) {
@@ -54,15 +59,6 @@ export class EventList {
     this.#seen.add(name);
     if (this.#seen.size > 4096) this.#seen.delete(this.#seen.values().next().value);
     return true;
-  }
-
-  #release() {
-    this.newer.hidden = true;
-    if (!this.#waiting.length) return;
-    for (const { event } of this.#waiting) this.#enter(event);
-    this.#waiting = [];
-    this.#entries.length = Math.min(this.#entries.length, kept);
-    this.draw();
   }
 
   #enter(event) {
@@ -78,11 +74,14 @@ export class EventList {
     const entry = loop ?? { event, times: 0, end: null };
     entry.event = event;
     if (ends.has(event.kind)) { entry.times += 1; entry.end = event; }
-    this.#entries = [entry, ...this.#entries.filter((each) => each !== loop)];
+    if (loop) this.#entries.splice(this.#entries.indexOf(loop), 1);
+    this.#entries.unshift(entry);
     this.#loops.set(event.path, entry);
   }
 
   draw() {
+    this.#unread = 0;
+    this.newer.hidden = true;
     const shown = this.#entries.filter(({ event, end }) => !this.onlyTrouble?.checked || end || troubles.has(event.kind));
     if (!shown.length) {
       this.list.replaceChildren(element("li", { class: "none" }, element("span"), element("span"), element("span", { class: "dim" }, this.onlyTrouble?.checked ? "No trouble in the events that are kept." : "No events yet.")));

@@ -89,13 +89,13 @@ function summarise() {
   for (const row of store.rows.values()) counts.set(row.state, (counts.get(row.state) ?? 0) + 1);
   for (const [state, { chip, figure }] of chips) {
     const number = counts.get(state) ?? 0;
-    figure.textContent = number.toLocaleString("en");
+    figure.textContent = store.isKnown ? number.toLocaleString("en") : "–";
     figure.className = number ? tone(state) : "dim";
     // It stays where it is: what moves under the pointer is missed.
     chip.classList.toggle("none", !number && !route.view.states.includes(state));
   }
   const all = store.rows.size;
-  $("count").textContent = tree.hits === all || tree.hits === undefined ? all.toLocaleString("en") : `${tree.hits.toLocaleString("en")} of ${all.toLocaleString("en")}`;
+  $("count").textContent = !store.isKnown ? "–" : tree.hits === all || tree.hits === undefined ? all.toLocaleString("en") : `${tree.hits.toLocaleString("en")} of ${all.toLocaleString("en")}`;
   const bad = [...store.rows.values()].filter((row) => isTrouble(row.state)).length;
   const subject = route.view.isLog ? printable(`${route.view.path} – `) : "";
   document.title = `${subject}${bad ? `${bad} in trouble – ` : ""}coordinatord`;
@@ -136,20 +136,23 @@ function age() {
   document.body.classList.toggle("late", isLate && store.heard > 0);
   link.textContent = !store.heard ? "connecting…" : !isLate ? "live" : store.problem ? "the daemon doesn't answer" : `as of ${Math.round(store.age / 1000)} s ago, reconnecting…`;
   $("problem").hidden = store.problem === null;
-  $("problem").textContent = store.problem === null ? "" : `The daemon doesn't answer: ${store.problem}. The figures below are old. \`coordinatorctl doctor\` looks for the cause.`;
+  $("problem").textContent = store.problem === null ? "" : `The daemon doesn't answer: ${store.problem}.${store.isKnown ? " The figures below are old." : ""} \`coordinatorctl doctor\` looks for the cause.`;
 }
 setInterval(() => { age(); tree.draw(); }, 1000);
 
 // MARK: charts
 
-// The figures of what is chosen, else of the whole tree. The place stays as high, also without any.
+// The figures of what is chosen, else of the whole tree. The place stays as high, also without any; what isn't told now leaves the charts as they are.
+let drawn;
 async function drawCharts() {
   const { path } = detail;
-  const series = await fetchSeries(path).catch(() => null);
-  if (path !== detail.path) return;
+  const series = await fetchSeries(path);
+  if (path !== detail.path || (series === undefined && path === drawn)) return;
+  drawn = path;
   const list = series ? charts(series) : [];
+  const remark = series === undefined ? "The console doesn't tell the figures at present." : series === null || path === null ? "No figures yet." : "It has no figures of its own: neither a process nor messages.";
   $("charts").setAttribute("aria-label", printable(`The last hour of ${path ?? "the tree"}`));
-  $("charts").replaceChildren(...(list.length ? list : [element("p", { class: "dim" }, path === null ? "No figures yet." : "It has no figures of its own: neither a process nor messages.")]));
+  $("charts").replaceChildren(...(list.length ? list : [element("p", { class: "dim" }, remark)]));
 }
 setInterval(() => { if (!document.hidden) drawCharts(); }, 10000);
 
@@ -197,4 +200,4 @@ document.addEventListener("keydown", (event) => {
 show(route.view);
 drawCharts();
 actions.begin().catch(() => {});
-store.open();
+store.follow();

@@ -7,33 +7,41 @@ export class Store extends EventTarget {
   heard = 0;
   skew = 0;
   #source = null;
+  // The position in the stream, as its last message has named it.
+  #position = "";
   #retry = 1000;
   #hiding = 0;
 
   constructor() {
     super();
-    document.addEventListener("visibilitychange", () => {
-      clearTimeout(this.#hiding);
-      if (document.hidden) this.#hiding = setTimeout(() => this.#close(), 30000);
-      else if (!this.#source) this.open();
-    });
+    document.addEventListener("visibilitychange", () => this.follow());
+  }
+
+  // Follows the tree while the page is shown, and for half a minute longer.
+  follow() {
+    clearTimeout(this.#hiding);
+    if (document.hidden) this.#hiding = setTimeout(() => this.#close(), 30000);
+    else if (!this.#source) this.#open();
   }
 
   // The time of the daemon's machine, in milliseconds.
   get now() { return Date.now() + this.skew; }
+  // Whether the rows have ever come: the tree has at least its root.
+  get isKnown() { return this.rows.size > 0; }
   get age() { return this.heard ? Date.now() - this.heard : Infinity; }
 
-  open() {
+  #open() {
     this.#close();
-    const source = new EventSource("/api/v1/stream");
+    const source = new EventSource(`/api/v1/stream${this.#position ? `?position=${encodeURIComponent(this.#position)}` : ""}`);
     this.#source = source;
-    source.addEventListener("table", (message) => this.take(JSON.parse(message.data)));
-    source.addEventListener("events", (message) => this.dispatchEvent(new CustomEvent("events", { detail: JSON.parse(message.data) })));
+    const hear = (kind, act) => source.addEventListener(kind, (message) => { this.#position = message.lastEventId || this.#position; act(JSON.parse(message.data)); });
+    hear("table", (news) => this.take(news));
+    hear("events", (detail) => this.dispatchEvent(new CustomEvent("events", { detail })));
     source.onerror = () => {
       // A refusal ends the source; an ended connection doesn't.
       if (source.readyState !== EventSource.CLOSED || source !== this.#source) return;
       this.#source = null;
-      setTimeout(() => { if (!this.#source && !document.hidden) this.open(); }, this.#retry * (1 + Math.random()));
+      setTimeout(() => { if (!this.#source && !document.hidden) this.#open(); }, this.#retry * (1 + Math.random()));
       this.#retry = Math.min(15000, this.#retry * 2);
     };
   }

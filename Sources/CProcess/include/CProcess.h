@@ -64,6 +64,7 @@ enum coordinator_process_step {
     COORDINATOR_PROCESS_INTERPRETER = 6,
     COORDINATOR_PROCESS_OOM_SCORE = 7,
     COORDINATOR_PROCESS_CAPABILITIES = 8,
+    COORDINATOR_PROCESS_CONTROL_GROUP = 9,
     COORDINATOR_PROCESS_LIMIT = 16,
 };
 
@@ -76,9 +77,10 @@ enum coordinator_process_step {
 //
 // `paths`, `arguments` and `environment` end with NULL; the first of the paths that is there is executed. Every source, and `status`, must
 // be above every target. NULL for `environment` or `working_directory` inherits the caller's. `control_group` is the directory of a control
-// group for the child, or NULL; a child that can't be put there is spawned all the same. NULL for `attributes` inherits all of them.
+// group for the child, or NULL; a child that can't be put there is spawned all the same, unless it must join the group, which holds its
+// limits. NULL for `attributes` inherits all of them.
 //
-// Returns the child's number, or the negated errno; there is no `memory` then.
+// Returns the child's number, or the negated errno, with the step above it as in `status`; there is no `memory` then.
 pid_t coordinator_process_spawn(
     char *const *paths,
     char *const *arguments,
@@ -89,6 +91,7 @@ pid_t coordinator_process_spawn(
     int status,
     int dies_with_parent,
     const char *control_group,
+    int must_join_group,
     const struct coordinator_process_attributes *attributes,
     void **memory);
 void coordinator_process_spawn_release(void *memory);

@@ -81,7 +81,7 @@ extension ControlError {
     /// The kind of a failure, which determines the exit code of `coordinatorctl`.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: Hashable {
-            case failed, cancelled, unhandled, alreadyRunning, upgrading, idle, notHere
+            case failed, cancelled, unhandled, alreadyRunning, upgrading, idle, notHere, otherLife
             case notRunning, noSuchPath, invalidRequest, unreachable, timedOut, notPermitted, badConfiguration
             /// A code that a newer daemon has sent.
             case other(String)
@@ -109,6 +109,8 @@ extension ControlError {
         ///
         /// Nodes tell it one another, and operators don't get it.
         public static let notHere = Code(.notHere)
+        /// The life for which the change was meant is over: nothing was done.
+        public static let otherLife = Code(.otherLife)
         /// The coordinator or program at the path isn't running and can't receive the message.
         public static let notRunning = Code(.notRunning)
         /// No coordinator or program has the path.
@@ -125,8 +127,8 @@ extension ControlError {
         public static let badConfiguration = Code(.badConfiguration)
 
         private static let known: [Code] = [
-            failed, cancelled, unhandled, alreadyRunning, upgrading, idle, notHere, notRunning, noSuchPath, invalidRequest, unreachable,
-            timedOut, notPermitted, badConfiguration,
+            failed, cancelled, unhandled, alreadyRunning, upgrading, idle, notHere, otherLife, notRunning, noSuchPath, invalidRequest,
+            unreachable, timedOut, notPermitted, badConfiguration,
         ]
 
         /// Whether the request wasn't carried out, and can be made again on another connection.
@@ -150,7 +152,7 @@ extension ControlError {
         /// 3 and 4 are those of LSB's `status` action, 64 and above those of `sysexits.h`.
         public var exitCode: Int32 {
             switch kind {
-            case .failed, .cancelled, .unhandled, .alreadyRunning, .other: 1
+            case .failed, .cancelled, .unhandled, .alreadyRunning, .otherLife, .other: 1
             case .notRunning, .notHere: 3
             case .noSuchPath: 4
             case .invalidRequest: 64

@@ -23,19 +23,28 @@ public struct BlockingControlClient: ~Copyable {
     private var session: ControlSession<Call>
     /// What was received and not read yet.
     private var received: [UInt8] = []
-    private var patience = ClientPatience()
+    private let patience: ClientPatience
 
     /// Connects to the daemon of a runtime directory.
     ///
     /// A daemon that has no descriptor for the connection is asked again.
     ///
+    /// - Parameters:
+    ///   - timeout: the time to wait for the connection.
+    ///   - patience: the patience for all that is requested on the connection; when its time is over, nothing is sent or waited for.
     /// - Throws: `.unreachable` when no daemon listens there, `.notPermitted` when this user may not open the socket, `.timedOut`.
-    public init(runtimeDirectory: RuntimeDirectory, timeout: Duration = ClientPatience.answerLimit) throws(ControlError) {
+    public init(
+        runtimeDirectory: RuntimeDirectory,
+        timeout: Duration = ClientPatience.answerLimit,
+        patience: ClientPatience = ClientPatience()
+    ) throws(ControlError) {
         self.runtimeDirectory = runtimeDirectory
+        self.patience = patience
         socket = runtimeDirectory.controlSocket
         session = ControlSession(to: socket)
-        let deadline = MonotonicTime.now + timeout
+        let deadline = min(MonotonicTime.now + timeout, patience.end)
         descriptor = -1
+        if MonotonicTime.now >= patience.end { throw .notSent(to: socket) }
         while true {
             descriptor = try Self.open(socket, by: deadline)
             if try greet(by: deadline) { return }
@@ -65,14 +74,19 @@ public struct BlockingControlClient: ~Copyable {
 
     /// Connects to the daemon of a runtime directory; while another program takes the daemon's place, this waits for the new one.
     ///
-    /// - Throws: as ``init(runtimeDirectory:timeout:)``.
-    public static func connected(to directory: RuntimeDirectory) throws(ControlError) -> BlockingControlClient {
-        var patience = UpgradePatience(directory)
+    /// - Parameter patience: as of ``init(runtimeDirectory:timeout:patience:)``.
+    /// - Throws: as ``init(runtimeDirectory:timeout:patience:)``.
+    public static func connected(
+        to directory: RuntimeDirectory,
+        patience: ClientPatience = ClientPatience()
+    ) throws(ControlError) -> BlockingControlClient {
+        var upgrade = UpgradePatience(directory)
         while true {
             do throws(ControlError) {
-                return try BlockingControlClient(runtimeDirectory: directory)
+                return try BlockingControlClient(runtimeDirectory: directory, patience: patience)
             } catch {
-                guard patience.allowsAnotherAttempt(after: error) else { throw error }
+                guard upgrade.allowsAnotherAttempt(after: error) else { throw error }
+                if MonotonicTime.now >= patience.end { throw .notSent(to: directory.controlSocket) }
             }
             usleep(UpgradePatience.pauseMicroseconds)
         }
@@ -87,14 +101,14 @@ public struct BlockingControlClient: ~Copyable {
         var operation: ControlOperation
         /// The name of a change, which stays when it's requested again.
         var requestID: String?
-        /// The time to wait for the answer; nil: as long as the daemon answers questions.
+        /// The time to wait for the answer at most; nil: as long as the daemon answers questions.
         var timeout: Duration?
         /// Whether the operation waits for children, which have times of their own.
         var takesItsTime: Bool { operation.defaultTimeout == nil }
 
         init(_ operation: ControlOperation, timeout: Duration?, _ patience: ClientPatience) {
             (self.operation, requestID) = (operation, operation.newRequestID())
-            self.timeout = timeout ?? operation.defaultTimeout
+            self.timeout = [timeout ?? operation.defaultTimeout, patience.limit].compactMap(\.self).min()
             // One that takes no questions meanwhile is only waited for.
             if patience.isForBeginning, operation.isMutating, !takesItsTime { self.timeout = ClientPatience.beginning }
         }
@@ -118,47 +132,62 @@ public struct BlockingControlClient: ~Copyable {
         try call(all: [operation], timeout: timeout)[0].get()
     }
 
-    /// Requests operations, and waits for those that take the times of children as a person has the patience.
+    /// Requests an operation, and waits for its result; one that the daemon refuses since it's being replaced isn't requested again.
     ///
-    /// An operation that was only to be begun, and goes on, ends with `.timedOut`.
-    public mutating func call(all operations: [ControlOperation], patience: ClientPatience) -> [Result<JSONValue, ControlError>] {
-        self.patience = patience
-        defer { self.patience = ClientPatience() }
-        return call(all: operations, timeout: patience.limit)
+    /// - Parameter timeout: the time to wait for the answer.
+    /// - Throws: as ``call(_:timeout:)``, and `.upgrading` and `.idle`.
+    package mutating func callOnce(_ operation: ControlOperation, timeout: Duration) throws(ControlError) -> JSONValue {
+        try callOnce([Wanted(operation, timeout: timeout, patience)])[0].get()
     }
 
     /// Requests several operations, which the daemon carries out at the same time, and returns the outcomes in the order of the operations.
     ///
-    /// The time-out of each operation counts from its own request.
+    /// The time-out of each operation counts from its own request, and the time of the client's patience is that of all. What wasn't sent before
+    /// its end has `.timedOut`, with the proof that nothing was executed; an operation that was only to be begun, and goes on, `.timedOut` too.
     public mutating func call(all operations: [ControlOperation], timeout: Duration? = nil) -> [Result<JSONValue, ControlError>] {
-        let wish = self.patience
+        let wish = patience
         let all = operations.map { Wanted($0, timeout: timeout, wish) }
         var outcomes = callOnce(all)
-        var patience = UpgradePatience(runtimeDirectory)
+        var upgrade = UpgradePatience(runtimeDirectory)
         while true {
             let refusals = outcomes.enumerated().compactMap { index, outcome -> (index: Int, error: ControlError)? in
                 guard case .failure(let error) = outcome, operations[index].mayBeRepeated(after: error) else { return nil }
                 return (index, error)
             }
-            guard let first = refusals.first, patience.allowsAnotherAttempt(after: first.error) else { return outcomes }
+            guard let first = refusals.first, upgrade.allowsAnotherAttempt(after: first.error) else { return outcomes }
             usleep(UpgradePatience.pauseMicroseconds)
             do throws(ControlError) {
-                let patience = self.patience
-                self = try Self.connected(to: runtimeDirectory)
-                self.patience = patience
+                self = try Self.connected(to: runtimeDirectory, patience: patience)
             } catch {
-                for refusal in refusals { outcomes[refusal.index] = .failure(error) }
+                for refusal in refusals { outcomes[refusal.index] = .failure(failure(error, after: refusal.error)) }
                 return outcomes
             }
-            for (refusal, outcome) in zip(refusals, callOnce(refusals.map { all[$0.index] })) { outcomes[refusal.index] = outcome }
+            for (refusal, outcome) in zip(refusals, callOnce(refusals.map { all[$0.index] })) {
+                if case .failure(let error) = outcome {
+                    outcomes[refusal.index] = .failure(failure(error, after: refusal.error))
+                } else {
+                    outcomes[refusal.index] = outcome
+                }
+            }
         }
+    }
+
+    /// Returns the failure of a request that was made again: the first one may have been carried out, unless its own failure proves that it
+    /// wasn't.
+    private func failure(_ error: ControlError, after first: ControlError) -> ControlError {
+        guard !first.code.provesAbsence, error.maybeExecuted == false else { return error }
+        if error.code == .timedOut, let limit = patience.limit { return .noAnswer(from: socket, within: limit) }
+        var doubted = error
+        doubted.maybeExecuted = true
+        return doubted
     }
 
     /// Requests an operation whose answer is a stream that ends by itself, and returns its items.
     ///
     /// - Parameter timeout: the time to wait for the end of the stream.
     package mutating func items(of operation: ControlOperation, timeout: Duration = .seconds(10)) throws(ControlError) -> [JSONValue] {
-        let deadline = MonotonicTime.now + timeout
+        let deadline = min(MonotonicTime.now + timeout, patience.end)
+        if MonotonicTime.now >= patience.end { throw .notSent(to: socket) }
         let bytes = try ControlRequest(id: session.nextID, operation: operation, requestID: operation.newRequestID()).bytes()
         let id = try session.openCall(Call(index: nil, deadline: deadline, end: deadline))
         // What still comes for a request that was given up is skipped.
@@ -182,7 +211,8 @@ public struct BlockingControlClient: ~Copyable {
         var outcomes = [Result<JSONValue, ControlError>?](repeating: nil, count: all.count)
         var next = 0
         do throws(ControlError) {
-            while next < all.count || !session.open.isEmpty {
+            // The answer to the question what is waited for isn't waited for itself.
+            while next < all.count || session.open.contains(where: { $0.value.index != nil }) {
                 if next < all.count, session.open.count < Self.window {
                     defer { next += 1 }
                     let wanted = all[next]
@@ -193,10 +223,20 @@ public struct BlockingControlClient: ~Copyable {
                         continue
                     }
                     let now = MonotonicTime.now
-                    let end = now + (wanted.timeout ?? Self.forEver)
+                    guard now < patience.end else {
+                        outcomes[next] = .failure(.notSent(to: socket))
+                        continue
+                    }
+                    let end = min(now + (wanted.timeout ?? Self.forEver), patience.end)
                     let call = Call(index: next, deadline: wanted.takesItsTime ? min(now + patience.first, end) : end, end: end)
-                    _ = try session.openCall(call)
-                    try send(message: bytes, by: min(end, now + ClientPatience.answerLimit))
+                    let id = try session.openCall(call)
+                    do throws(ControlError) {
+                        try send(message: bytes, by: min(end, now + ClientPatience.answerLimit))
+                    } catch {
+                        // The daemon hasn't all of it.
+                        session.forget(id)
+                        throw error
+                    }
                     continue
                 }
                 guard let (id, first) = session.open.min(by: { $0.value.deadline < $1.value.deadline }) else { break }
@@ -223,10 +263,15 @@ public struct BlockingControlClient: ~Copyable {
                 }
             }
         } catch {
-            // The connection has ended, and so have all operations that wait for it.
-            _ = session.end(with: error)
-            return outcomes.map { $0 ?? .failure(error) }
+            // The connection has ended, and so have all operations that wait for it; those that were sent may have been carried out.
+            let sent = Set(session.end(with: error).compactMap(\.index))
+            return outcomes.enumerated().map { index, outcome in
+                var failure = error
+                if error.maybeExecuted != nil { failure.maybeExecuted = sent.contains(index) }
+                return outcome ?? .failure(failure)
+            }
         }
+        for id in session.open.keys { session.forget(id) }
         let missing = ControlError(.failed, "the daemon at \(socket) has given no answer")
         return outcomes.map { $0 ?? .failure(missing) }
     }
@@ -246,12 +291,12 @@ public struct BlockingControlClient: ~Copyable {
         let waiting = waiting(all)
         let now = MonotonicTime.now
         for (id, _) in waiting { session.change(id) { $0.deadline = min(now + ClientPatience.interval, $0.end) } }
-        if session.open.contains(where: { $0.value.index == nil }) { return }
+        if now >= patience.end || session.open.contains(where: { $0.value.index == nil }) { return }
         let question = ControlOperation.look(at: waiting.map { all[$0.index].operation })
         let bytes = try ControlRequest(id: session.nextID, operation: question, requestID: nil).bytes()
         let end = now + ClientPatience.answerLimit
         _ = try session.openCall(Call(index: nil, deadline: end, end: end))
-        try send(message: bytes, by: end)
+        try send(message: bytes, by: min(end, patience.end))
     }
 
     /// Takes an answer to that question: whatever it is, the daemon works.
@@ -289,15 +334,19 @@ public struct BlockingControlClient: ~Copyable {
     private func send(_ bytes: [UInt8], by deadline: MonotonicTime) throws(ControlError) {
         var rest = bytes[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+            let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
+            let count = rest.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, flags) }
             if count >= 0 {
                 rest = rest.dropFirst(count)
-            } else if errno == EAGAIN, MonotonicTime.now >= deadline {
-                throw Self.isOverloaded(socket)
+            } else if errno == EAGAIN {
+                let remaining = deadline - .now
+                guard remaining > .zero else { throw Self.isOverloaded(socket) }
+                var poll = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                _ = Glibc.poll(&poll, 1, remaining.millisecondsRoundedUp)
             } else if errno == EPIPE || errno == ECONNRESET {
                 // What the daemon has sent before it closed the connection tells why.
                 return
-            } else if errno != EAGAIN && errno != EINTR {
+            } else if errno != EINTR {
                 throw .daemonGone(from: socket)
             }
         }
@@ -354,7 +403,7 @@ public struct BlockingControlClient: ~Copyable {
         var time = timeval()
         let (seconds, attoseconds) = timeout.components
         (time.tv_sec, time.tv_usec) = (Int(seconds), Int(attoseconds / 1_000_000_000_000))
-        // A connection that the daemon doesn't accept, and bytes that it doesn't read, wait for this time.
+        // A connection that the daemon doesn't accept waits for this time.
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)

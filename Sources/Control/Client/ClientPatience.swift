@@ -1,6 +1,7 @@
+package import ConcurrencySupport
 public import WireProtocol
 
-/// The patience of a client for operations that wait for children.
+/// The patience of a client: the time that it has for all that it does, and what a person is told of operations that wait for children.
 ///
 /// Children have times of their own to stop and to start, which are the operation's, however long they are. So the client waits as long as the
 /// daemon answers questions meanwhile: by the answers it also tells a person what is being waited for.
@@ -14,8 +15,10 @@ public struct ClientPatience {
     /// The time for which an operation is waited for that is only to be begun: most refusals come within it.
     static let beginning = Duration.milliseconds(200)
 
-    /// The time after which the result isn't waited for any more; nil: any.
-    public var limit: Duration?
+    /// The time after which nothing is waited for any more, and nothing is sent; nil: any.
+    public let limit: Duration?
+    /// The end of that time, which begins with the patience.
+    package let end: MonotonicTime
     /// Whether the operation only has to be begun.
     public var isForBeginning: Bool
     /// The function that gets the operations whose results haven't come, and the tree, or its part that the one operation is about.
@@ -23,7 +26,18 @@ public struct ClientPatience {
 
     /// Creates a patience.
     public init(limit: Duration? = nil, isForBeginning: Bool = false, tell: (([ControlOperation], JSONValue) -> Void)? = nil) {
-        (self.limit, self.isForBeginning, self.tell) = (limit, isForBeginning, tell)
+        let end = limit.map { MonotonicTime.now + $0 } ?? .distantFuture
+        self.init(limit: limit, until: end, isForBeginning: isForBeginning, tell: tell)
+    }
+
+    /// Creates a patience for a part of what a command does, in a time that the parts share.
+    package init(
+        limit: Duration?,
+        until end: MonotonicTime,
+        isForBeginning: Bool,
+        tell: (([ControlOperation], JSONValue) -> Void)?
+    ) {
+        (self.limit, self.end, self.isForBeginning, self.tell) = (limit, end, isForBeginning, tell)
     }
 
     /// The time until the first question.

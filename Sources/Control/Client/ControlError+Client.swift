@@ -50,6 +50,11 @@ extension ControlError {
         ControlError(.timedOut, "the daemon at \(socket) is carrying the request out", maybeExecuted: true)
     }
 
+    /// The error of what isn't sent any more.
+    static func notSent(to socket: String) -> ControlError {
+        ControlError(.timedOut, "the request wasn't sent to the daemon at \(socket): the time for it was over", maybeExecuted: false)
+    }
+
     static func noAnswer(from socket: String, within limit: Duration) -> ControlError {
         ControlError(
             .timedOut,

@@ -2,7 +2,7 @@
 public struct EventQuery: Hashable, Sendable {
     /// The number after which events are sent; nil means from the oldest that is kept.
     public var after: UInt64?
-    /// The daemon whose numbers `after` counts, as in ``ControlEvent/boot``; nil means the present one.
+    /// The daemon whose numbers `after` counts, as in ``ControlEvent/boot``; nil means the present one, unless it hasn't reached the number.
     ///
     /// When another daemon runs by now, its events are sent from the first on, after a gap.
     public var boot: String?

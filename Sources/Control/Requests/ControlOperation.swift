@@ -52,6 +52,9 @@ public struct ControlOperation: Hashable, Sendable {
     /// The path that the operation is about; nil when it is about the daemon as a whole.
     public var path: String? { content.subject }
 
+    /// The number of the life at the path that the operation is meant for; nil: whichever it is.
+    package var meantLife: UInt64? { content.meantLife }
+
     /// The paths that an operator names in the arguments, also of a question to another node.
     package var operands: [String] { (content as? OnNode)?.question.operands ?? content.operands }
 

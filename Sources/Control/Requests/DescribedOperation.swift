@@ -90,10 +90,13 @@ extension DescribedOperation {
     /// What operations of this type do at most.
     package static var traits: OperationTraits { about.traits }
 
-    /// Returns the operation on a path, its only argument.
-    package static func at(_ path: String) -> ControlOperation {
+    /// Returns the operation on a path, its only argument but the life that is meant.
+    ///
+    /// - Parameter life: The number of that life; nil: whichever it is, as with every operation that isn't a change of a lifecycle.
+    package static func at(_ path: String, life: UInt64? = nil) -> ControlOperation {
         var operation = about.blank
         if let property = about.arguments.lazy.compactMap(\.path).first { operation[keyPath: property] = path }
+        if let property = about.arguments.lazy.compactMap(\.life).first { operation[keyPath: property] = life }
         return ControlOperation(operation)
     }
 
@@ -127,6 +130,9 @@ extension DescribedOperation {
 
     /// The time for which the requester waits for a coordinator's reply; nil of all but a message that has one.
     var replyTimeout: Duration? { Self.about.arguments.lazy.compactMap(\.replyTimeout).first.map { self[keyPath: $0] } }
+
+    /// The number of the life that is meant; nil: whichever it is.
+    var meantLife: UInt64? { Self.about.arguments.lazy.compactMap(\.life).first.flatMap { self[keyPath: $0] } }
 
     func limited(to time: Duration) -> ControlOperation {
         var operation = self

@@ -13,6 +13,8 @@ struct OperationArgument<Operation: DescribedOperation>: Sendable {
     var path: (Property<String>)?
     /// The paths that an operator names, if this is what has them.
     var operands: Operands?
+    /// The life that is meant, if this is that.
+    var life: (Property<UInt64?>)?
     /// Returns the member; nil when it is left out.
     let write: @Sendable (Operation) -> JSONValue?
     let read: @Sendable (inout Operation, RequestFields) throws(ControlError) -> Void
@@ -119,6 +121,16 @@ extension OperationArgument {
             $0[keyPath: property].map { .integer(Int64(clamping: $0)) }
         } read: { operation, fields throws(ControlError) in
             operation[keyPath: property] = try fields.optionalInteger(name).map { Number(clamping: max(minimum, $0)) }
+        }
+    }
+
+    /// The number of the life that is meant, which may be left out.
+    static func life(_ property: Property<UInt64?>) -> Self {
+        Self(name: "incarnation", life: property) {
+            $0[keyPath: property].map { .integer(Int64(clamping: $0)) }
+        } read: { operation, fields throws(ControlError) in
+            let isThere = try fields.optionalInteger("incarnation") != nil
+            operation[keyPath: property] = isThere ? UInt64(clamping: try fields.integer("incarnation", in: 0...Int64.max)) : nil
         }
     }
 

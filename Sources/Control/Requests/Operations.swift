@@ -124,7 +124,16 @@ extension ControlOperation {
     package struct Start: DescribedOperation {
         package typealias Answer = LifecycleResult
         package var path = ""
-        package static let about = OperationDescription(Self(), "start", .operate, does: lifecycle, patience: childrensTimes, .path(\.path))
+        package var incarnation: UInt64?
+        package static let about = OperationDescription(
+            Self(),
+            "start",
+            .operate,
+            does: lifecycle,
+            patience: childrensTimes,
+            .path(\.path),
+            .life(\.incarnation)
+        )
         package static let summary = "Start stopped coordinators or programs."
         package static let details = ControlOperation.detailsOfStart
     }
@@ -133,7 +142,16 @@ extension ControlOperation {
     package struct Stop: DescribedOperation {
         package typealias Answer = LifecycleResult
         package var path = ""
-        package static let about = OperationDescription(Self(), "stop", .operate, does: lifecycle, patience: childrensTimes, .path(\.path))
+        package var incarnation: UInt64?
+        package static let about = OperationDescription(
+            Self(),
+            "stop",
+            .operate,
+            does: lifecycle,
+            patience: childrensTimes,
+            .path(\.path),
+            .life(\.incarnation)
+        )
         package static let summary = "Stop coordinators or programs and their descendants."
         package static let details =
             "A child that a cluster places is stopped on all nodes, and stays so whichever node is lost, until it's started."
@@ -143,13 +161,15 @@ extension ControlOperation {
     package struct Restart: DescribedOperation {
         package typealias Answer = LifecycleResult
         package var path = ""
+        package var incarnation: UInt64?
         package static let about = OperationDescription(
             Self(),
             "restart",
             .operate,
             does: lifecycle,
             patience: childrensTimes,
-            .path(\.path)
+            .path(\.path),
+            .life(\.incarnation)
         )
         package static let summary = "Stop coordinators or programs and start them again."
     }
@@ -159,13 +179,15 @@ extension ControlOperation {
     package struct Replace: DescribedOperation {
         package typealias Answer = LifecycleResult
         package var path = ""
+        package var incarnation: UInt64?
         package static let about = OperationDescription(
             Self(),
             "replace",
             .operate,
             does: lifecycle,
             patience: childrensTimes,
-            .path(\.path)
+            .path(\.path),
+            .life(\.incarnation)
         )
     }
     package static func replace(path: String) -> ControlOperation { ControlOperation(Replace(path: path)) }
@@ -200,7 +222,16 @@ extension ControlOperation {
     package struct Kill: DescribedOperation {
         package typealias Answer = LifecycleResult
         package var path = ""
-        package static let about = OperationDescription(Self(), "kill", .operate, does: lifecycle, patience: childrensTimes, .path(\.path))
+        package var incarnation: UInt64?
+        package static let about = OperationDescription(
+            Self(),
+            "kill",
+            .operate,
+            does: lifecycle,
+            patience: childrensTimes,
+            .path(\.path),
+            .life(\.incarnation)
+        )
         package static let summary = "Kill the processes of coordinators or programs; their supervisors decide about restarts."
     }
     package static func kill(path: String) -> ControlOperation { ControlOperation(Kill(path: path)) }
@@ -208,7 +239,16 @@ extension ControlOperation {
     package struct Pause: DescribedOperation {
         package typealias Answer = LifecycleResult
         package var path = ""
-        package static let about = OperationDescription(Self(), "pause", .operate, does: lifecycle, patience: childrensTimes, .path(\.path))
+        package var incarnation: UInt64?
+        package static let about = OperationDescription(
+            Self(),
+            "pause",
+            .operate,
+            does: lifecycle,
+            patience: childrensTimes,
+            .path(\.path),
+            .life(\.incarnation)
+        )
         package static let summary = "Pause coordinators or programs and their descendants."
         package static let details =
             "Messages to a paused coordinator wait as long as their senders do; a paused program gets no processor time."
@@ -218,13 +258,15 @@ extension ControlOperation {
     package struct Resume: DescribedOperation {
         package typealias Answer = LifecycleResult
         package var path = ""
+        package var incarnation: UInt64?
         package static let about = OperationDescription(
             Self(),
             "resume",
             .operate,
             does: onItsOwn,
             patience: childrensTimes,
-            .path(\.path)
+            .path(\.path),
+            .life(\.incarnation)
         )
         package static let summary = "Resume paused coordinators or programs."
         package static let details = "Each stays paused while one of its ancestors is."
@@ -234,6 +276,7 @@ extension ControlOperation {
     package struct Signal: DescribedOperation {
         package typealias Answer = SignalResult
         package var path = ""
+        package var incarnation: UInt64?
         package var signal: Int32 = 0
         package static let about = OperationDescription(
             Self(),
@@ -241,7 +284,8 @@ extension ControlOperation {
             .operate,
             does: onItsOwn,
             .number("signal", \.signal, in: 1...64),
-            .path(\.path)
+            .path(\.path),
+            .life(\.incarnation)
         )
         package static let summary = "Send a signal to the processes of workers or programs."
     }
@@ -251,13 +295,15 @@ extension ControlOperation {
     package struct Reload: DescribedOperation {
         package typealias Answer = LifecycleResult
         package var path = ""
+        package var incarnation: UInt64?
         package static let about = OperationDescription(
             Self(),
             "reload",
             .operate,
             does: onItsOwn,
             patience: childrensTimes,
-            .path(\.path)
+            .path(\.path),
+            .life(\.incarnation)
         )
         package static let summary = "Have programs read their configurations again."
         package static let details = """

@@ -264,12 +264,10 @@ final class ControlConversation: Sendable {
         switch ledger.openEntry(requestID, request.operation, of: peer) {
         case .execute:
             let outcome = await handle(request, from: requester)
-            // What wasn't done may be requested again.
-            let isForgotten = if case .failure(let error) = outcome { [.cancelled, .notHere].contains(error.code) } else { false }
-            ledger.end(requestID, outcome, wasCancelled: isForgotten)
+            ledger.end(requestID, outcome)
             return outcome
         case .join(let shared):
-            return await shared.valueUnlessCancelled() ?? .failure(ControlError(.cancelled, "the request was cancelled"))
+            return await shared.valueUnlessCancelled() ?? .failure(Self.cancelled(maybeExecuted: true))
         case .conflict:
             let use = "the request id \(requestID) was used for another request, or by another user; use a new one"
             return .failure(ControlError(.invalidRequest, use))
@@ -286,8 +284,14 @@ final class ControlConversation: Sendable {
             // To the requester this is a cancellation, whichever error the handler threw.
             if request.operation.isStream, intake.isClosed { return .failure(RequestIntake.closed) }
             let isStopping = request.operation.isStream && state.withLock { $0.end != nil }
-            return .failure(isStopping ? Self.stopping : ControlError(.cancelled, "the request was cancelled"))
+            // A change may have been carried out, unless the handler's error proves that it wasn't.
+            let maybeExecuted = request.operation.isMutating ? error.maybeExecuted ?? true : nil
+            return .failure(isStopping ? Self.stopping : Self.cancelled(maybeExecuted: maybeExecuted))
         }
+    }
+
+    private static func cancelled(maybeExecuted: Bool?) -> ControlError {
+        ControlError(.cancelled, "the request was cancelled", maybeExecuted: maybeExecuted)
     }
 
     private func requester(of request: ControlRequest) -> Requester? {

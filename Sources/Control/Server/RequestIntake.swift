@@ -78,6 +78,6 @@ extension ControlServer {
         requestID: String
     ) -> @Sendable (Result<JSONValue, ControlError>) -> Void {
         _ = ledger.openEntry(requestID, operation, of: .user(-1))
-        return { [ledger] outcome in ledger.end(requestID, outcome, wasCancelled: false) }
+        return { [ledger] outcome in ledger.end(requestID, outcome) }
     }
 }

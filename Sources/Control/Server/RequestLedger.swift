@@ -85,13 +85,13 @@ final class RequestLedger: Sendable {
         "the request was carried out, and its answer isn't kept: this and other answers have too many bytes; look at what it has done"
     )
 
-    /// Keeps the outcome for requests that repeat this one; forgets a cancelled one, whose outcome says nothing about the operation, and one that
-    /// wasn't carried out.
-    func end(_ requestID: String, _ outcome: Outcome, wasCancelled: Bool) {
+    /// Keeps the outcome for requests that repeat this one; forgets a change that is known not to have been carried out, and may be requested
+    /// again.
+    func end(_ requestID: String, _ outcome: Outcome) {
         let kept = outcome.flatMap { json in Result { () throws(ControlError) in try ControlJSON.bytes(of: json) } }
         let waiting = state.withLock { state -> OneShot<Outcome>? in
             guard var change = state.changes[requestID], case .open(let waiting) = change.progress else { return nil }
-            if wasCancelled {
+            if Self.isAbsence(outcome) {
                 state.changes[requestID] = nil
                 return waiting
             }
@@ -105,6 +105,12 @@ final class RequestLedger: Sendable {
             return waiting
         }
         waiting?.settle(outcome)
+    }
+
+    /// Whether an outcome proves that the change wasn't carried out: another node has it, or it was cancelled before it began.
+    private static func isAbsence(_ outcome: Outcome) -> Bool {
+        guard case .failure(let error) = outcome else { return false }
+        return error.code == .notHere || error.code == .cancelled && error.maybeExecuted == false
     }
 
     /// The bytes of the outcomes that are kept.

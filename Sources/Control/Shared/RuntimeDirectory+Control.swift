@@ -70,10 +70,13 @@ extension RuntimeDirectory {
         case hidden
     }
 
-    private var socketLook: SocketLook {
+    /// A look for the control socket; it counts as present while another program takes the daemon's place, when there is none for a moment.
+    package var socketLook: SocketLook {
         var status = stat()
         if stat(controlSocket, &status) == 0 { return .present }
-        return errno == EACCES ? .hidden : .absent
+        if errno == EACCES { return .hidden }
+        // The next daemon makes its socket before it removes the marker.
+        return UpgradeMarker(self).isSet || stat(controlSocket, &status) == 0 ? .present : .absent
     }
 
     /// Returns the same directory by a path that means the same in every working directory.

@@ -28,6 +28,10 @@ struct Changes: Sendable {
 
     /// The largest body.
     private static let maximumBody = 64 << 10
+    /// The most bytes of the name of a change, as the daemon takes it.
+    static let longestRequestID = 128
+    /// The most bytes of the reason for which a flow is cancelled.
+    static let longestReason = 1_024
 
     let daemon: DaemonConnection
     let traces: TraceShelf
@@ -42,13 +46,18 @@ struct Changes: Sendable {
                 "`path` is missing or doesn't begin with a slash; expected a path such as /shop/cart"
             )
         }
-        if address == ControlOperation.Trace.address { return try await trace(path, body) }
+        let requestID = try body.text("request_id", atMost: Self.longestRequestID)
+        let life = try body.number("incarnation")
+        guard life == nil || Self.lifecycle[address] != nil else {
+            let advice = "`incarnation` is for the changes of a lifecycle, such as /api/v1/restart; leave it out here"
+            throw Refusal(.badRequest, "invalidRequest", advice)
+        }
+        if address == ControlOperation.Trace.address { return try await trace(path, body, requestID) }
         let operation: ControlOperation
         if let lifecycle = Self.lifecycle[address] {
-            try await checkLife(body, path)
-            operation = lifecycle.at(path)
+            operation = lifecycle.at(path, life: life)
         } else if address == ControlOperation.FlowCancel.address {
-            operation = .flowCancel(path: path, reason: try body.text("reason", atMost: 1_024))
+            operation = .flowCancel(path: path, reason: try body.text("reason", atMost: Self.longestReason))
         } else if address == ControlOperation.FlowSkip.address {
             operation = .flowSkip(path: path, page: try body.number("page"))
         } else if let flow = Self.flows[address] {
@@ -56,24 +65,15 @@ struct Changes: Sendable {
         } else {
             throw Refusal(.notFound, "noSuchPage", "there is no such operation")
         }
-        let requestID = try body.text("request_id", atMost: 128)
         return .json(bytes: try ControlJSON.bytes(of: try await daemon.call(operation, requestID: requestID)))
     }
 
-    /// Refuses a change that was meant for a life that is over.
-    private func checkLife(_ body: JSONValue, _ path: String) async throws {
-        guard let life = try body.number("incarnation") else { return }
-        let node = try ControlJSON.decode(TreeNode.self, from: try await daemon.call(.status(path: path)))
-        guard node.incarnation == life else {
-            throw Refusal(.conflict, "otherLife", "\(path) is in life \(node.incarnation) by now; the request was for life \(life)")
-        }
-    }
-
-    private func trace(_ path: String, _ body: JSONValue) async throws -> HTTPResponse {
+    private func trace(_ path: String, _ body: JSONValue, _ requestID: String?) async throws -> HTTPResponse {
         guard let message = body["message"]?.stringValue, !message.isEmpty else {
             throw Refusal(.badRequest, "invalidRequest", "`message` is missing; expected the name of a message")
         }
-        let answer = try await daemon.call(.trace(path: path, message: message, payload: body["payload"] ?? [:], timeout: .seconds(5)))
+        let operation = ControlOperation.trace(path: path, message: message, payload: body["payload"] ?? [:], timeout: .seconds(5))
+        let answer = try await daemon.call(operation, requestID: requestID)
         traces.add(try ControlJSON.decode(TraceResult.self, from: answer), asked: path, message: message)
         return .json(bytes: try ControlJSON.bytes(of: answer))
     }

@@ -65,6 +65,10 @@ struct OpenAPI {
         let trace = try reference(to: TraceResult.self)
         _ = try reference(to: ControlError.self)
         let onePath = [Self.parameter("path", Self.path)]
+        let after: JSONValue = [
+            "type": "integer", "minimum": 0, "maximum": .integer(1 << 53), "default": 0,
+            "description": "The number of the last event that was seen; one that is yet to come is another console's, and counts as 0.",
+        ]
         add(
             "/api/v1/console",
             "What a page must know of its console.",
@@ -82,7 +86,7 @@ struct OpenAPI {
                 ])
             ),
             onePath + [
-                Self.parameter("after", ["type": "integer", "minimum": 0, "maximum": .integer(1 << 53), "default": 0]),
+                Self.parameter("after", after),
                 Self.parameter("limit", ["type": "integer", "minimum": 1, "maximum": 1000, "default": 200]),
             ]
         )
@@ -131,34 +135,35 @@ struct OpenAPI {
         add("/readyz", "Whether the daemon answers the console.", mediaType: "text/plain; charset=utf-8", refusals: "421", "503", "504")
         let prometheus = "text/plain; version=0.0.4; charset=utf-8"
         add("/metrics", "Metrics in the text format of Prometheus.", mediaType: prometheus, refusals: "421", "503", "504")
-        let lastEvent: JSONValue = [
-            "name": "Last-Event-ID", "in": "header", "schema": ["type": "string", "pattern": "^[0-9a-z]+\\.[0-9]+\\.[0-9]+$"],
-        ]
-        let stream = "Rows that change and events, as server-sent events; resumed with Last-Event-ID."
-        add("/api/v1/stream", stream, Self.text, [lastEvent], mediaType: "text/event-stream", refusals: "421", "429")
+        let position: JSONValue = ["type": "string", "pattern": "^[0-9a-z]+\\.[0-9]+\\.[0-9]+$"]
+        let lastEvent: JSONValue = ["name": "Last-Event-ID", "in": "header", "schema": position]
+        let stream = "Rows that change and events, as server-sent events; resumed with the last `id`, in Last-Event-ID, else in `position`."
+        let places = [lastEvent, Self.parameter("position", position)]
+        add("/api/v1/stream", stream, Self.text, places, mediaType: "text/event-stream", refusals: "421", "429")
     }
 
     private mutating func addChanges() throws {
         let change: [String: JSONValue] = [
             "path": Self.path,
             "incarnation": ["type": ["integer", "null"], "description": "The life that is meant; when it is over, nothing happens."],
-            "request_id": [
-                "type": ["string", "null"], "minLength": 1, "maxLength": 32,
-                "description": "The name of the change, which is made once however often it's requested.",
-            ],
+            "request_id": Self.optionalText(
+                Changes.longestRequestID,
+                "The name of the change, which is made once however often it's requested."
+            ),
         ]
         for operation in Changes.lifecycle.values { try add(change: operation, Self.object(change, required: "path")) }
         for operation in Changes.flows.values {
             var members = change
             members["incarnation"] = nil
             if operation.address == ControlOperation.FlowCancel.address {
-                members["reason"] = [
-                    "type": ["string", "null"], "minLength": 1, "maxLength": 256, "description": "What whoever waits for the flow gets.",
-                ]
+                members["reason"] = Self.optionalText(Changes.longestReason, "What whoever waits for the flow gets.")
             }
             try add(change: operation, Self.object(members, required: "path"))
         }
-        let ask: [String: JSONValue] = ["path": Self.path, "message": ["type": "string", "minLength": 1], "payload": [:]]
+        var ask = change
+        ask["incarnation"] = nil
+        ask["message"] = ["type": "string", "minLength": 1]
+        ask["payload"] = [:]
         try add(change: ControlOperation.Trace.self, Self.object(ask, required: "path", "message"))
         add(
             change: Changes.unlock,
@@ -222,6 +227,14 @@ struct OpenAPI {
     private static func object(_ properties: [String: JSONValue], required: String...) -> JSONValue {
         let required = required.isEmpty ? properties.keys.sorted() : required
         return ["type": "object", "properties": .object(properties), "required": .array(required.map(JSONValue.string))]
+    }
+
+    /// A text that may be left out; the bytes of its characters count, of which a schema knows nothing.
+    private static func optionalText(_ limit: Int, _ description: String) -> JSONValue {
+        [
+            "type": ["string", "null"], "minLength": 1, "maxLength": .integer(Int64(limit)),
+            "description": .string("\(description) At most \(limit) bytes of UTF-8."),
+        ]
     }
 
     private static func list(_ name: String, _ item: JSONValue) -> JSONValue {

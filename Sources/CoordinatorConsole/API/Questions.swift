@@ -77,9 +77,7 @@ struct Questions: Sendable {
     }
 
     private func readiness() async throws -> HTTPResponse {
-        guard await feed.isConnected else {
-            throw Refusal(.serviceUnavailable, "unreachable", await feed.problem?.message ?? "the daemon hasn't answered yet")
-        }
+        if let reason = await feed.complaint { throw Refusal(.serviceUnavailable, "unreachable", reason) }
         return .text("text/plain; charset=utf-8", "ready\n")
     }
 

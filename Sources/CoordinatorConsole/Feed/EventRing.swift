@@ -21,11 +21,13 @@ struct EventRing: Sendable {
     }
 
     /// Returns the events after a number, oldest first, the latest at most; and how many between are missing.
+    ///
+    /// A number that is yet to come is another console's: its reader has seen nothing of this one's events.
     func after(_ sequence: UInt64?, limit: Int, path: String? = nil) -> (entries: [Entry], missed: UInt64) {
-        let start = sequence.map { min($0, last) } ?? 0
-        let newer = entries.filter { $0.sequence > start && (path == nil || $0.event.isAbout(path ?? "/")) }
+        let start = sequence.flatMap { $0 <= last ? $0 : nil }
+        let newer = entries.filter { $0.sequence > start ?? 0 && (path == nil || $0.event.isAbout(path ?? "/")) }
         let kept = newer.suffix(limit)
-        guard sequence != nil, path == nil else { return (Array(kept), 0) }
+        guard let start, path == nil else { return (Array(kept), 0) }
         return (Array(kept), last - start - UInt64(kept.count))
     }
 }

@@ -11,17 +11,16 @@ actor Feed: Service {
         var signal: AsyncStream<Void>.Continuation
         /// Ends the connection.
         var close: @Sendable () -> Void
-        /// The time at which it last took something.
-        var taken: ContinuousClock.Instant
+        /// The time at which it last took a part of what is on its way to it; nil: it has taken everything.
+        var taken: ContinuousClock.Instant?
     }
 
-    /// The time after which a browser that takes nothing is closed.
-    private static let patience = Duration.seconds(15)
     /// How long a tick waits for what the kernel tells of processes.
     private static let longestLook = Duration.seconds(1)
 
     private let daemon: DaemonConnection
     private let maximumViewers: Int
+    private let patience: Duration
     private var viewers: [UInt64: Viewer] = [:]
     private var nextViewer: UInt64 = 1
     private var hasEnded = false
@@ -30,7 +29,7 @@ actor Feed: Service {
     let epoch = String(UInt64.random(in: 0...UInt64.max), radix: 36)
     private(set) var table = RowTable()
     private(set) var ring = EventRing()
-    private(set) var problem: ControlError?
+    private var problem: ControlError?
     private var sampler = Sampler()
     private var processes = ProcessFigures()
     /// Whether a thread looks at them.
@@ -40,15 +39,20 @@ actor Feed: Service {
     /// The last event of the daemon that was seen.
     private var lastEvent: (number: UInt64, boot: String)?
 
-    init(_ daemon: DaemonConnection, maximumViewers: Int) {
+    /// Creates the knowledge of a daemon.
+    ///
+    /// - Parameter patience: The time after which a browser is closed that takes nothing of what is on its way to it. The kernel takes some
+    ///   megabytes of that at once, and then nothing until the browser has taken about one.
+    init(_ daemon: DaemonConnection, maximumViewers: Int, patience: Duration = .seconds(60)) {
         self.daemon = daemon
         self.maximumViewers = maximumViewers
+        self.patience = patience
     }
 
     /// The number of browsers that follow the tree.
     var viewerCount: Int { viewers.count }
-    /// Whether the last question was answered.
-    var isConnected: Bool { problem == nil && table.tick > 0 }
+    /// The reason for which the rows are old, or there are none; nil while the daemon answers.
+    var complaint: String? { problem?.message ?? (table.tick > 0 ? nil : "the daemon hasn't answered yet") }
 
     /// Keeps the figures until the service is asked to stop.
     func run() async throws {
@@ -87,7 +91,7 @@ actor Feed: Service {
         }
         encoded = [:]
         for (id, viewer) in viewers {
-            if viewer.taken.duration(to: .now) > Self.patience {
+            if let taken = viewer.taken, taken.duration(to: .now) > patience {
                 viewer.close()
                 viewer.signal.finish()
                 viewers[id] = nil
@@ -157,7 +161,7 @@ actor Feed: Service {
         guard viewers.count < maximumViewers, !hasEnded else { return nil }
         let (ticks, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         defer { nextViewer += 1 }
-        viewers[nextViewer] = Viewer(signal: signal, close: close, taken: .now)
+        viewers[nextViewer] = Viewer(signal: signal, close: close, taken: ContinuousClock.now)
         signal.yield()
         return (nextViewer, ticks)
     }
@@ -165,9 +169,12 @@ actor Feed: Service {
     /// Forgets a browser.
     func leave(_ id: UInt64) { viewers.removeValue(forKey: id)?.signal.finish() }
 
-    /// Returns what a browser lacks as text of the event stream, and moves its position.
+    /// Notes that a browser has taken a part of what is on its way to it, or everything.
+    func hasTaken(_ id: UInt64, all: Bool) { viewers[id]?.taken = all ? nil : ContinuousClock.now }
+
+    /// Returns what a browser lacks as text of the event stream, which is on its way from now on, and moves its position.
     func news(for id: UInt64, _ position: inout StreamPosition) -> String {
-        viewers[id]?.taken = .now
+        viewers[id]?.taken = ContinuousClock.now
         let changes = tableText(since: position.tick)
         let (entries, missed) = ring.after(position.sequence, limit: 500)
         (position.tick, position.sequence) = (table.tick, ring.last)
@@ -187,7 +194,7 @@ actor Feed: Service {
             whole: changes.isWhole,
             rows: changes.rows,
             gone: changes.gone,
-            problem: problem?.message
+            problem: complaint
         )
         let text = StreamText.event("table", message)
         encoded[tick] = text

@@ -45,8 +45,11 @@ struct RowTable: Sendable {
     }
 
     /// Returns what has changed after a tick; everything for a reader that has nothing.
+    ///
+    /// Before the first tick that is nothing, and a reader keeps the rows of another console that it may have.
     func changes(since sent: UInt64?) -> Changes {
-        guard let sent, sent >= horizon, sent <= tick else {
+        guard tick > 0 else { return Changes(isWhole: false, rows: [], gone: []) }
+        guard let sent, sent > 0, sent >= horizon, sent <= tick else {
             return Changes(isWhole: true, rows: order.compactMap { rows[$0] }, gone: [])
         }
         return Changes(

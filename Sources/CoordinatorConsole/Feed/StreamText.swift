@@ -25,7 +25,7 @@ struct TableMessage: Encodable {
     var whole: Bool
     var rows: [Row]
     var gone: [String]
-    /// The reason for which the rows are old; nil while the daemon answers.
+    /// The reason for which the rows are old, or there are none; nil while the daemon answers.
     var problem: String?
 }
 

@@ -17,11 +17,13 @@ final class TraceShelf: Sendable {
 
     private let entries = Lock<[Entry]>([])
 
+    /// Adds an ask; one that is there already, since a requester has repeated it, stays where it is.
     func add(_ trace: TraceResult, asked path: String, message: String) {
         var trace = trace
         trace.reply = nil
         let entry = Entry(time: Timestamp.now, path: path, message: message, trace: trace)
         entries.withLock { entries in
+            guard !entries.contains(where: { $0.trace.trace == entry.trace.trace }) else { return }
             entries.append(entry)
             if entries.count > Self.capacity { entries.removeFirst() }
         }

@@ -92,7 +92,7 @@ public final class Daemon: Service {
         }
         if let handover { children.rest(handover.resting) }
         let scheduler = Scheduler(children, events, logger, file: ScheduleFile(directory))
-        scheduler.goOn(after: handover?.schedules ?? [:])
+        scheduler.goOn(after: Scheduler.Legacy(times: handover?.schedules ?? [:], queued: Set(handover?.queued ?? [])))
         children.scheduler.withLock { $0 = scheduler }
         runtime = CoordinatorRuntime(DaemonCoordinator.self, configuration: children, options: options)
         let placed = configuration.children.first { $0.placement != nil }
@@ -221,11 +221,12 @@ public final class Daemon: Service {
             throw error
         }
         try await withThrowingDiscardingTaskGroup { group in
-            group.addTask { try await self.serveOperators() }
             group.addTask { await self.signals.run() }
             do {
                 await standing.load(isReplacement: upgradeCompletion != nil)
                 try await runtime.start()
+                // Whoever has connected before has waited for the tree.
+                group.addTask { try await self.serveOperators() }
                 events.append(ControlEvent(kind: .daemonStarted, pid: getpid(), reason: upgradeCompletion?.reason ?? Release.version))
                 // `ready` is said when the children are, or have failed.
                 logger.notice("operators are served, and the children are started", metadata: ["runtime.directory": "\(directory.path)"])

@@ -179,6 +179,9 @@ final class EventLog: Sendable {
         }
     }
 
+    /// The number of the last event.
+    var latest: UInt64 { state.withLock { $0.last } }
+
     /// The number before that of the oldest event that is kept.
     var beginning: UInt64 { state.withLock { max($0.last < UInt64(capacity) ? 0 : $0.last - UInt64(capacity), $0.lost) } }
 

@@ -9,7 +9,8 @@ extension EventLog {
         let path = try query.path.map { text throws(ControlError) in try CoordinatorPath(operand: text) }
         let since = query.sinceMilliseconds.map { Timestamp.text(milliseconds: $0) }
         var last = query.after ?? beginning
-        if let other = query.boot, other != boot {
+        // A number that this daemon hasn't reached is another's too.
+        if query.boot.map({ $0 != boot }) ?? (last > latest) {
             let reason = "another daemon runs by now"
             let gap = ControlEvent(boot: boot, time: Timestamp.now, kind: .gap, reason: reason)
             try await items.send([try ControlJSON.value(of: gap)])

@@ -89,7 +89,7 @@ final class ChildLog: Sendable {
     private static let limit = 2 << 20
     /// The number of bytes after which lines are written together.
     private static let blockSize = 64 << 10
-    /// The time after which a file that couldn't be written is tried again.
+    /// The time after which a file that couldn't be written, or a thread that couldn't be made, is tried again.
     private static let retryInterval = Duration.milliseconds(500)
 
     private let path: String
@@ -98,6 +98,7 @@ final class ChildLog: Sendable {
     /// The failures of writes to the file.
     private let trouble: Trouble<Failure>
     private let turns: LogTurns
+    private let threads: ThreadStart
     /// Called after something was written to the file.
     private let written: @Sendable () -> Void
     private let state: Lock<State>
@@ -112,10 +113,12 @@ final class ChildLog: Sendable {
         logger: Logger,
         turns: LogTurns = LogTurns(),
         calm: Duration = .seconds(5),
-        written: @escaping @Sendable () -> Void
+        written: @escaping @Sendable () -> Void,
+        threads: @escaping ThreadStart = { DetachedThread.run($0) }
     ) {
         self.path = path
         self.turns = turns
+        self.threads = threads
         self.daemon = daemon
         self.logger = logger
         trouble = Trouble(calm: calm) { change in
@@ -149,10 +152,10 @@ final class ChildLog: Sendable {
             // What comes after a gap waits for it to be noted.
             if !bytes.isEmpty, state.dropped.bytes > 0 || state.bytes + bytes.count > Self.limit {
                 state.dropped.add(bytes, because: "written faster than it can be stored")
-                return false
+            } else {
+                state.bytes += bytes.count
+                state.pieces.append(bytes.isEmpty ? .end(origin, time: time) : .output(bytes, origin, time: time))
             }
-            state.bytes += bytes.count
-            state.pieces.append(bytes.isEmpty ? .end(origin, time: time) : .output(bytes, origin, time: time))
             defer { state.isWriting = true }
             return !state.isWriting
         }
@@ -185,9 +188,9 @@ final class ChildLog: Sendable {
     }
 
     private func startThread() {
-        if DetachedThread.run({ self.write() }) { return }
-        // The next output tries again.
-        state.withLock { $0.isWriting = false }
+        if threads({ self.write() }) { return }
+        // None is to be had at the moment. Until then it counts as writing, so that one timer alone tries again.
+        _ = Timers.shared.schedule(at: .now + Self.retryInterval) { [weak self] in self?.startThread() }
     }
 
     // MARK: The writing thread

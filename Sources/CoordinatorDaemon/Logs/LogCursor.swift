@@ -21,6 +21,13 @@ struct LogCursor {
         var offset = 0
     }
 
+    /// What is read last: the file that was the present one when the reading was bounded, up to its size then.
+    private struct End {
+        /// nil: there was none.
+        var file: Identity?
+        var size = 0
+    }
+
     private static let blockSize = 64 << 10
     /// The length of the longest entry; what has no line ends for longer is taken as one.
     private static let entryLimit = 256 << 10
@@ -43,6 +50,8 @@ struct LogCursor {
     /// Whether everything has been read that was there at first.
     private var isFollowing = false
     private var source: Source?
+    /// Where the reading ends; nil: it goes on with whatever comes.
+    private var end: End?
     /// The bytes that were read; those from `position` on aren't used yet.
     private var buffer: [UInt8] = []
     private var position = 0
@@ -58,6 +67,20 @@ struct LogCursor {
         self.file = file
         self.keep = keep
     }
+
+    /// Has the reading end with what the files have now: a child may write faster than an operator reads.
+    mutating func bound() {
+        end = End()
+        // Upwards: a file that is renamed meanwhile is found at two numbers, never at none.
+        for number in 0...keep {
+            guard let status = status(number: number) else { continue }
+            end = End(file: Identity(status), size: Int(status.st_size))
+            return
+        }
+    }
+
+    /// Has the reading go on with what is written later.
+    mutating func unbound() { end = nil }
 
     /// Closes the open file; nothing else does.
     mutating func close() {
@@ -80,8 +103,7 @@ struct LogCursor {
                 return .entry(entry, time: time)
             }
             if source == nil {
-                let oldest = oldest()
-                guard open(number: oldest) || !untold.isEmpty else { return nil }
+                guard openOldest() || !untold.isEmpty else { return nil }
                 continue
             }
             if fill() { continue }
@@ -124,7 +146,9 @@ struct LogCursor {
         if fstat(source.descriptor, &status) == 0, status.st_size < source.offset {
             // Another program has emptied the file.
             (source.offset, buffer, position) = (0, [], 0)
+            if end?.file == source.identity { end?.size = 0 }
         }
+        let limit = end?.file == source.identity ? max(0, (end?.size ?? 0) - source.offset) : Self.blockSize
         if position > 0 {
             buffer.removeFirst(position)
             position = 0
@@ -132,7 +156,7 @@ struct LogCursor {
         let former = buffer.count
         buffer += [UInt8](repeating: 0, count: Self.blockSize)
         let count = buffer.withUnsafeMutableBytes { bytes in
-            pread(source.descriptor, bytes.baseAddress?.advanced(by: former), Self.blockSize, source.offset)
+            pread(source.descriptor, bytes.baseAddress?.advanced(by: former), min(limit, Self.blockSize), source.offset)
         }
         buffer.removeLast(Self.blockSize - max(0, count))
         source.offset += max(0, count)
@@ -147,7 +171,7 @@ struct LogCursor {
 
     /// Goes on to the next file, when the open one isn't the present one any more and has been read to its end.
     private mutating func proceed() -> Step {
-        guard let source else { return .sameFile }
+        guard let source, source.identity != end?.file else { return .sameFile }
         // The present file last: a file that is renamed meanwhile is found at two names, never at none.
         guard identity(number: 0).map({ $0 != source.identity }) ?? true else { return .sameFile }
         // It may have grown between the last reading and its renaming.
@@ -156,8 +180,7 @@ struct LogCursor {
             guard identity(number: 0) != nil else { return .sameFile }
             close()
             (buffer, position) = ([], 0)
-            let oldest = oldest()
-            return open(number: oldest) ? .lost : .sameFile
+            return openOldest() || end != nil ? .lost : .sameFile
         }
         // The next one may not have been made yet.
         guard identity(number: number - 1) != nil, open(number: number - 1) else { return .sameFile }
@@ -167,9 +190,41 @@ struct LogCursor {
             self.source = source
             return .nextFile
         }
+        guard let next = self.source, isWithin(next.identity) else {
+            close()
+            self.source = source
+            return .sameFile
+        }
         Glibc.close(source.descriptor)
         (buffer, position) = ([], 0)
         return .nextFile
+    }
+
+    /// Whether a file isn't younger than the one that is read last.
+    private mutating func isWithin(_ file: Identity) -> Bool {
+        guard let end else { return true }
+        guard file != end.file else { return true }
+        // Upwards, as they are renamed: of the two, the younger one is found first.
+        for number in 0...keep {
+            let found = identity(number: number)
+            if found == file { return false }
+            if found != nil, found == end.file { return true }
+        }
+        return false
+    }
+
+    /// Opens the oldest file, unless the reading ends before it.
+    private mutating func openOldest() -> Bool {
+        var number = oldest()
+        while open(number: number), let opened = source {
+            if isWithin(opened.identity) { return true }
+            close()
+            // The files may have been rotated before the oldest one was opened.
+            let oldest = oldest()
+            guard oldest > number else { return false }
+            number = oldest
+        }
+        return false
     }
 
     private mutating func oldest() -> Int {
@@ -177,10 +232,13 @@ struct LogCursor {
         return 0
     }
 
-    private mutating func identity(number: Int) -> Identity? {
+    private mutating func identity(number: Int) -> Identity? { status(number: number).map { Identity($0) } }
+
+    /// Returns what a regular file is; nil when there is none, or it isn't shown.
+    private mutating func status(number: Int) -> stat? {
         do throws(FilePlace.Failure) {
             let status = try FilePlace(LogFile.path(file, number: number), for: .shownLog).status()
-            return status.st_mode & S_IFMT == S_IFREG ? Identity(status) : nil
+            return status.st_mode & S_IFMT == S_IFREG ? status : nil
         } catch {
             refuse(number, error)
             return nil

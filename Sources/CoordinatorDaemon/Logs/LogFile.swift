@@ -6,11 +6,17 @@ import Processes
 /// Rotation renames: the file becomes `.1`, the former `.1` becomes `.2`, and so on; what is beyond the number of files that are kept is
 /// removed. Each rename is atomic, so that a reader finds every line in one file or the next.
 struct LogFile {
+    /// The largest number of former files that a configuration may keep.
+    private static let mostKept = 99
+
     let path: String
     /// The size at which the file is rotated, in bytes; 0 means never.
     var maximumSize: Int64
-    /// The number of former files that are kept.
-    var keep: Int
+    /// The number of former files that are kept; those beyond it are removed when the file is used next.
+    var keep: Int {
+        didSet { if keep < oldValue { mayHaveSurplus = true } }
+    }
+    private var mayHaveSurplus = false
     private var descriptor: Int32 = -1
     private(set) var size = 0
     private var isRegular = true
@@ -37,6 +43,7 @@ struct LogFile {
         {
             // Another program may have shortened it.
             size = open.st_size
+            if mayHaveSurplus { removeSurplus() }
             return
         }
         close()
@@ -55,6 +62,21 @@ struct LogFile {
         isRegular = status.st_mode & S_IFMT == S_IFREG
         if isRegular { problem = access.apply(to: opened, status) }
         endLastLine()
+        removeSurplus()
+    }
+
+    /// Removes the former files beyond those that are kept, which a larger number has left; the log goes on if that fails.
+    private mutating func removeSurplus() {
+        mayHaveSurplus = false
+        guard isRegular else { return }
+        do throws(FilePlace.Failure) {
+            let place = try FilePlace(path, for: .formerLog)
+            let name = place.name
+            var number = keep + 1
+            while number <= Self.mostKept, place.unlink(Self.path(name, number: number)) == 0 { number += 1 }
+        } catch {
+            // The next file that is opened is an occasion to try again.
+        }
     }
 
     /// Ends a line in the middle of which a former daemon was killed.

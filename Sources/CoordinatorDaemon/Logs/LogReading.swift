@@ -19,8 +19,7 @@ struct LogReading {
 
     private let since: String?
     private let pattern: String?
-    /// The time after which lines aren't read: a child may write faster than an operator reads; nil when they are followed.
-    private let end: String?
+    private let follows: Bool
     private var heads: [Head] = []
     /// The number of lines that are left out before the first one is used.
     private var skipped = 0
@@ -28,7 +27,7 @@ struct LogReading {
     init(_ places: [ChildLogs.Place], _ query: LogQuery) throws(ControlError) {
         since = query.sinceMilliseconds.map { Timestamp.text(milliseconds: $0) }
         pattern = query.pattern
-        end = query.follows ? nil : Timestamp.now
+        follows = query.follows
         _ = try Filter(since: since, pattern: pattern)
         try add(places)
         if let lines = query.lines { try skip(toLast: lines) }
@@ -43,7 +42,9 @@ struct LogReading {
             // Nothing tells which child has written a line.
             if place.isRaw, heads.contains(where: { $0.cursor.file == file }) { continue }
             let origin = LogCursor.Origin(path: place.path, isRaw: place.isRaw, isShared: place.isShared)
-            heads.append(Head(cursor: LogCursor(origin, file: file, keep: place.keep)))
+            var cursor = LogCursor(origin, file: file, keep: place.keep)
+            if !follows { cursor.bound() }
+            heads.append(Head(cursor: cursor))
         }
     }
 
@@ -56,10 +57,13 @@ struct LogReading {
         for index in heads.indices {
             var total = 0
             let filter = try Filter(since: since, pattern: pattern)
-            while let next = heads[index].cursor.next(), isWithin(next) {
+            // What is written during the count comes after what is counted.
+            if follows { heads[index].cursor.bound() }
+            while let next = heads[index].cursor.next() {
                 if filter.wants(next, heads[index].cursor.origin) { total += 1 }
             }
             heads[index].cursor.rewind()
+            if follows { heads[index].cursor.unbound() }
             skipped += total
         }
         skipped = max(0, skipped - count)
@@ -82,14 +86,12 @@ struct LogReading {
         return lines
     }
 
-    private func isWithin(_ next: LogCursor.Next) -> Bool { end.map { next.time <= $0 } ?? true }
-
     /// Returns the earliest of the next entries of all logs.
     private mutating func earliest() -> (LogCursor.Next, LogCursor.Origin)? {
         var best: (index: Int, time: String)?
         for index in heads.indices {
             if heads[index].next == nil { heads[index].next = heads[index].cursor.next() }
-            guard let next = heads[index].next, isWithin(next) else { continue }
+            guard let next = heads[index].next else { continue }
             let time = next.time
             if let best, best.time <= time { continue }
             best = (index, time)

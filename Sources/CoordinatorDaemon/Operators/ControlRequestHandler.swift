@@ -119,6 +119,7 @@ struct ControlRequestHandler: ControlHandler {
             if let result = try await cluster?.passOn(operation, from: requester, to: items, origin) { return result }
             if requester.passage != nil { try await cluster?.check(operation, from: requester) }
         } else {
+            try await checkLife(operation, call)
             if let top = try await cluster?.switchEverywhere(operation, from: requester) {
                 return try ControlJSON.value(of: try await stateOfPlaced(top, call))
             }
@@ -127,6 +128,15 @@ struct ControlRequestHandler: ControlHandler {
         }
         audit.noteLook(operation, from: requester)
         return try await Self.handlers.carryOut(operation, call)
+    }
+
+    /// Refuses a change that is meant for a life that is over.
+    private func checkLife(_ operation: ControlOperation, _ call: OperatorCall) async throws {
+        guard let life = operation.meantLife, let path = operation.path else { return }
+        let node = try ControlJSON.decode(TreeNode.self, from: try await perform(.status(path: path), call))
+        guard UInt64(node.incarnation) != life else { return }
+        let message = "\(path) is in life \(node.incarnation) by now; the request was for life \(life)"
+        throw ControlError(.otherLife, message, maybeExecuted: false)
     }
 
     /// The time for which a placed child that has got a node is waited for until it has been up there for the probation.

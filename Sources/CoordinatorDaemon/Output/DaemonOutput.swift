@@ -3,6 +3,9 @@ import Coordinators
 import Glibc
 public import Logging
 
+/// Runs a function on a thread of its own; returns false when no thread can be made.
+typealias ThreadStart = @Sendable (@escaping @Sendable () -> Void) -> Bool
+
 /// The only writer to the daemon's standard error: it writes the daemon's log and the children's output, and to its standard output what
 /// children write there as it is.
 ///
@@ -39,6 +42,9 @@ public final class DaemonOutput: Sendable {
         var flushes: [OneShot<Void>] = []
     }
 
+    /// The time after which a thread that couldn't be made is tried again.
+    private static let retryInterval = Duration.milliseconds(500)
+
     private let descriptor: Int32
     /// Whether systemd's journal reads what is written, and understands priorities.
     let isJournal: Bool
@@ -46,6 +52,7 @@ public final class DaemonOutput: Sendable {
     private let state: Lock<State>
     /// The writer to standard output; nil: nothing is written there.
     private let standardOutput: DaemonOutput?
+    private let threads: ThreadStart
 
     /// Creates a writer to standard error in a format, and to standard output.
     public convenience init(format: LogFormat = .human) {
@@ -64,12 +71,14 @@ public final class DaemonOutput: Sendable {
         format: LogFormat = .human,
         logLimit: Int = 256 << 10,
         childrenLimit: Int = 1 << 20,
-        standardOutput: DaemonOutput? = nil
+        standardOutput: DaemonOutput? = nil,
+        threads: @escaping ThreadStart = { DetachedThread.run($0) }
     ) {
         self.descriptor = descriptor
         self.isJournal = isJournal
         self.format = format
         self.standardOutput = standardOutput
+        self.threads = threads
         state = Lock(
             State(lanes: [
                 Lane(limit: logLimit) { format.gap("\($0) bytes of the log were dropped") },
@@ -108,7 +117,7 @@ public final class DaemonOutput: Sendable {
     /// Takes bytes to be written, and returns at once.
     func write(_ bytes: [UInt8], from source: Source) {
         let mustStart = state.withLock { state -> Bool in
-            guard state.lanes[source.rawValue].enqueue(bytes) else { return false }
+            state.lanes[source.rawValue].enqueue(bytes)
             defer { state.isWriting = true }
             return !state.isWriting
         }
@@ -138,9 +147,9 @@ public final class DaemonOutput: Sendable {
     }
 
     private func startThread() {
-        if DetachedThread.run({ self.write() }) { return }
-        // The next call tries again.
-        state.withLock { $0.isWriting = false }
+        if threads({ self.write() }) { return }
+        // None is to be had at the moment. Until then it counts as writing, so that one timer alone tries again.
+        _ = Timers.shared.schedule(at: .now + Self.retryInterval) { [weak self] in self?.startThread() }
     }
 
     private func write() {
@@ -187,16 +196,15 @@ public final class DaemonOutput: Sendable {
 }
 
 extension DaemonOutput.Lane {
-    /// - Returns: whether there was room.
-    fileprivate mutating func enqueue(_ bytes: [UInt8]) -> Bool {
+    /// Takes bytes, or counts them where there is no room.
+    fileprivate mutating func enqueue(_ bytes: [UInt8]) {
         guard self.bytes + bytes.count <= limit else {
             dropped += bytes.count
-            return false
+            return
         }
         appendGap()
         waiting.append(bytes)
         self.bytes += bytes.count
-        return true
     }
 
     /// Returns all waiting bytes in one piece; nil when there are none.

@@ -183,10 +183,33 @@ final class ConfigurationKeeper: Sendable {
             }
         }
         do throws(ConfigurationError) {
-            return try result.get()
+            let read = try result.get()
+            try checkPlacement(read.configuration, file, read.places)
+            return read
         } catch {
             throw ControlError(error.code, error.description)
         }
+    }
+
+    /// Refuses a file with which the daemon wouldn't start again: one that leaves children with `placement` without a cluster.
+    private func checkPlacement(
+        _ next: DaemonConfiguration,
+        _ file: String,
+        _ places: ConfigurationPlaces
+    ) throws(ConfigurationError) {
+        // A cluster that isn't the file's is that of the option --cluster, and stays.
+        if let cluster, cluster.configuration != configuration.cluster { return }
+        let problems = next.placedWithoutCluster.map { child in
+            let place = places.place(of: "placement", at: "/\(child.key)")
+            return ConfigurationError.Problem(
+                file: place?.file ?? file,
+                line: place?.line ?? 0,
+                column: place?.column ?? 0,
+                message: "`\(child.key)` has `placement`, and without a cluster a daemon doesn't start with it; expected `cluster` in "
+                    + "the file, or a daemon with --cluster FILE"
+            )
+        }
+        if !problems.isEmpty { throw ConfigurationError(problems: problems) }
     }
 }
 

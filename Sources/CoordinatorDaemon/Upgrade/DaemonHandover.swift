@@ -36,6 +36,8 @@ package struct DaemonHandover: Codable, Sendable {
     let request: Request
     /// The times up to which the schedules of children have been followed, by paths; nil in what an older daemon has left.
     let schedules: [String: Int64]?
+    /// The paths of the children of which a run waits for the end of the former one; nil in what an older daemon has left.
+    let queued: [String]?
 
     init(
         configuration: String,
@@ -45,11 +47,12 @@ package struct DaemonHandover: Codable, Sendable {
         resting: [String: RestingChild],
         events: EventLog.Legacy,
         request: Request,
-        schedules: [String: Int64]
+        schedules: Scheduler.Legacy
     ) {
         (self.configuration, self.instances) = (configuration, instances)
         (self.runtime, self.sockets, self.resting) = (runtime, sockets, resting)
-        (self.events, self.request, self.schedules) = (events, request, schedules)
+        (self.events, self.request) = (events, request)
+        (self.schedules, queued) = (schedules.times, schedules.queued.sorted())
     }
 
     /// Writes the handover to a file without a name.

@@ -155,7 +155,7 @@ final class Upgrade: Sendable {
                 began: began,
                 paused: paused
             ),
-            schedules: children.scheduler.withLock { $0 }?.legacy ?? [:]
+            schedules: children.scheduler.withLock { $0 }?.legacy ?? Scheduler.Legacy()
         )
     }
 

@@ -11,35 +11,34 @@ struct ChildObservers {
     }
 
     struct Observer: Sendable {
-        let id: UInt64
         /// The delegate behind the observer; once it's gone, the observer is removed.
         weak var delegate: (any AnyObject & Sendable)?
         let isDelegate: Bool
+        /// The observer's own queue, by which it's known.
         let queue: NoticeQueue
 
         var isDeserted: Bool { isDelegate && delegate == nil }
     }
 
     private(set) var all: [Observer] = []
-    private var next: UInt64 = 0
 
-    /// Whether there has never been an observer: numbers must not be used twice.
-    var areUnused: Bool { next == 0 }
+    var isEmpty: Bool { all.isEmpty }
 
-    /// Adds an observer and returns its number; `nil` if the delegate was added already.
-    mutating func add(_ queue: NoticeQueue, _ delegate: (any AnyObject & Sendable)?) -> UInt64? {
-        if let delegate, all.contains(where: { $0.delegate === delegate }) { return nil }
-        next += 1
-        all.append(Observer(id: next, delegate: delegate, isDelegate: delegate != nil, queue: queue))
-        return next
+    /// Adds an observer.
+    ///
+    /// - Returns: False if the delegate was added already.
+    mutating func add(_ queue: NoticeQueue, _ delegate: (any AnyObject & Sendable)?) -> Bool {
+        if let delegate, all.contains(where: { $0.delegate === delegate }) { return false }
+        all.append(Observer(delegate: delegate, isDelegate: delegate != nil, queue: queue))
+        return true
     }
 
     /// Removes and returns the observers that satisfy the condition.
     mutating func remove(where isMeant: (Observer) -> Bool) -> [Observer] {
         let removed = all.filter(isMeant)
         if removed.isEmpty { return [] }
-        // By number, since a delegate may go between two looks.
-        all.removeAll { observer in removed.contains { $0.id == observer.id } }
+        // By queue, since a delegate may go between two looks.
+        all.removeAll { observer in removed.contains { $0.queue === observer.queue } }
         return removed
     }
 }
@@ -151,15 +150,21 @@ extension ChildObservers.Notice {
 // MARK: - Adding and removing observers
 
 extension ChildSupervisor {
-    /// Adds an observer of a child, for all the child's incarnations.
+    /// Adds an observer of a child, for all the child's incarnations until its removal.
     ///
-    /// - Returns: The observer's number; `nil` when there is no such child or the delegate was added already.
-    func observe(_ key: String, with queue: NoticeQueue, delegate: (any AnyObject & Sendable)? = nil) -> UInt64? {
-        let observed = withSlot(key) { slot in (id: slot.record.observers.add(queue, delegate), host: slot.host) }
-        guard let observed, let id = observed.id else { return nil }
+    /// - Returns: False when there is no such child or the delegate was added already.
+    func observe(_ key: String, with queue: NoticeQueue, delegate: (any AnyObject & Sendable)? = nil) -> Bool {
+        let observed = withSlot(key) { slot in
+            // A child that is quiet would keep those whose delegates have gone.
+            let deserted = slot.record.observers.remove(where: \.isDeserted)
+            return (isAdded: slot.record.observers.add(queue, delegate), deserted: deserted, host: slot.host)
+        }
+        guard let observed else { return false }
+        end(observed.deserted)
+        guard observed.isAdded else { return false }
         cell.runtime.observation.counts.observers.add(1, ordering: .relaxed)
         observed.host?.observeEvents()
-        return id
+        return true
     }
 
     func removeObservers(of key: String, where isMeant: (ChildObservers.Observer) -> Bool) {
@@ -201,8 +206,6 @@ extension ChildSupervisor {
             cell.runtime.observation.counts.observers.subtract(1, ordering: .relaxed)
         }
     }
-
-    // MARK: Delegates
 
     // MARK: Watching
 

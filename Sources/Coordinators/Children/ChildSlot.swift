@@ -271,7 +271,7 @@ extension ChildSlot {
         var isEmpty: Bool {
             restarts == 0 && forcedKills == 0 && lastExit == nil && lastError == nil && output == nil && stops.isEmpty
                 && stopInitiator == nil && stoppingSince == nil && ends.isEmpty && !isRun && !tracksDeliveries
-                && watchers.isEmpty && !parking.isBusy && pauseTurn == nil && configurationTurn == nil && observers.areUnused
+                && watchers.isEmpty && !parking.isBusy && pauseTurn == nil && configurationTurn == nil && observers.isEmpty
                 && spares == nil && handover == nil && !isKilled && lastEnd == nil && endWaits.isEmpty
         }
     }

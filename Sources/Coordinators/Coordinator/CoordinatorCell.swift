@@ -48,7 +48,7 @@ final class CoordinatorCell: ConfiguredReceiver {
         /// Whether the handler's message was cancelled.
         var isCancelled = false
         /// The number of operations on children for which the handler waits, which take the time that they take.
-        var waitsForChildren: UInt16 = 0
+        var waitsForChildren: UInt32 = 0
     }
 
     /// The coordinator itself, and the progress of its life.

@@ -39,6 +39,13 @@ final class ReplyFlow: Sendable {
 
         var unread: Int { passed - read }
 
+        /// Takes room for one reply, if there is some.
+        mutating func takePermit() -> Bool {
+            guard permits > 0, largeBytes < ReplyFlow.largeWindow else { return false }
+            permits -= 1
+            return true
+        }
+
         /// Takes note that replies were read.
         ///
         /// - Returns: Whether there is room again for bytes.
@@ -81,12 +88,17 @@ final class ReplyFlow: Sendable {
     ///
     /// - Throws: `CancellationError` when the asker reads no more.
     func send(_ answer: Answer) async throws {
-        try await wait { state in
-            guard state.permits > 0, state.largeBytes < Self.largeWindow else { return false }
-            state.permits -= 1
-            return true
-        }
+        try await wait { $0.takePermit() }
         try pass(answer)
+    }
+
+    /// Sends a reply, if the asker has room for it at present.
+    ///
+    /// - Returns: Whether it was sent.
+    func sendIfRoom(_ answer: Answer) throws -> Bool {
+        guard state.withLock({ $0.takePermit() }) else { return false }
+        try pass(answer)
+        return true
     }
 
     /// Waits until the asker has read all replies.

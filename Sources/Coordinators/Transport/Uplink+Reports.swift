@@ -143,7 +143,8 @@ struct ProcessReport: Sendable {
     /// Returns the report as it's believed of a worker that runs as another user than this process; `nil`: it isn't.
     ///
     /// Such a worker is believed about the processes that its user could end itself. It has no say about marks, since it might name another
-    /// worker's: what is below it bears the worker's own anyway.
+    /// worker's, nor about the other members of a group or session, which may be another user's: root's su(1) is in the session of a login.
+    /// So the family has no entry, and is its leader alone. What is below the worker bears the worker's own mark anyway.
     func limited(to user: UInt32) -> ProcessReport? {
         guard !lives || family.leader.wasStarted(by: user) else { return nil }
         return ProcessReport(ProcessFamily(leader: family.leader, entry: ""), lives: lives)

@@ -19,6 +19,10 @@ final class EtcdWatch: WatchReader {
         case fault(EtcdFault)
     }
 
+    /// The number of watches in a row, at a revision before those that were seen, after which the store counts as another one: a member that lags
+    /// behind the others has caught up by then.
+    private static let mostVainBegins = 3
+
     private let client: EtcdClient
     private let keys: EtcdKeys
     private let range: StoreRange
@@ -29,6 +33,8 @@ final class EtcdWatch: WatchReader {
     private var seen: StoreRevision
     /// The revision that the store had when it began the present watch.
     private var present: StoreRevision
+    /// The number of watches in a row that have begun at a revision before those that were seen.
+    private var vainBegins = 0
     private var connection: Connection?
     private var pause = Duration.zero
     private var isInterrupted = false
@@ -135,18 +141,32 @@ final class EtcdWatch: WatchReader {
             if !fault.isOfTheToken, let connection { client.endpoints.fail(connection.endpoint) }
             return lose(fault)
         }
-        (pause, isInterrupted) = (.zero, false)
-        if message.created == true, let revision = message.header?.revision?.value { present = StoreRevision(revision) }
+        if message.created == true, let revision = message.header?.revision?.value {
+            present = StoreRevision(revision)
+            if present < seen { return beginAgain() }
+        }
+        (pause, isInterrupted, vainBegins) = (.zero, false, 0)
         guard let events = message.events, !events.isEmpty else { return nil }
         for event in events { if let number = event.kv?.modified?.value { seen = max(seen, StoreRevision(number)) } }
         let changes = events.compactMap(keys.change)
         return changes.isEmpty ? nil : .changed(changes)
     }
 
+    /// Gives up a watch that would wait for revisions after those that were seen: the member lags behind, or etcd was restored from a backup.
+    private func beginAgain() -> StoreEvent? {
+        connection = nil
+        lengthenPause()
+        vainBegins += 1
+        isOver = vainBegins >= Self.mostVainBegins
+        return isOver ? .outdated : nil
+    }
+
+    private func lengthenPause() { pause = min(max(pause * 2, .milliseconds(20)), .milliseconds(500)) }
+
     /// Gives the connection up, and tells that once.
     private func lose(_ fault: EtcdFault) -> StoreEvent? {
         connection = nil
-        pause = min(max(pause * 2, .milliseconds(20)), .milliseconds(500))
+        lengthenPause()
         guard !isInterrupted, !Task.isCancelled, !client.isClosed else { return nil }
         isInterrupted = true
         return .interrupted(fault.error("watch \(range)"))

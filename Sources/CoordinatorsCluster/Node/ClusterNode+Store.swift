@@ -128,6 +128,15 @@ extension ClusterNode {
 
     private func see(_ listing: StoreListing) {
         let former = view
+        if listing.revision < former.revision {
+            options.logger.error(
+                """
+                the store's revision has gone back: it was restored from a backup, or is another one. Epochs are revisions, so that no owner is \
+                sure: stop all nodes, have etcd begin at a greater revision (`snapshot restore --bump-revision`), and start them again
+                """,
+                metadata: ["revision": "\(listing.revision.rawValue)", "seen": "\(former.revision.rawValue)"]
+            )
+        }
         view = ClusterView(listing, after: former)
         // Before the assignments, so that nothing is claimed that an operator has stopped.
         for path in Set(former.wishes.keys).union(view.wishes.keys) { seeWish(path) }

@@ -51,20 +51,46 @@ public struct TelemetryDestination: Sendable, Hashable {
         }
     }
 
-    private static func append(_ bytes: [UInt8], to path: String) throws(ExportFailure) {
+    /// Appends a request to a file: all of it, or nothing, so that each line stays one request.
+    private static func append(_ request: [UInt8], to path: String) throws(ExportFailure) {
         let descriptor: Int32
         do throws(FilePlace.Failure) { descriptor = try FilePlace(path, for: .telemetry).open() } catch {
             throw ExportFailure("\(path): \(error)")
         }
         defer { close(descriptor) }
+        let size = size(of: descriptor)
+        let bytes = size.map { endsInLine(descriptor, at: $0) } == true ? [UInt8(ascii: "\n")] + request : request
         var rest = bytes[...]
         while !rest.isEmpty {
             // Unsafe: write(2) reads the bytes that it's told the number of.
             let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
             if count < 0 && errno == EINTR { continue }
-            guard count > 0 else { throw ExportFailure("\(path): \(String(cString: strerror(errno)))") }
+            guard count > 0 else {
+                let failure = ExportFailure("\(path): \(String(cString: strerror(errno)))")
+                let written = bytes.count - rest.count
+                // What another one has written meanwhile isn't cut off.
+                if let size, written > 0, self.size(of: descriptor) == size + written { _ = ftruncate(descriptor, size) }
+                throw failure
+            }
             rest = rest.dropFirst(count)
         }
+    }
+
+    /// Returns the size of a regular file.
+    private static func size(of descriptor: Int32) -> Int? {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG ? status.st_size : nil
+    }
+
+    /// Whether a file of some size ends in the middle of a line, as one whose writer was killed.
+    private static func endsInLine(_ descriptor: Int32, at size: Int) -> Bool {
+        guard size > 0 else { return false }
+        // Opened anew, because the descriptor can only be written to. One that may not be read is taken as whole.
+        let reader = open("/proc/self/fd/\(descriptor)", O_RDONLY | O_CLOEXEC)
+        guard reader >= 0 else { return false }
+        defer { close(reader) }
+        var last: UInt8 = 0
+        return pread(reader, &last, 1, size - 1) == 1 && last != UInt8(ascii: "\n")
     }
 }
 

@@ -50,4 +50,14 @@ public struct DaemonConfiguration: Codable, Hashable, Sendable {
         self.orphanGrace = orphanGrace
         receives = children.routes
     }
+
+    /// The children with `placement` in a file without `cluster`: a daemon starts with them only if its option --cluster names one.
+    package var placedWithoutCluster: [ConfiguredChild] { cluster == nil ? children.filter { $0.placement != nil } : [] }
+
+    /// What one who checks the file has to know, since the file alone doesn't tell whether the daemon starts with it; nil: nothing.
+    package var clusterRemark: String? {
+        placedWithoutCluster.first.map {
+            "the child \($0.key) has `placement`, and the file no `cluster`: a daemon starts with it only if its option --cluster names one"
+        }
+    }
 }

@@ -28,10 +28,14 @@ package struct ScheduleMachine: Sendable, Hashable {
     /// The time up to which all times have been dealt with, in seconds since 1970.
     package private(set) var done: Int64
     /// Whether a run waits for the end of the former one.
-    package private(set) var isQueued = false
+    package private(set) var isQueued: Bool
 
-    /// - Parameter now: The time after which the first run comes.
-    package init(_ settings: ScheduleSettings, from now: Int64) { (self.settings, done) = (settings, now) }
+    /// - Parameters:
+    ///   - now: The time after which the first run comes.
+    ///   - isQueued: Whether a run waits already, which counts where runs are queued.
+    package init(_ settings: ScheduleSettings, from now: Int64, isQueued: Bool = false) {
+        (self.settings, done, self.isQueued) = (settings, now, isQueued && settings.overlap == .queue)
+    }
 
     /// Returns the next time; nil if there is none.
     package func next(in zone: ZoneRules) -> Int64? { settings.cron.next(after: done, in: zone) }
@@ -57,9 +61,11 @@ package struct ScheduleMachine: Sendable, Hashable {
         let current = due.last.flatMap { $0 >= now - Self.tolerance ? $0 : nil }
         let makesUp = settings.missed == .run && !late.isEmpty && current == nil
         if let first = late.first { actions.append(.missed(count: late.count, first: first, .lateness(isMadeUpFor: makesUp))) }
+        var isRunning = isRunning
         if isQueued, !isRunning {
-            isQueued = false
-            return actions + [.start]
+            actions.append(.start)
+            // What is due now finds that run.
+            (isQueued, isRunning) = (false, true)
         }
         guard let time = current ?? (makesUp ? now : nil) else { return actions }
         if !isRunning { return actions + [.start] }

@@ -90,6 +90,14 @@ extension ProcessError {
         case Int32(COORDINATOR_PROCESS_GROUPS.rawValue), Int32(COORDINATOR_PROCESS_GROUP.rawValue),
             Int32(COORDINATOR_PROCESS_USER.rawValue):
             what = "it can't become a process of user \(attributes?.account?.user ?? 0), group \(attributes?.account?.group ?? 0)"
+        case Int32(COORDINATOR_PROCESS_CONTROL_GROUP.rawValue):
+            self.init(
+                code: .spawnFailed,
+                errno: errno,
+                message: "Could not start \"\(executable)\": it can't join the control group that is to hold its limits: "
+                    + "\(Self.explanation(of: errno)). The groups below this process's own must be left to it alone (Delegate=yes)."
+            )
+            return
         case Int32(COORDINATOR_PROCESS_DIRECTORY.rawValue):
             self.init(
                 code: .workingDirectoryUnavailable,

@@ -61,7 +61,7 @@ struct BenchCommand: AsyncParsableCommand {
     func run() async throws {
         let options = options.merged(over: root.options)
         let (settings, directory) = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in
-            (try self.benchSettings(), try RuntimeDirectory.find(option: options.runtimeDirectory))
+            (try self.benchSettings(), try options.directory())
         }
         let outcome = await Self.outcome(settings, directory)
         let (report, output) = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in

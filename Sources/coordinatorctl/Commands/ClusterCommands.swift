@@ -1,4 +1,5 @@
 import ArgumentParser
+import ConcurrencySupport
 import Control
 import Glibc
 import WireProtocol
@@ -78,18 +79,21 @@ struct DrainCommand: DaemonCommand {
     func run() throws {
         let options = options.merged(over: root.options).values
         let (list, json) = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) -> (NodeList, JSONValue) in
-            var client = try options.connect()
+            let patience = ClientPatience(limit: timeout?.duration)
+            var client = try options.connect(patience)
             var json = try client.callSingle(operation())
             var list = try ControlJSON.decode(NodeList.self, from: json)
-            let end = ContinuousClock.now + (timeout?.duration ?? .seconds(1 << 40))
             var shown: String?
             if wait, let outdated = list.outdated { throw ControlError(.failed, "it isn't known what \(node) has: \(outdated)") }
             while wait, let left = list.leaving, left.contains(where: { $0.blocked == nil }) {
                 let names = left.map(\.path).joined(separator: " ")
                 if names != shown, !options.isJSON { Terminal.printError("coordinatorctl: \(node) still has \(names)\n") }
                 shown = names
-                guard .now < end else { throw ControlError(.timedOut, "\(node) still has \(names), and goes on draining") }
-                usleep(useconds_t(Self.interval / .microseconds(1)))
+                let pause = max(.zero, min(Self.interval, patience.end - MonotonicTime.now))
+                usleep(useconds_t(pause / .microseconds(1)))
+                guard MonotonicTime.now < patience.end else {
+                    throw ControlError(.timedOut, "\(node) still has \(names), and goes on draining")
+                }
                 json = try client.callSingle(.nodes)
                 list = try ControlJSON.decode(NodeList.self, from: json)
                 if let outdated = list.outdated { throw ControlError(.failed, "it isn't known any more what \(node) has: \(outdated)") }

@@ -24,9 +24,14 @@ struct CommonValues {
     var runtimeDirectory: String?
     var isJSON = false
 
-    /// Connects to the daemon of the runtime directory that the options name.
-    func connect() throws(ControlError) -> BlockingControlClient {
-        try BlockingControlClient.connected(to: try RuntimeDirectory.find(option: runtimeDirectory))
+    /// Returns the runtime directory of the daemon that the options name.
+    ///
+    /// A command that connects several times looks once, and keeps what it has found: while that daemon is away, another one may be found.
+    func directory() throws(ControlError) -> RuntimeDirectory { try RuntimeDirectory.find(option: runtimeDirectory) }
+
+    /// Connects to the daemon that the options name.
+    func connect(_ patience: ClientPatience = ClientPatience()) throws(ControlError) -> BlockingControlClient {
+        try BlockingControlClient.connected(to: try directory(), patience: patience)
     }
 }
 
@@ -34,6 +39,11 @@ extension CommonOptions {
     /// The values, without the parser's knowledge of them.
     var values: CommonValues { CommonValues(runtimeDirectory: runtimeDirectory, isJSON: isJSON) }
 
-    /// Connects to the daemon of the runtime directory that the options name.
-    func connect() throws(ControlError) -> BlockingControlClient { try values.connect() }
+    /// Returns the runtime directory of the daemon that the options name, as ``CommonValues/directory()``.
+    func directory() throws(ControlError) -> RuntimeDirectory { try values.directory() }
+
+    /// Connects to the daemon that the options name.
+    func connect(_ patience: ClientPatience = ClientPatience()) throws(ControlError) -> BlockingControlClient {
+        try values.connect(patience)
+    }
 }

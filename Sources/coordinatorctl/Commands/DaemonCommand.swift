@@ -36,7 +36,8 @@ extension DaemonCommand {
         let options = options.merged(over: root.options).values
         guard let (answer, output) = try Self.output(options, waiting: waiting, operation: operation, text: text) else {
             let text = options.isJSON ? try ControlJSON.text(of: RequestedResult()) : "requested; the daemon goes on with it"
-            return try Terminal.print(text + "\n")
+            try Terminal.print(text + "\n")
+            return
         }
         if let complaint = complaint(about: answer), !options.isJSON { Terminal.printError("coordinatorctl: \(complaint)\n") }
         try Terminal.print(output)
@@ -54,11 +55,12 @@ extension DaemonCommand {
         text: (Answer) -> String
     ) throws(ExitCode) -> (Answer, String)? {
         try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) -> (Answer, String)? in
+            let patience = waiting?.patience(isQuiet: options.isJSON) ?? ClientPatience()
             let operation = try operation()
-            var client = try options.connect()
+            var client = try options.connect(patience)
             let json: JSONValue
             do throws(ControlError) {
-                json = try client.callSingle(operation, patience: waiting?.patience(isQuiet: options.isJSON))
+                json = try client.callSingle(operation)
             } catch {
                 if waiting?.accepts(error) == true { return nil }
                 throw error

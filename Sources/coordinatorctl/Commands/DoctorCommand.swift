@@ -22,7 +22,7 @@ struct DoctorCommand: ParsableCommand {
     func run() throws {
         let options = options.merged(over: root.options)
         let (report, text) = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in
-            let directory = try RuntimeDirectory.find(option: options.runtimeDirectory)
+            let directory = try options.directory()
             let report = DoctorReport(
                 programs ? [LeftPrograms(in: directory).finding].compactMap(\.self) : Doctor(directory).findings
             )

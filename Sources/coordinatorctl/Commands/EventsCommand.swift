@@ -40,6 +40,13 @@ struct EventsCommand: StreamCommand {
         return .events(query)
     }
 
+    static func operation(_ operation: ControlOperation, begunAt milliseconds: Int64, byAnother isAnother: Bool) -> ControlOperation {
+        // A number means nothing to another daemon; that of another node may still be the one that was asked.
+        guard isAnother, var query = (operation.content as? ControlOperation.Events)?.query, query.after != nil else { return operation }
+        (query.after, query.sinceMilliseconds) = (nil, milliseconds)
+        return .events(query)
+    }
+
     static func unbounded(_ operation: ControlOperation) -> ControlOperation {
         if let other = operation.content as? ControlOperation.OnNode { return unbounded(other.question).on(other.node) }
         guard var query = (operation.content as? ControlOperation.Events)?.query else { return operation }

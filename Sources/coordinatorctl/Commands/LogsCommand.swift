@@ -42,7 +42,7 @@ struct LogsCommand: StreamCommand {
         return .logs(query)
     }
 
-    static func operation(_ operation: ControlOperation, begunAt milliseconds: Int64) -> ControlOperation {
+    static func operation(_ operation: ControlOperation, begunAt milliseconds: Int64, byAnother: Bool) -> ControlOperation {
         // With first lines, the last ones come again: they may not have come.
         guard var query = (operation.content as? ControlOperation.Logs)?.query, query.lines == 0 else { return operation }
         (query.lines, query.sinceMilliseconds) = (nil, milliseconds)

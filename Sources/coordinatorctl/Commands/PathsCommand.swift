@@ -49,8 +49,8 @@ extension PathsCommand {
         let outcomes = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) -> [PathOutcome<Answer>] in
             // Before the connection is made: a wrong argument is wrong without a daemon, too.
             _ = try operation(on: "/")
-            var client = try options.connect()
-            var outcomes = try self.outcomes(of: client.paths(self), by: &client, isQuiet: options.isJSON)
+            var client = try options.connect(waiting?.patience(isQuiet: options.isJSON) ?? ClientPatience())
+            var outcomes = try self.outcomes(of: client.paths(self), by: &client)
             try complete(&outcomes, by: &client, isJSON: options.isJSON)
             return outcomes
         }
@@ -81,20 +81,16 @@ extension PathsCommand {
         if let code = codes.first(where: { $0 != 0 }) { throw ExitCode(code) }
     }
 
-    private func outcomes(
-        of paths: [String],
-        by client: inout BlockingControlClient,
-        isQuiet: Bool
-    ) throws(ControlError) -> [PathOutcome<Answer>] {
+    private func outcomes(of paths: [String], by client: inout BlockingControlClient) throws(ControlError) -> [PathOutcome<Answer>] {
         var operations: [ControlOperation] = []
         for path in paths { operations.append(try operation(on: path)) }
-        let results = waiting.map { client.call(all: operations, patience: $0.patience(isQuiet: isQuiet)) } ?? client.call(all: operations)
+        let results = client.call(all: operations)
         var outcomes: [PathOutcome<Answer>] = []
         for ((path, operation), outcome) in zip(zip(paths, operations), results) {
             if case .failure(let error) = outcome {
                 let instances = client.instances(operation, error)
                 if !instances.isEmpty {
-                    outcomes += try self.outcomes(of: instances, by: &client, isQuiet: isQuiet)
+                    outcomes += try self.outcomes(of: instances, by: &client)
                     continue
                 }
             }

@@ -1,4 +1,5 @@
 import Control
+import Processes
 import WireProtocol
 
 extension RestartCommand {
@@ -6,19 +7,23 @@ extension RestartCommand {
     func replaceOneByOne() throws {
         let options = options.merged(over: root.options)
         let isJSON = options.isJSON
-        var paths = try Terminal.exitingOnFailure(isJSON: isJSON) { () throws(ControlError) -> [String] in
-            var client = try options.connect()
+        let end = wait.end
+        let (directory, replaced) = try Terminal.exitingOnFailure(isJSON: isJSON) { () throws(ControlError) in
+            let directory = try options.directory()
+            var client = try BlockingControlClient.connected(to: directory, patience: wait.patience(isQuiet: true, until: end))
             var paths: [String] = []
             for path in try client.paths(self) {
                 let list = try ControlJSON.decode(PathList.self, from: try client.call(.replacements(path: path)))
                 paths += list.paths.filter { !paths.contains($0) }
             }
-            return paths
+            return (directory, paths)
         }
-        var outcomes: [PathOutcome<LifecycleResult>] = []
+        var (paths, outcomes): ([String], [PathOutcome<LifecycleResult>]) = (replaced, [])
         while !paths.isEmpty {
             let path = paths.removeFirst()
-            let outcome = PathOutcome<LifecycleResult>(path: path, options.outcome(of: .replace(path: path), wait), untouched: paths)
+            // A patience of its own, whose line about what is waited for goes before the outcome is printed.
+            let result = directory.outcome(of: .replace(path: path), wait.patience(isQuiet: isJSON, until: end))
+            let outcome = PathOutcome<LifecycleResult>(path: path, result, untouched: paths)
             outcomes.append(outcome)
             if case .failure = outcome.result { break }
             // Each takes its time, and a person wants to see it.
@@ -30,12 +35,12 @@ extension RestartCommand {
     }
 }
 
-extension CommonOptions {
+extension RuntimeDirectory {
     /// Requests an operation on a connection of its own.
-    fileprivate func outcome(of operation: ControlOperation, _ wait: WaitOptions) -> Result<JSONValue, ControlError> {
+    fileprivate func outcome(of operation: ControlOperation, _ patience: ClientPatience) -> Result<JSONValue, ControlError> {
         do throws(ControlError) {
-            var client = try connect()
-            return client.call(all: [operation], patience: wait.patience(isQuiet: isJSON))[0]
+            var client = try BlockingControlClient.connected(to: self, patience: patience)
+            return client.call(all: [operation])[0]
         } catch {
             return .failure(error)
         }
@@ -49,8 +54,8 @@ extension PathOutcome where Answer: Codable {
             path: path,
             outcome.mapError { error in
                 let rest = untouched.isEmpty ? "" : "; not touched: \(untouched.joined(separator: ", "))"
-                let what = error.code == .timedOut ? "isn't replaced yet" : "was not replaced"
-                return ControlError(error.code, "\(path) \(what): \(error.message)\(rest)")
+                let what = error.code == .timedOut && error.maybeExecuted != false ? "isn't replaced yet" : "was not replaced"
+                return ControlError(error.code, "\(path) \(what): \(error.message)\(rest)", maybeExecuted: error.maybeExecuted)
             }
         )
     }

@@ -21,7 +21,9 @@ protocol StreamCommand: AsyncParsableCommand {
     static func operation(_ operation: ControlOperation, after item: Item) -> ControlOperation
 
     /// Returns the operation that goes on, on another connection, when no item has come since a time in milliseconds since 1970.
-    static func operation(_ operation: ControlOperation, begunAt milliseconds: Int64) -> ControlOperation
+    ///
+    /// - Parameter isAnother: Whether the daemon is gone to which the operation was sent, so that another one gets it.
+    static func operation(_ operation: ControlOperation, begunAt milliseconds: Int64, byAnother isAnother: Bool) -> ControlOperation
 
     /// Returns the operation without the path that it's about.
     static func unbounded(_ operation: ControlOperation) -> ControlOperation
@@ -40,8 +42,6 @@ protocol StreamCommand: AsyncParsableCommand {
 }
 
 extension StreamCommand {
-    static func operation(_ operation: ControlOperation, begunAt milliseconds: Int64) -> ControlOperation { operation }
-
     static func unbounded(_ operation: ControlOperation) -> ControlOperation { operation }
 
     static func isAbout(_ item: Item, _ paths: [String]) -> Bool { true }
@@ -52,25 +52,20 @@ extension StreamCommand {
 extension StreamCommand {
     func run() async throws {
         let options = options.merged(over: root.options)
-        let (operation, paths, layout) = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in
+        let request = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) -> StreamRequest<Self> in
             let operation = try self.operation()
-            guard !operation.operands.isEmpty else { return (operation, [String](), StreamLayout()) }
-            var client = try options.connect()
+            let directory = try options.directory()
+            var request = StreamRequest<Self>(directory: directory, isJSON: options.isJSON, follows: follow, operation: operation)
+            guard !operation.operands.isEmpty else { return request }
+            var client = try BlockingControlClient.connected(to: directory)
             let operations = try client.resolved(operation)
             let operands = operations.flatMap(\.operands)
             let tree = options.isJSON || isatty(STDOUT_FILENO) == 0 ? nil : try? client.tree()
-            let layout = StreamLayout(expecting: tree.map { Self.origins(below: operands, in: $0) } ?? [])
+            request.layout = StreamLayout(expecting: tree.map { Self.origins(below: operands, in: $0) } ?? [])
             // Of several paths the stream is that of all, from which theirs are taken.
-            return operations.count == 1 ? (operations[0], [], layout) : (Self.unbounded(operation), operands, layout)
+            (request.operation, request.paths) = operations.count == 1 ? (operations[0], []) : (Self.unbounded(operation), operands)
+            return request
         }
-        let request = StreamRequest<Self>(
-            runtimeDirectory: options.runtimeDirectory,
-            isJSON: options.isJSON,
-            follows: follow,
-            operation: operation,
-            paths: paths,
-            layout: layout
-        )
         let failure = await request.failure()
         try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in if let failure { throw failure } }
     }
@@ -85,14 +80,14 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
     /// The time that a daemon may take to close the connection after its last answer.
     private static var farewell: Duration { .milliseconds(100) }
 
-    let runtimeDirectory: String?
+    let directory: RuntimeDirectory
     let isJSON: Bool
     let follows: Bool
-    let operation: ControlOperation
+    var operation: ControlOperation
     /// The paths of which items are printed; empty: all.
-    let paths: [String]
+    var paths: [String] = []
     /// The layout of the first line.
-    let layout: StreamLayout
+    var layout = StreamLayout()
 
     /// Prints the stream to its end.
     ///
@@ -100,11 +95,12 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
     @concurrent func failure() async -> ControlError? {
         var position = Position(layout: layout)
         var began: Int64?
+        var isAnother = false
         while true {
             var connected: ControlClient?
             defer { connected?.close() }
             do throws(ControlError) {
-                let client = try await ControlClient.connect(runtimeDirectory: try RuntimeDirectory.find(option: runtimeDirectory))
+                let client = try await ControlClient.connect(runtimeDirectory: directory)
                 connected = client
                 position.note(presenceOf: Self.daemon)
                 position.hasConnected = true
@@ -113,7 +109,7 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
                     if let last = position.last {
                         Command.operation(operation, after: last)
                     } else {
-                        began.map { Command.operation(operation, begunAt: $0) } ?? operation
+                        began.map { Command.operation(operation, begunAt: $0, byAnother: isAnother) } ?? operation
                     }
                 began = began ?? Timestamp.nowMicroseconds / 1000
                 _ = try await client.stream(next) { json throws(ControlError) in
@@ -133,6 +129,7 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
                 // A daemon that stops says so before it closes the connection.
                 try? await Task.sleep(for: Self.farewell)
                 let isDaemon = connected?.hasEnded ?? true
+                isAnother = isAnother || isDaemon
                 position.note(absenceOf: isDaemon ? Self.daemon : node)
             }
             try? await Task.sleep(for: Self.interval)

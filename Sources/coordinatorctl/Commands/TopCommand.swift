@@ -2,6 +2,8 @@ import ArgumentParser
 import ConcurrencySupport
 import Control
 import Glibc
+import Processes
+import WireProtocol
 
 /// The command `top`.
 struct TopCommand: ParsableCommand {
@@ -35,26 +37,27 @@ struct TopCommand: ParsableCommand {
 
     func run() throws {
         let options = options.merged(over: root.options)
+        let directory = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in try options.directory() }
         if !once, !options.isJSON, let screen = FullScreen() {
-            try watch(on: screen, options)
+            try watch(on: screen, directory)
         } else {
-            try report(options)
+            try report(directory, isJSON: options.isJSON)
         }
     }
 
     // MARK: Reports
 
-    private func report(_ options: CommonOptions) throws {
-        var source = TopSource(options)
-        var former = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in try source.sample() }
+    private func report(_ directory: RuntimeDirectory, isJSON: Bool) throws {
+        var source = TopSource(directory, waitsForUpgrades: true)
+        var former = try Terminal.exitingOnFailure(isJSON: isJSON) { () throws(ControlError) in try source.sample() }
         repeat {
             Self.sleep(until: former.at + interval.duration)
-            let (sample, text) = try Terminal.exitingOnFailure(isJSON: options.isJSON) { () throws(ControlError) in
+            let (sample, text) = try Terminal.exitingOnFailure(isJSON: isJSON) { () throws(ControlError) in
                 let sample = try source.sample()
                 let rows = sort.sorted(TopRow.rows(sample, before: former), reversed: false)
-                return (sample, options.isJSON ? try ControlJSON.text(of: TopReport(rows)) + "\n" : TopScreen.table(rows))
+                return (sample, isJSON ? try ControlJSON.text(of: TopReport(rows)) + "\n" : TopScreen.table(rows))
             }
-            try Terminal.print(text)
+            guard try Terminal.print(text) else { return }
             former = sample
         } while !once
     }
@@ -65,8 +68,8 @@ struct TopCommand: ParsableCommand {
 
     // MARK: The screen
 
-    private func watch(on screen: FullScreen, _ options: CommonOptions) throws {
-        let end = watchUntilTheEnd(on: screen, options)
+    private func watch(on screen: FullScreen, _ directory: RuntimeDirectory) throws {
+        let end = watchUntilTheEnd(on: screen, directory)
         screen.end()
         // The shell sees that a signal has ended the command.
         if let number = screen.endingSignal {
@@ -79,16 +82,20 @@ struct TopCommand: ParsableCommand {
         }
     }
 
+    /// The time between two attempts to reach a daemon whose place another program takes.
+    private static let pause = Duration.milliseconds(100)
+
     /// Shows the tree until the user leaves.
     ///
     /// - Returns: the reason why there is nothing to show; nil when the user has left.
-    private func watchUntilTheEnd(on screen: FullScreen, _ options: CommonOptions) -> ControlError? {
-        var source = TopSource(options)
+    private func watchUntilTheEnd(on screen: FullScreen, _ directory: RuntimeDirectory) -> ControlError? {
+        var source = TopSource(directory, waitsForUpgrades: false)
+        var upgrade = UpgradePatience(directory)
         var (former, latest): (TopSample?, TopSample?) = (nil, nil)
         var view = TopScreen.View(order: sort)
         var problem: ControlError?
         var log: TopScreen.Log?
-        let actions = TopActions(options.values) { FullScreen.wake() }
+        let actions = TopActions(at: directory) { FullScreen.wake() }
         var due = MonotonicTime.now
         while true {
             let isDue = MonotonicTime.now >= due || actions.takeNews()
@@ -98,12 +105,18 @@ struct TopCommand: ParsableCommand {
                     (former, latest, problem) = (latest, sample, nil)
                 } catch {
                     // A daemon that was seen may come back; the last figures stay, with the reason above them.
-                    guard latest != nil else { return error }
+                    guard latest != nil || upgrade.allowsAnotherAttempt(after: error) else { return error }
                     problem = error
                 }
-                due = .now + interval.duration
+                due = .now + (latest == nil ? Self.pause : interval.duration)
             }
-            guard let latest else { return problem }
+            guard let latest else {
+                // There is nothing to show before another program has taken the daemon's place.
+                switch screen.next(within: max(.zero, due - .now)) {
+                case .key(.character("q")), .end: return nil
+                case .key, .timeout, .redraw: continue
+                }
+            }
             if case .log(let path, let back) = view.mode {
                 if isDue && back == 0 || log?.path != path { log = source.log(of: path, after: log) }
             } else {
@@ -152,7 +165,11 @@ private struct TopSource {
     /// The number of lines of a log through which one can scroll.
     private static let logLines = 500
 
-    private let options: CommonOptions
+    private let directory: RuntimeDirectory
+    /// Whether it waits as long as another program takes the daemon's place.
+    ///
+    /// The screen's doesn't: there are keys to follow meanwhile.
+    private let waitsForUpgrades: Bool
     private let connection = Connection()
 
     /// A box, because a client can't be copied.
@@ -160,14 +177,16 @@ private struct TopSource {
         var client: BlockingControlClient?
     }
 
-    init(_ options: CommonOptions) { self.options = options }
+    init(_ directory: RuntimeDirectory, waitsForUpgrades: Bool) {
+        (self.directory, self.waitsForUpgrades) = (directory, waitsForUpgrades)
+    }
 
     mutating func sample() throws(ControlError) -> TopSample {
         do throws(ControlError) {
             return try sampleOnce()
         } catch {
             connection.client = nil
-            guard error.code == .unreachable else { throw error }
+            guard error.code == .unreachable || error.code.provesAbsence else { throw error }
             // The daemon may have ended an idle connection, or have been replaced.
             return try sampleOnce()
         }
@@ -176,23 +195,36 @@ private struct TopSource {
     /// Returns the last lines of a path's log; where they can't be had, those that were there before, and why.
     mutating func log(of path: String, after former: TopScreen.Log?) -> TopScreen.Log {
         do throws(ControlError) {
-            if connection.client == nil { connection.client = try options.connect() }
+            try connect()
             let query = LogQuery(paths: [path], lines: Self.logLines)
             let items = try connection.client?.items(of: .logs(query), timeout: Self.patience) ?? []
             var lines: [LogLine] = []
             for item in items { lines.append(try ControlJSON.decode(LogLine.self, from: item)) }
             return TopScreen.Log(path: path, lines: lines)
         } catch {
-            if [.unreachable, .timedOut].contains(error.code) { connection.client = nil }
+            if [.unreachable, .timedOut].contains(error.code) || error.code.provesAbsence { connection.client = nil }
             return TopScreen.Log(path: path, lines: former?.path == path ? former?.lines ?? [] : [], problem: error.message)
         }
     }
 
-    private func sampleOnce() throws(ControlError) -> TopSample {
-        if connection.client == nil { connection.client = try options.connect() }
-        guard let json = try connection.client?.call(.tree, timeout: Self.patience) else {
-            throw ControlError(.unreachable, "there is no connection to the daemon")
+    private func connect() throws(ControlError) {
+        guard connection.client == nil else { return }
+        if waitsForUpgrades {
+            connection.client = try BlockingControlClient.connected(to: directory)
+        } else {
+            connection.client = try BlockingControlClient(runtimeDirectory: directory, timeout: Self.patience)
         }
+    }
+
+    private func sampleOnce() throws(ControlError) -> TopSample {
+        try connect()
+        let json: JSONValue? =
+            if waitsForUpgrades {
+                try connection.client?.call(.tree, timeout: Self.patience)
+            } else {
+                try connection.client?.callOnce(.tree, timeout: Self.patience)
+            }
+        guard let json else { throw ControlError(.unreachable, "there is no connection to the daemon") }
         return TopSample(try ControlJSON.decode(TreeNode.self, from: json))
     }
 }

@@ -44,8 +44,7 @@ final class LiveLine: Sendable {
     }
 
     private func write(_ text: String) {
-        // To the line's beginning, the text, and away with what the line had beyond it.
-        let bytes = Array("\r\(text.cut(to: Terminal.width(of: STDERR_FILENO) ?? .max))\u{1B}[K".utf8)
+        let bytes = Array(Terminal.replacingLine(by: text).utf8)
         _ = Glibc.write(STDERR_FILENO, bytes, bytes.count)
     }
 }

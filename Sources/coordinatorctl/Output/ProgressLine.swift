@@ -12,7 +12,7 @@ final class ProgressLine {
     init(isTerminal: Bool = isatty(STDERR_FILENO) == 1) { self.isTerminal = isTerminal }
 
     deinit {
-        if isTerminal, former != nil { Self.write("\r\u{1B}[K") }
+        if isTerminal, former != nil { Self.write(Terminal.replacingLine(by: "")) }
     }
 
     func show(_ operations: [ControlOperation], _ tree: JSONValue) {
@@ -20,8 +20,7 @@ final class ProgressLine {
         let (text, subject) = Self.text(operations, tree)
         guard isTerminal || subject != former else { return }
         former = subject
-        // A line that went on below couldn't be replaced.
-        Self.write(isTerminal ? "\r\(text.cut(to: Terminal.width(of: STDERR_FILENO) ?? .max))\u{1B}[K" : "\(text)\n")
+        Self.write(isTerminal ? Terminal.replacingLine(by: text) : "\(text)\n")
     }
 
     /// Returns the line, and the part of it without times.

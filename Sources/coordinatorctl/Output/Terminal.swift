@@ -17,9 +17,12 @@ enum Terminal {
 
     /// Prints a command's result.
     ///
+    /// - Returns: Whether more can be printed: false when what reads standard output has closed it.
     /// - Throws: the exit code of a failure when the text can't be written: a script must not take an empty file for an answer.
-    static func print(_ text: String) throws(ExitCode) {
-        guard let error = write(text, to: STDOUT_FILENO), error != EPIPE else { return }
+    @discardableResult
+    static func print(_ text: String) throws(ExitCode) -> Bool {
+        guard let error = write(text, to: STDOUT_FILENO) else { return true }
+        if error == EPIPE { return false }
         printError("coordinatorctl: the result can't be written: \(String(cString: strerror(error)))\n")
         throw ExitCode(ControlError.Code.failed.exitCode)
     }
@@ -27,6 +30,15 @@ enum Terminal {
     /// Prints a message to standard error, with escapes for characters that a terminal would obey.
     static func printError(_ text: String) {
         _ = write(TextLayout.printableLines(text), to: STDERR_FILENO)
+    }
+
+    /// Returns the bytes that put a text in place of the line of standard error at which the cursor is.
+    ///
+    /// The line is erased before: behind a text that fills it the cursor stays on the last column, which would be erased with what follows.
+    ///
+    /// - Parameter width: The columns of the terminal; a text that went on below couldn't be replaced.
+    static func replacingLine(by text: String, width: Int? = Terminal.width(of: STDERR_FILENO)) -> String {
+        "\r\u{1B}[K" + (width.map { text.cut(to: $0) } ?? text)
     }
 
     /// Runs `body`; prints its failure and exits with the failure's code.

@@ -63,11 +63,10 @@ extension BlockingControlClient {
     }
 
     /// Requests the one operation that is meant, and says so if the path is that of several instances.
-    mutating func callSingle(_ operation: ControlOperation, patience: ClientPatience? = nil) throws(ControlError) -> JSONValue {
+    mutating func callSingle(_ operation: ControlOperation) throws(ControlError) -> JSONValue {
         let operation = try single(operation)
         do throws(ControlError) {
-            guard let patience else { return try call(operation) }
-            return try call(all: [operation], patience: patience)[0].get()
+            return try call(operation)
         } catch {
             let instances = instances(operation, error)
             guard !instances.isEmpty else { throw error }

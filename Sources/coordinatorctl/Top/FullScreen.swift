@@ -71,14 +71,21 @@ final class FullScreen {
     ///
     /// - Returns: whether the terminal has taken them.
     func show(_ lines: [String]) -> Bool {
+        let text = Self.change(from: shown, to: lines)
+        shown = lines
+        return text.isEmpty || Self.write(text)
+    }
+
+    /// Returns what is written to put lines in place of those that are shown.
+    static func change(from shown: [String], to lines: [String]) -> String {
         var text = ""
         for (index, line) in lines.enumerated() where index >= shown.count || shown[index] != line {
-            text += "\u{1B}[\(index + 1);1H\(line)\u{1B}[0m\u{1B}[K"
+            // Erased before: behind a line that fills the row the cursor stays on the last column, which would be erased with what follows.
+            text += "\u{1B}[\(index + 1);1H\u{1B}[0m\u{1B}[K\(line)\u{1B}[0m"
         }
         // Nothing of a longer screen stays below.
         if lines.count < shown.count { text += "\u{1B}[\(lines.count + 1);1H\u{1B}[J" }
-        shown = lines
-        return text.isEmpty || Self.write(text)
+        return text
     }
 
     /// Ends the wait for a key, from any thread.

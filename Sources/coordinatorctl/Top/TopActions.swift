@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import Control
+import Processes
 
 /// The actions of `top` that go on beside the screen, each on a thread and a connection of its own.
 ///
@@ -11,12 +12,12 @@ final class TopActions: Sendable {
         var hasNews = false
     }
 
-    private let options: CommonValues
+    private let directory: RuntimeDirectory
     /// Ends the screen's wait for a key; called by other threads.
     private let wake: @Sendable () -> Void
     private let state = Lock(State())
 
-    init(_ options: CommonValues, wake: @escaping @Sendable () -> Void) { (self.options, self.wake) = (options, wake) }
+    init(at directory: RuntimeDirectory, wake: @escaping @Sendable () -> Void) { (self.directory, self.wake) = (directory, wake) }
 
     /// The latest outcome, until it's forgotten, or else what goes on; nil: there is neither.
     var notice: TopNotice? {
@@ -48,7 +49,7 @@ final class TopActions: Sendable {
             return true
         }
         guard isNew else { return }
-        let isBegun = DetachedThread.run { self.end(request, Self.outcome(of: request, self.options)) }
+        let isBegun = DetachedThread.run { self.end(request, Self.outcome(of: request, self.directory)) }
         if !isBegun { end(request, TopNotice(text: "no thread can be made for it: too many run", isFailure: true)) }
     }
 
@@ -60,9 +61,9 @@ final class TopActions: Sendable {
         wake()
     }
 
-    private static func outcome(of request: TopRequest, _ options: CommonValues) -> TopNotice {
+    private static func outcome(of request: TopRequest, _ directory: RuntimeDirectory) -> TopNotice {
         do throws(ControlError) {
-            var client = try options.connect()
+            var client = try BlockingControlClient.connected(to: directory)
             let json = try client.call(request.action.operation(on: request.path))
             let result = try ControlJSON.decode(LifecycleResult.self, from: json)
             return TopNotice(text: result.text.split(separator: "\n").joined(separator: " "))

@@ -23,6 +23,7 @@ struct ConfigurationCheck {
             return ("", text + "\n", error.code.exitCode)
         }
         let summary = ConfigurationSummary(of: configuration, file: file)
-        return (isJSON ? try ControlJSON.text(of: summary) + "\n" : summary.text, "", 0)
+        if isJSON { return (try ControlJSON.text(of: summary) + "\n", "", 0) }
+        return (summary.text, configuration.clusterRemark.map { PrintableText.lines("\(file): \($0)") + "\n" } ?? "", 0)
     }
 }

@@ -182,7 +182,7 @@ import Testing
     func logsWithoutFirstLines() {
         func resumed(lines: Int?) -> LogQuery? {
             let operation = ControlOperation.logs(LogQuery(paths: ["/a"], lines: lines, pattern: "E", follows: true))
-            return (LogsCommand.operation(operation, begunAt: 5).content as? ControlOperation.Logs)?.query
+            return (LogsCommand.operation(operation, begunAt: 5, byAnother: false).content as? ControlOperation.Logs)?.query
         }
         #expect(resumed(lines: 0) == LogQuery(paths: ["/a"], sinceMilliseconds: 5, pattern: "E", follows: true))
         // The first lines may not have come, and come again else.

@@ -56,6 +56,28 @@ struct HookTests {
         )
     }
 
+    @Test("The hook after an end runs for a program that has ended while no daemon ran too, before its next life")
+    func endedMeanwhile() async throws {
+        let keys = """
+            hooks:
+              before_start: [sh, -c, 'echo "before $COORDINATOR_LIFE" >>DIR/notes']
+              after_end: [sh, -c, 'echo "after $COORDINATOR_LIFE" >>DIR/notes']
+            """
+        let tree = try ProgramTree("[ -e DIR/end ] && exec sleep 1000; while [ ! -e DIR/end ]; do sleep 0.02; done", keys)
+        try await tree.run { daemon in
+            let node = try await daemon.program("its first life") { $0.state == "active" && $0.pid != nil }
+            let number = try #require(node.pid)
+            let process = try #require(ProcessIdentity(processID: number))
+            try await daemon.kill(daemon.process)
+            try tree.touch("end")
+            try await daemon.eventually("it has ended") { !process.isAlive }
+            _ = try await daemon.startNext()
+            try await daemon.program("its second life") { $0.state == "active" && $0.incarnation == 2 }
+        }
+        let notes = Files.text(of: tree.directory.file("notes")) ?? ""
+        #expect(notes.hasPrefix("before 1\nafter 1\nbefore 2\n"), "\(notes)")
+    }
+
     @Test("What runs once has hooks too: what waits for it waits for them, and one that fails is told")
     func oneshot() async throws {
         let directory = try TemporaryDirectory()

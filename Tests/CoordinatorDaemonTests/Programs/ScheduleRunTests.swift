@@ -141,4 +141,61 @@ struct ScheduleRunTests {
             for (name, count) in zip(names, [3, 4, 5, 4]) { #expect(night.runs(of: name) == count, "\(name)") }
         }
     }
+
+    /// What a run that waits outlives.
+    private enum Change: CaseIterable {
+        case upgrade, settings, kill, end
+    }
+
+    @Test(
+        "A run that waits for the end of the former one outlives an upgrade, a change of its settings, and a kill or an end of the daemon",
+        .enabled(if: SteppedClocks.canBeBuilt, "needs a C compiler")
+    )
+    func queued() async throws {
+        let (clocks, directory) = (try await SteppedClocks(), try TemporaryDirectory())
+        let text = ("children:\n" + Self.child("queue", ", overlap: queue")).replacing("DIR", with: directory.path)
+        let threeOClock = (time(nil) / Self.day + 1) * Self.day + 3 * 3600
+        /// Sets the clock to a second after three o'clock of a day.
+        func set(_ day: Int) throws { try clocks.step(CLOCK_REALTIME, by: threeOClock + day * Self.day + 1 - time(nil)) }
+        try clocks.step(CLOCK_REALTIME, by: threeOClock - 3600 - time(nil))
+        let wrapper = clocks.wrapper.joined(separator: " ")
+        try await RunningDaemon.with(text, wrapper: wrapper) { daemon in
+            let night = Night(daemon: daemon, clocks: clocks, directory: directory, first: 0)
+            try await daemon.eventually("the next run is shown") { try await daemon.node("/queue").nextStartMilliseconds != nil }
+            var (current, runs) = (daemon.process, 0)
+            for (index, change) in Change.allCases.enumerated() {
+                try night.holds(true)
+                try set(2 * index)
+                runs += 1
+                try await night.eventually("queue", hasRun: runs)
+                try set(2 * index + 1)
+                try await daemon.eventually("the next run waits, and it's noted") {
+                    Files.text(of: "\(daemon.run)/schedules")?.contains("queued\t/queue\n") == true
+                }
+                switch change {
+                case .upgrade: _ = try await daemon.upgrade()
+                case .settings:
+                    try daemon.rewrite(text.replacing("time_zone: UTC", with: "time_zone: UTC, missed: run"))
+                    #expect(try await daemon.control("config", "apply").exitCode == 0)
+                case .kill:
+                    try await daemon.kill(current)
+                    current = try await daemon.startNext(wrapper: wrapper)
+                case .end:
+                    _ = await current.terminate(grace: .patient(.seconds(20)))
+                    current = try await daemon.startNext(wrapper: wrapper)
+                }
+                // With the daemon's end the present run ends too.
+                if change != .end {
+                    try await daemon.eventually("the present run goes on") { try await daemon.node("/queue").state == "active" }
+                    #expect(night.runs(of: "queue") == runs, "\(change)")
+                }
+                try night.holds(false)
+                runs += 1
+                try await night.eventually("queue", hasRun: runs)
+                try await daemon.eventually("the run that has waited has ended, after \(change)") {
+                    try await daemon.node("/queue").state == "inactive"
+                }
+            }
+        }
+    }
 }

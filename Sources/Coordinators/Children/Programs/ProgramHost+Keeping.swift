@@ -196,9 +196,13 @@ extension ProgramHost {
     /// Has the end of a program count that has ended while there was no daemon, with what status nothing tells.
     func noteEndMeanwhile() {
         readiness.settle()
+        firstHealth.settle(false)
         exited.settle(.unknown)
         state.withLock { $0.isReady = true }
-        gone.settle(.unknown)
+        tasks.add { [self] in
+            await cleanUpByHook(after: .unknown)
+            gone.settle(.unknown)
+        }
         reportEnd()
     }
 }

@@ -169,8 +169,8 @@ public final class Subscription: Sendable {
     /// Creates a subscription that feeds a queue with a child's notices; the queue has ended if there is no such child.
     init(_ supervisor: ChildSupervisor, _ key: String, _ queue: NoticeQueue) {
         var end: (@Sendable () -> Void)?
-        if let id = supervisor.observe(key, with: queue) {
-            end = { supervisor.removeObservers(of: key) { $0.id == id } }
+        if supervisor.observe(key, with: queue) {
+            end = { supervisor.removeObservers(of: key) { $0.queue === queue } }
         } else {
             queue.finish()
         }
@@ -254,7 +254,7 @@ extension CoordinatorHandle {
 extension ChildSupervisor {
     func add<D: CoordinatorDelegate>(_ delegate: D, to child: Child<D.Subject>) {
         let queue = NoticeQueue(of: child.path, deadLetters: cell.runtime.observation.deadLetters)
-        guard observe(child.key, with: queue, delegate: delegate) != nil else { return }
+        guard observe(child.key, with: queue, delegate: delegate) else { return }
         tasks.add { [weak delegate] in
             for await notice in queue {
                 guard let delegate else { break }

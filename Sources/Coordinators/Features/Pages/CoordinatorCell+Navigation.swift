@@ -69,11 +69,13 @@ extension CoordinatorCell {
     func apply(_ request: Navigate) {
         guard let ownNavigation else { return }
         runtime.execution.hasNavigated.store(true, ordering: .relaxed)
-        let isFull = ownNavigation.isFull(for: request.move)
+        let isFull = ownNavigation.isFull(for: request.move, by: request.path)
         if isFull.now {
             let reason = "the stack of \(path) has as many pages as there may be"
             if isFull.first { logger.error("a page isn't shown", metadata: ["page.of": "\(request.path)", "error": "\(reason)"]) }
             let letter = DeadLetter(name: Navigate.name, sender: request.path, target: path, reason: .undeliverable(reason))
+            // It has made the move on its side.
+            send(SetPages(pages: ownNavigation.entries.filter { $0.path == request.path }), to: request.path)
             return runtime.observation.deadLetters.record(letter)
         }
         let effects = ownNavigation.apply(request.move, by: request.path, incarnation: request.incarnation)

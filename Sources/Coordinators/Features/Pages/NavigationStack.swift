@@ -73,10 +73,16 @@ final class NavigationStack: Sendable {
     }
 
     /// Returns whether there is no room for the page that a move shows, and whether that is so for the first time.
-    func isFull(for move: NavigationMove) -> (now: Bool, first: Bool) {
+    func isFull(for move: NavigationMove, by path: CoordinatorPath) -> (now: Bool, first: Bool) {
         guard let size = move.page?.bytesInMemory else { return (false, false) }
         return state.withLock { state in
-            let isFull = state.entries.count >= Self.limit || size > Self.bytesLimit - state.bytes
+            var isFull = state.entries.count >= Self.limit || size > Self.bytesLimit - state.bytes
+            if isFull {
+                // It may take the room of the pages that go by it.
+                var next = state.entries
+                next.apply(move, by: path, 0)
+                isFull = next.count > Self.limit || next.reduce(0) { $0 + $1.page.bytesInMemory } > Self.bytesLimit
+            }
             defer { state.wasFull = state.wasFull || isFull }
             return (isFull, isFull && !state.wasFull)
         }

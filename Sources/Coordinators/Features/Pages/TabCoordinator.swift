@@ -16,13 +16,18 @@ extension CoordinatorContext where C: TabCoordinator {
     ///
     /// Selections are made one after the other. When the child can't be started, the former one is resumed, and stays selected.
     ///
-    /// - Throws: The error that `open(section:)` threw; `stopped`.
+    /// - Throws: The error that `open(section:)` threw; `stopped`; `CancellationError` when the task was cancelled before its turn.
     public func select(_ key: C.ChildKey) async throws {
-        try await cell.lock(\.selections).pass { [cell] in
-            try await cell.select(key.description) { coordinator in
-                let me: C = try MessageRow.cast(coordinator)
-                try await me.open(section: key)
-            }
+        let turn = cell.lock(\.selections)
+        // The one before takes the time that its child takes.
+        let waiting = HandlerScope.current?.beginWaitForChild()
+        await turn.enter()
+        waiting?.end()
+        defer { turn.leave() }
+        try Task.checkCancellation()
+        try await cell.select(key.description) { coordinator in
+            let me: C = try MessageRow.cast(coordinator)
+            try await me.open(section: key)
         }
     }
 

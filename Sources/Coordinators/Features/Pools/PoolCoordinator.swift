@@ -164,7 +164,7 @@ extension PoolCoordinator {
         let turn = Turn()
         router.waitAlone(turn, hash)
         dispatchAlone()
-        lookAgainIfHeld()
+        lookAgainSoon()
         return try await number(for: WaitingMessage(message: envelope, turn: turn, hash: hash, isAlone: true))
     }
 
@@ -212,7 +212,7 @@ extension PoolCoordinator {
         try makeRoom(in: lane)
         let turn = Turn()
         router.wait(turn, hash)
-        lookAgainIfHeld()
+        lookAgainSoon()
         return try await number(for: WaitingMessage(message: envelope, turn: turn, hash: hash))
     }
 
@@ -259,7 +259,7 @@ extension PoolCoordinator {
         if router.load(of: number) == 0 { idleWaits.removeValue(forKey: number)?.settle() }
         dispatch(.member(number))
         dispatch(.any)
-        lookAgainIfHeld()
+        lookAgainSoon()
     }
 
     private func readiness(_ number: Int) -> PoolReadiness { context.cell.children.readiness(of: key(of: number)) }
@@ -268,13 +268,12 @@ extension PoolCoordinator {
     private func dispatch() {
         dispatchAlone()
         for lane in router.lanes { dispatch(lane) }
-        lookAgainIfHeld()
+        lookAgainSoon()
     }
 
-    /// Has the messages that wait look again soon if a member can't be reached: no event tells when it can.
-    private func lookAgainIfHeld() {
-        guard !looksAgain, router.isWaiting(in: .any) || router.isAnyWaitingAlone else { return }
-        guard (0..<router.size).contains(where: { readiness($0) == .held }) else { return }
+    /// Has the messages that wait look again soon: no event tells when a member can be reached again, or a handler that is stuck ends.
+    private func lookAgainSoon() {
+        guard !looksAgain, router.isAnyWaiting else { return }
         looksAgain = true
         context.after(.milliseconds(20)) { me in
             me.looksAgain = false
@@ -360,12 +359,22 @@ extension PoolCoordinator {
         await withTaskGroup { group in
             for number in size..<former { group.addTask { await self.waitUntilIdle(number) } }
         }
-        if Task.isCancelled {
-            // The caller doesn't wait any more, and has been told that the size stays.
-            resize(to: former)
-            throw CancellationError()
+        // The caller that doesn't wait any more has been told that the size stays.
+        if !Task.isCancelled { await stopMembers(size..<former) }
+        guard Task.isCancelled else { return }
+        await startMissing(size..<former)
+        resize(to: former)
+        throw CancellationError()
+    }
+
+    /// Starts the members again that were stopped for a change that isn't made, whatever becomes of the caller's task.
+    private func startMissing(_ numbers: Range<Int>) async {
+        let isOver = OneShot<Void>()
+        context.task(onError: .fail) {
+            defer { isOver.settle(()) }
+            try await self.startMembers(numbers)
         }
-        await stopMembers(size..<former)
+        await isOver.value
     }
 
     private nonisolated func stopMembers(_ numbers: Range<Int>) async {
@@ -386,16 +395,21 @@ extension PoolCoordinator {
             dispatch()
         }
         await waitUntilIdle(number)
+        try Task.checkCancellation()
         try await context.cell.children.replace(key(of: number))
     }
 
-    /// Waits until a member has no messages, or its time to end is over.
+    /// Waits until a member has no messages, its time to end is over, or the task is cancelled.
     private func waitUntilIdle(_ number: Int) async {
         guard router.load(of: number) > 0 else { return }
         let idle = OneShot<Void>()
         idleWaits[number] = idle
         let time = context.cell.runtime.time
-        if let grace = plan.shutdown.grace { _ = await Patience.wait(for: idle, atMost: grace, of: time) } else { await idle.value }
+        await withTaskCancellationHandler {
+            if let grace = plan.shutdown.grace { _ = await Patience.wait(for: idle, atMost: grace, of: time) } else { await idle.value }
+        } onCancel: {
+            idle.settle(())
+        }
         idleWaits[number] = nil
     }
 

@@ -91,12 +91,15 @@ struct PoolRouter<Turn> {
     }
 
     private func choice(_ readiness: (Int) -> Readiness) -> Int? {
-        var best: (number: Int, rank: (Int, Int))?
-        for number in 0..<size where hasRoom(number) && readiness(number) == .ready {
-            // Among equals the turn decides, so that a member that fails fast doesn't get all.
-            let distance = (number - last - 1 + 2 * size) % size
-            let rank = (takesTurns ? 0 : members[number].load, distance)
-            if best.map({ rank < $0.rank }) ?? true { best = (number, rank) }
+        var best: (number: Int, load: Int)?
+        // Among equals the turn decides, so that a member that fails fast doesn't get all.
+        for turn in 0..<size {
+            let number = (last + 1 + turn) % size
+            let load = takesTurns ? 0 : members[number].load
+            // Whether it's ready is asked last: that takes longest.
+            guard load < best?.load ?? .max, hasRoom(number), readiness(number) == .ready else { continue }
+            if load == 0 { return number }
+            best = (number, load)
         }
         return best?.number
     }
@@ -155,6 +158,9 @@ extension PoolRouter {
 // MARK: - Messages that must be alone
 
 extension PoolRouter {
+    /// Whether any message waits for a member.
+    var isAnyWaiting: Bool { waitingCount > 0 || isAnyWaitingAlone }
+
     /// Whether any message waits for a member without others.
     var isAnyWaitingAlone: Bool { !waitingAlone.isEmpty }
 

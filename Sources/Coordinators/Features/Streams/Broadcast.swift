@@ -99,6 +99,9 @@ public final class Broadcast<Value: Sendable>: Sendable, AsyncSequence {
 
         /// Returns the next value; `nil` at the end, and when the task is cancelled.
         public mutating func next() async -> Reading? { await reader.next() }
+
+        /// Returns the next value, if there is one at present.
+        fileprivate func nextIfAny() -> Reading? { reader.nextIfAny() }
     }
 
     /// The place of a reader among the values.
@@ -112,6 +115,11 @@ public final class Broadcast<Value: Sendable>: Sendable, AsyncSequence {
         }
 
         deinit { broadcast.state.withLock { _ = $0.readers.remove(number) } }
+
+        func nextIfAny() -> Reading? {
+            guard case .reading(let reading) = broadcast.look(for: number) else { return nil }
+            return reading
+        }
 
         func next() async -> Reading? {
             while !Task.isCancelled {
@@ -216,17 +224,24 @@ extension Responder {
             let broadcast = try await body(me, message)
             replies.accept()
             var readings = broadcast.makeAsyncIterator()
+            var unsent: Broadcast<Value>.Reading?
             do {
                 while true {
                     // Values that come while the asker has a reply to read replace one another.
                     if broadcast.isOfLatest { try await replies.envelope.flow?.waitUntilRead() }
-                    guard let reading = await readings.next() else { break }
+                    unsent = await readings.next()
+                    guard let reading = unsent else { break }
                     try await replies.send(reply(reading, broadcast.isOfLatest))
+                    unsent = nil
                 }
-            } catch is CancellationError where broadcast.hasFinished {
-                // A stop ends the broadcast, and cancels the handler right after that.
-            }
+            } catch is CancellationError where broadcast.hasFinished {}
             if !broadcast.hasFinished { throw CancellationError() }
+            // A stop ends the broadcast, and cancels the handler right after that: what is left goes as far as the asker has room for it. It mustn't
+            // miss any of the rest without being told.
+            while let reading = unsent ?? readings.nextIfAny(), let flow = replies.envelope.flow {
+                guard try flow.sendIfRoom(.value(reply(reading, broadcast.isOfLatest))) else { throw CancellationError() }
+                unsent = nil
+            }
         }
     }
 }

@@ -154,6 +154,8 @@ final class Uplink: Sendable {
         }
     }
 
+    /// Not inlined: the compiler makes a copy of what calls it for each change.
+    @inline(never)
     private func perform(_ directive: UplinkMachine.Directive) {
         switch directive {
         case .dial(let id, let timeout): tasks.add { await self.dial(id, within: timeout) }

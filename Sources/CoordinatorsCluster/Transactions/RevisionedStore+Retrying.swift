@@ -12,28 +12,51 @@ extension RevisionedStore {
         until deadline: ContinuousClock.Instant,
         _ attempt: (_ limit: ContinuousClock.Instant) async throws(StoreError) -> Answer
     ) async throws(StoreError) -> Answer {
-        var last: StoreError?
-        var mayHaveHappened = false
-        var pause = Duration.milliseconds(20)
+        var tries = Tries(deadline: deadline)
         while true {
-            let now = ContinuousClock.now
-            guard !Task.isCancelled else { throw .cancelled(action(), mayHaveHappened: mayHaveHappened, cause: last) }
-            guard now < deadline else { throw .late(action(), mayHaveHappened: mayHaveHappened, cause: last) }
-            do throws(StoreError) {
-                return try await attempt(min(deadline, now + tryLimit))
-            } catch {
-                mayHaveHappened = mayHaveHappened || error.mayHaveHappened
-                guard error.isTransient else {
-                    var error = error
-                    error.mayHaveHappened = mayHaveHappened
-                    throw error
-                }
-                last = error
-            }
-            // A cancellation ends the pause, and is seen at the next turn.
-            try? await TimeSource.monotonic.sleep(until: .now + min(pause, max(deadline - .now, .zero)))
-            pause = min(pause * 2, .milliseconds(500))
+            let limit = try tries.next(action, within: tryLimit)
+            do throws(StoreError) { return try await attempt(limit) } catch { try await tries.failed(error) }
         }
+    }
+}
+
+/// The tries of one call of a store.
+private struct Tries {
+    let deadline: ContinuousClock.Instant
+    private var last: StoreError?
+    private var mayHaveHappened = false
+    private var pause = Duration.milliseconds(20)
+
+    init(deadline: ContinuousClock.Instant) { self.deadline = deadline }
+
+    /// Returns the limit of the next try's time.
+    ///
+    /// Not inlined: each call of a store would have a copy.
+    ///
+    /// - Throws: What the call ends with when there is no further try.
+    @inline(never)
+    func next(_ action: () -> String, within limit: Duration) throws(StoreError) -> ContinuousClock.Instant {
+        let now = ContinuousClock.now
+        guard !Task.isCancelled else { throw .cancelled(action(), mayHaveHappened: mayHaveHappened, cause: last) }
+        guard now < deadline else { throw .late(action(), mayHaveHappened: mayHaveHappened, cause: last) }
+        return min(deadline, now + limit)
+    }
+
+    /// Takes note of a try that has failed, and waits before the next one.
+    ///
+    /// - Throws: The failure, when another try wouldn't change it.
+    @inline(never)
+    mutating func failed(_ error: StoreError) async throws(StoreError) {
+        mayHaveHappened = mayHaveHappened || error.mayHaveHappened
+        guard error.isTransient else {
+            var error = error
+            error.mayHaveHappened = mayHaveHappened
+            throw error
+        }
+        last = error
+        // A cancellation ends the pause, and is seen at the next turn.
+        try? await TimeSource.monotonic.sleep(until: .now + min(pause, max(deadline - .now, .zero)))
+        pause = min(pause * 2, .milliseconds(500))
     }
 }
 

@@ -254,6 +254,7 @@ let package = Package(
             dependencies: [
                 "Acknowledgement", "ConcurrencySupport", "Coordinators", "CoordinatorsTesting", "Links", "NNG", "Processes",
                 "Supervision", "TestSupport", "WireProtocol", "WorkerLifecycle", "Fixtures", "FixtureWorker", deque, logging,
+                serviceLifecycle,
             ]
         ),
         .testTarget(

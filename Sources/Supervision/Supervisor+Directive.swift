@@ -1,7 +1,8 @@
 extension Supervisor {
     /// An instruction that the owner carries out.
     package enum Directive: Sendable, Hashable {
-        /// Start this incarnation; `attempt` is the number of restarts in a row, 0 for a start by request or for a sibling's restart.
+        /// Start this incarnation; `attempt` is the number of restarts in a row, 0 for a start by request. A start for the sake of a sibling
+        /// keeps the child's number, which is 0 if the child was stopped.
         case start(String, Incarnation, attempt: Int)
         /// Stop this incarnation, and report `exited` when it has ended. Given once per incarnation.
         case stop(String, Incarnation, Shutdown)

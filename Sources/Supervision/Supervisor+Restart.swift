@@ -31,11 +31,17 @@ extension Supervisor {
     mutating func lifeHasEnded(_ child: Child, _ reason: ExitReason) {
         report(child.place, reason.isNormal ? .stopped(reason) : .crashed(reason))
         var end = reason.isNormal ? End.normal : .failure
+        endRow(of: child)
         if case .running(_, let since) = child.state {
-            if now - since >= backoff(of: child).resetAfter { table.update(child.place) { $0.attempts = 0 } }
             if let shortest = child.specification.restartLimits?.shortestLife, now - since < shortest { end = .failedStart }
         }
         act(on: verdict(child, reason, isFailure: !reason.isNormal), child, reason, end)
+    }
+
+    /// Ends the child's row of failures, if the life that ends has been ready for long enough.
+    mutating func endRow(of child: Child) {
+        guard case .running(_, let since) = child.state, now - since >= backoff(of: child).resetAfter else { return }
+        table.update(child.place) { $0.attempts = 0 }
     }
 
     private mutating func act(on verdict: Verdict, _ child: Child, _ reason: ExitReason, _ end: End) {

@@ -154,6 +154,8 @@ extension Supervisor {
     }
 
     mutating func stop(_ child: Child, _ incarnation: Incarnation, then follow: ChildState.Follow) {
+        // A long life ends the row of failures also when the child doesn't end by itself: a sibling's restart starts it again.
+        endRow(of: child)
         setState(of: child.place, .stopping(incarnation, then: follow))
         directives.append(.stop(child.id, incarnation, child.specification.shutdown))
     }

@@ -149,4 +149,50 @@ import WireProtocol
         #expect(error?.message.contains("is a symbolic link") == true)
         #expect(Files.names(in: temporary.file("real")).isEmpty)
     }
+
+    /// The owner, the group and the mode of a file.
+    private static func permissions(of path: String) -> [UInt32] {
+        var status = stat()
+        return lstat(path, &status) == 0 ? [status.st_uid, status.st_gid, status.st_mode & 0o7777] : []
+    }
+
+    @Test(
+        "What systemd's reload changes of owners, groups and modes is put right, of the directory and of the same socket",
+        .enabled(if: geteuid() == 0, "only root can give files away"),
+        arguments: [[], [54_321], [54_321, 54_322]] as [[UInt32]]
+    )
+    func changedPermissions(groups: [UInt32]) async throws {
+        let roles = Dictionary(uniqueKeysWithValues: groups.map { ($0, OperatorRole.operate) })
+        try await withServer(groups: roles, limiting: { $0.socketCheckInterval = .milliseconds(10) }) { directory, _ in
+            let (run, socket) = (directory.path, directory.controlSocket)
+            #expect(Files.mode(of: socket) == (groups.isEmpty ? 0o600 : 0o660))
+            let made = [run, socket].map(Self.permissions)
+            let file = FileIdentity(at: socket)
+            for (user, mode) in [(geteuid(), 0o600), (geteuid(), 0o666), (65_534, 0o660)] as [(UInt32, mode_t)] {
+                chmod(run, 0o700)
+                try #require(chown(run, geteuid(), getegid()) == 0)
+                try #require(chmod(socket, mode) == 0 && chown(socket, user, getegid()) == 0)
+                try await eventually("all is as it was made") { [run, socket].map(Self.permissions) == made }
+            }
+            #expect(FileIdentity(at: socket) == file)
+            try await ControlClient.connect(runtimeDirectory: directory).ping()
+        }
+    }
+
+    @Test("A directory that has let other users pass lets them pass again")
+    func passage() throws {
+        let temporary = try TemporaryDirectory()
+        let directory = temporary.file("run")
+        let endpoint = try ControlEndpoint(path: directory + "/control.sock")
+        defer { endpoint.remove() }
+        try endpoint.restore()
+        #expect(Files.mode(of: directory) == 0o700)
+        // As for the first worker of another user.
+        chmod(directory, 0o711)
+        try endpoint.restore()
+        chmod(directory, 0o700)
+        try endpoint.restore()
+        #expect(Files.mode(of: directory) == 0o711)
+        withExtendedLifetime(temporary) {}
+    }
 }

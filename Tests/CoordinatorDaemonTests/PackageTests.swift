@@ -72,6 +72,15 @@ struct PackageTests {
         for path in [runtime.path, "/var/lib/coordinator", "/var/log/coordinator"] { #expect(temporary.contains(" \(path) ")) }
     }
 
+    @Test("The unit keeps nothing from programs that live on when the daemon was killed: systemd would remove it before the next start")
+    func kept() throws {
+        let unit = try Self.unit("coordinatord.service")
+        #expect(unit["KillMode"] == ["process"] && unit["RuntimeDirectoryPreserve"] == ["yes"])
+        for name in ["PrivateTmp", "RemoveIPC", "DynamicUser"] { #expect(unit[name] == nil, "\(name)") }
+        // ProtectSystem=strict alone would have them read these only.
+        #expect(unit["ProtectSystem"] == ["strict"] && unit["ReadWritePaths"] == ["/tmp /var/tmp"])
+    }
+
     @Test("The article shows lines of the unit as they are, and the unit's watchdog leaves the tree to the next daemon")
     func article() throws {
         let unit = try Self.unit("coordinatord.service")

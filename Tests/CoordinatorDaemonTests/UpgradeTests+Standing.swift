@@ -1,4 +1,5 @@
 import Control
+import Processes
 import TestSupport
 import Testing
 
@@ -93,6 +94,75 @@ extension UpgradeTests {
             let next = try await daemon.killAndReplace(daemon.process)
             try await daemon.eventually("they go on") { try await processes() == before }
             try await daemon.endLeavingNothing(next)
+        }
+    }
+
+    /// A program that ends by itself, and whose `after_end` ends when it's told to.
+    private static func ending() throws -> ProgramTree {
+        let hook = "echo > DIR/ended; until test -e DIR/go; do sleep 0.02; done"
+        return try ProgramTree(
+            "echo >> DIR/runs",
+            "hooks: { after_end: { command: [sh, -c, \"\(hook)\"], timeout: 5m } }",
+            child: "restart: never"
+        )
+    }
+
+    @Test("waits for the hook of a program that has ended by itself, and is refused after its time: the program isn't run again")
+    func endingProgram() async throws {
+        let tree = try Self.ending()
+        try await tree.run { daemon in
+            try await daemon.eventually("it has ended") { Files.text(of: tree.directory.file("ended")) != nil }
+            let refused = try await daemon.control("upgrade", "--wait", "100ms")
+            #expect(refused.exitCode == 1 && refused.errors.contains("/p") && refused.errors.contains("after_end"), "\(refused)")
+            try tree.touch("go")
+            _ = try await daemon.upgrade("--wait", "60s")
+            #expect(try await daemon.states()["/p"] != "active" && Files.text(of: tree.directory.file("runs")) == "\n")
+        }
+    }
+
+    @Test("applies the file for a SIGHUP that has come during the upgrade")
+    func reload() async throws {
+        let tree = try Self.ending()
+        try await tree.run { daemon in
+            try await daemon.eventually("it has ended") { Files.text(of: tree.directory.file("ended")) != nil }
+            async let upgraded = daemon.upgrade("--wait", "60s")
+            try await daemon.eventually("the upgrade waits") { Files.text(of: "\(daemon.run)/control.upgrade") != nil }
+            let added = "  - name: added\n    program: { command: [sleep, '1000'] }\nsupervision:"
+            try daemon.rewrite(tree.text.replacing("supervision:", with: added))
+            try daemon.process.send(.hangup)
+            try tree.touch("go")
+            _ = try await upgraded
+            try await daemon.eventually("it's applied") { try await daemon.node("/added").state == "active" }
+        }
+    }
+
+    @Test("keeps a worker paused that can't outlive the daemon, when it's started again, also after an upgrade that has failed")
+    func pausedWithoutGrace() async throws {
+        let text = """
+            children:
+              - { name: w, worker: { executable: FIXTURE, coordinator: MiddleCoordinator } }
+            orphan_grace: 0s
+            """
+        try await RunningDaemon.with(text) { daemon in
+            try await daemon.eventually("it runs") { try await daemon.node("/w").state == "active" }
+            try await daemon.call(.pause(path: "/w"))
+            let before = try await daemon.node("/w").pid
+            // It passes all examinations, and is gone when it's to be run.
+            let script = "\(daemon.directory)/once"
+            try Files.write(
+                "#!/bin/sh\n[ $1 = --rehearse ] && rm -f '\(script)'\nexec \(RunningDaemon.coordinatord.path) \"$@\"\n",
+                to: script,
+                mode: 0o700
+            )
+            let refused = try await daemon.control("upgrade", "--executable", script)
+            #expect(refused.exitCode == 1 && refused.errors.contains("goes on as before"), "\(refused)")
+            let between = try await daemon.node("/w")
+            #expect(between.state == "paused" && between.pid != before)
+            #expect(try await daemon.upgrade().restarted == ["/w"])
+            try await daemon.eventually("it's paused") {
+                let node = try await daemon.node("/w")
+                return node.state == "paused" && node.pid != between.pid
+            }
         }
     }
 

@@ -66,6 +66,24 @@ struct JournalFaultTests {
         #expect(Self.read(directory)?.count == 101)
     }
 
+    @Test("A file that is incomplete, or was removed, is written anew on request, and one that can't be says why")
+    func completes() throws {
+        let directory = try TemporaryDirectory()
+        let files = FaultyFiles()
+        let journal = ProcessJournal(RuntimeFiles(directory.path), calls: files.calls)
+        journal.startJournal()
+        #expect(journal.complete() == nil)
+        files.plan(.init(call: .write, number: 1, isForever: true, errno: ENOSPC))
+        journal.began(Model.family(2))
+        #expect(journal.complete() == ENOSPC)
+        files.plan(nil)
+        #expect(journal.complete() == nil)
+        #expect(Self.read(directory) == [Model.family(2).leader])
+        for name in directory.entries { Files.remove(directory.file(name)) }
+        #expect(journal.complete() == nil)
+        #expect(Self.read(directory) == [Model.family(2).leader])
+    }
+
     /// The processes that a next runtime would find.
     private static func read(_ directory: TemporaryDirectory) -> Set<ProcessIdentity>? {
         guard let name = directory.entries.first(where: { $0.hasSuffix(RuntimeFiles.journalSuffix) }),

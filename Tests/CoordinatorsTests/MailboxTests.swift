@@ -310,6 +310,17 @@ struct MailboxTests {
         #expect(mailbox.put("c") == "dropped")
     }
 
+    @Test("The policy dropOldest drops nothing for a message that has no room beside those that run")
+    func dropOldestInVain() {
+        let mailbox = Stage(MailboxPolicy(running: 1, bytes: 2_000, whenFull: .dropOldest))
+        mailbox.put("a", bytes: 500)
+        let running = mailbox.takeBatch()
+        #expect(mailbox.put("b", bytes: 100) == "admitted")
+        #expect(mailbox.put("large", bytes: 800) == "dropped")
+        for item in running { mailbox.ended(item) }
+        #expect(mailbox.begin() == ["b"])
+    }
+
     @Test("A message that is larger than the whole limit is accepted when the mailbox is empty")
     func larger() {
         let mailbox = Stage(MailboxPolicy(bytes: 300, whenFull: .fail))

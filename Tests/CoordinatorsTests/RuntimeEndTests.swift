@@ -1,6 +1,9 @@
+import ConcurrencySupport
 import Coordinators
 import Fixtures
+import Logging
 import Processes
+import ServiceLifecycle
 import TestSupport
 import Testing
 
@@ -31,6 +34,48 @@ struct RuntimeEndTests {
             try await eventually("nothing is left") { runtime.counters.coordinators == 0 }
             await #expect(throws: CoordinatorError.self) { try await runtime.snapshot() }
         }
+    }
+
+    /// A root whose start takes until it's cancelled.
+    private actor Slow: Coordinator {
+        static let ends = Lock(0)
+
+        nonisolated let context: Context
+        init(_ context: Context) { self.context = context }
+
+        func start() async throws {
+            defer { Self.ends.withLock { $0 += 1 } }
+            try await untilCancelled()
+        }
+    }
+
+    /// The ways in which a runtime is ended.
+    enum End: CaseIterable { case stop, cancellation, gracefulShutdown }
+
+    @Test("The end of a runtime ends the root's start, and waits for that", arguments: End.allCases)
+    func stoppedInItsStart(_ end: End) async throws {
+        let former = Slow.ends.withLock { $0 }
+        let runtime = CoordinatorRuntime(Slow.self, options: Support.options)
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let service = ServiceGroupConfiguration.ServiceConfiguration(
+            service: runtime,
+            successTerminationBehavior: .gracefullyShutdownGroup
+        )
+        let group = ServiceGroup(configuration: ServiceGroupConfiguration(services: [service], logger: logger))
+        let running = Task { if end == .gracefulShutdown { try await group.run() } else { try await runtime.run() } }
+        try await eventually("it starts") { runtime.counters.coordinators == 1 }
+        switch end {
+        case .stop:
+            await runtime.stop()
+            #expect(Slow.ends.withLock { $0 } == former + 1)
+        case .cancellation: running.cancel()
+        case .gracefulShutdown: await group.triggerGracefulShutdown()
+        }
+        let result = await running.result
+        if end != .stop { try result.get() }
+        #expect(Slow.ends.withLock { $0 } == former + 1)
+        try await eventually("nothing is left") { runtime.counters.coordinators == 0 }
+        await #expect(throws: CoordinatorError.self) { try await runtime.run() }
     }
 
     @Test("Every caller that stops a runtime waits until nothing is left of it")

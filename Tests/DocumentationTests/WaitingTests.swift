@@ -61,7 +61,9 @@ struct WaitingTests {
         "coordinatorctl/Commands/ClusterCommands.swift": (1, "what a node that drains still has, which the nodes tell when they are asked"),
         "CoordinatorDaemon/Shutdown/ShutdownSignal.swift": (1, "processes that are being started don't learn of the first call"),
         "CoordinatorDaemon/Upgrade/UpgradeCompletion.swift": (1, "workers that are back, of which each reports to its own parent"),
-        "CoordinatorDaemon/Upgrade/Upgrade.swift": (1, "open requests of all connections, which are counted nowhere else"),
+        "CoordinatorDaemon/Upgrade/Upgrade.swift": (
+            2, "open requests of all connections, and programs that are ending in all groups, which are counted nowhere else"
+        ),
         "Coordinators/Children/ChildSupervisor+Operations.swift": (1, "a life that has begun and hasn't started its own children"),
         "Coordinators/Features/Cluster/ClusterRouter+Delivery.swift": (
             1, "whether a child can be reached follows from the cluster, links and other senders"

@@ -26,6 +26,14 @@ struct TelemetryConfigurationTests {
         if sampling != 1 { #expect(spans.isEmpty) }
         if !measures { #expect(measured.isEmpty) }
     }
+
+    @Test(
+        "A share beyond its bounds is the nearest within them, and one that is no number is 0",
+        arguments: [(.nan, 0), (-.infinity, 0), (-1, 0), (0, 0), (0.5, 0.5), (1, 1), (2, 1), (.infinity, 1)] as [(Double, Double)]
+    )
+    func share(given: Double, taken: Double) {
+        #expect(TelemetryConfiguration(sampling: given, measures: false).sampling == taken)
+    }
 }
 
 /// An exporter that notes the paths of what it gets, with or without having wished for it.

@@ -93,6 +93,56 @@ struct TreeNumbersTests {
         #expect(samples[#"coordinator_mailbox_stuck{path="/"}"#] == 3 && samples[#"coordinator_failed{path="/"}"#] == 1)
     }
 
+    @Test("Restarts that begin anew in the export have another start time, and others keep theirs, also when the path was away")
+    func restartsBeginAnew() throws {
+        let export = RestartExport()
+        #expect(try export.starts(["/a": 2, "/b": 1], at: 10) == ["/": "1", "/a": "1", "/b": "1"])
+        #expect(try export.starts(["/a": 3, "/b": 0], at: 20) == ["/": "1", "/a": "1", "/b": "20"])
+        #expect(try export.starts(["/b": 0, "/c": 0], at: 30) == ["/": "1", "/b": "20", "/c": "1"])
+        #expect(try export.starts(["/a": 0, "/b": 4], at: 40) == ["/": "1", "/a": "40", "/b": "20"])
+        #expect(try export.starts(["/a": 1, "/b": 3], at: 50) == ["/": "1", "/a": "40", "/b": "50"])
+    }
+
+    @Test("Of the paths that are gone the export keeps some, and one that was dropped has another start time")
+    func restartsOfPathsThatAreGone() throws {
+        let export = RestartExport()
+        _ = try export.starts(["/a": 5], at: 10)
+        for round in 0..<3 {
+            let others = (0..<400).map { ("/\(round)-\($0)", 0) }
+            _ = try export.starts(Dictionary(uniqueKeysWithValues: others), at: 20 + Int64(round))
+        }
+        #expect(try export.starts(["/a": 5], at: 30) == ["/": "1", "/a": "30"])
+        #expect(try export.starts(["/a": 6], at: 40) == ["/": "1", "/a": "30"])
+    }
+
+    /// Exports of one tree after another, which was started at 1.
+    private final class RestartExport {
+        private var beginnings = RestartBeginnings()
+
+        /// Exports the restarts of the root's children, and returns the start times by path.
+        func starts(_ restarts: [String: Int], at now: Int64) throws -> [String: String] {
+            var root = CoordinatorSnapshot(path: .root, type: "T", state: .active, host: .inProcess, incarnation: 1)
+            for (path, count) in restarts {
+                let path = try #require(CoordinatorPath(path))
+                root.children.append(
+                    CoordinatorSnapshot(path: path, type: "T", state: .active, host: .worker, incarnation: 1, restarts: count)
+                )
+            }
+            var numbers = OTLPMetrics.Numbers()
+            numbers.snapshot = root
+            let request = OTLPMetrics.request(numbers, OTLPResource(service: "s"), processID: 1, since: 1, at: now, &beginnings)
+            let metrics = request["resourceMetrics"]?[0]?["scopeMetrics"]?[0]?["metrics"]?.arrayValue ?? []
+            let metric = try #require(metrics.first { $0["name"] == "coordinator.restarts" })
+            var starts: [String: String] = [:]
+            for point in metric["sum"]?["dataPoints"]?.arrayValue ?? [] {
+                let path = try #require(point["attributes"]?[0]?["value"]?["stringValue"]?.stringValue)
+                #expect(point["timeUnixNano"]?.stringValue == "\(now)")
+                starts[path] = point["startTimeUnixNano"]?.stringValue
+            }
+            return starts
+        }
+    }
+
     private static func asks(_ path: CoordinatorPath) -> String {
         #"coordinator_ask_duration_seconds_count{path="\#(path)",message="Relay.Processes",outcome="success"}"#
     }

@@ -196,6 +196,17 @@ import Testing
         #expect(settle(stage.pass(.milliseconds(1)), in: &stage) == ["start a", "start b"])
     }
 
+    /// The row of failures ends with a life of that length, whatever ends the life.
+    @Test(arguments: [Duration.seconds(29), .seconds(30)]) func aLongLifeThatASiblingEndsIsTheEndOfTheRow(life: Duration) {
+        var stage = Stage(.oneForAll, running: Child(id: "a"), Child(id: "b"))
+        for _ in 0..<3 { _ = settle(stage.exit("a"), in: &stage) }
+        _ = stage.pass(life)
+        let starts = stage.settle(stage.exit("b")).filter { if case .start = $0 { true } else { false } }
+        // B has lived as long, and fails for the first time.
+        #expect(starts == [.start("a", 5, attempt: life < .seconds(30) ? 3 : 0), .start("b", 5, attempt: 1)])
+        #expect(stage.exit("a").contains(.report("a", 5, .restarting(attempt: life < .seconds(30) ? 4 : 1, at: stage.now))))
+    }
+
     @Test func aStopWinsWhileSiblingsAreRestarted() {
         var stage = Stage(.oneForAll, running: Child(id: "a"), Child(id: "b"), Child(id: "c"))
         let directives = stage.exit("a")

@@ -11,6 +11,8 @@ final class ControlEndpoint: Sendable {
         var listener: StreamListener
         /// The identity of the socket file that the listener made.
         var file: FileIdentity?
+        /// Whether the directory has let other users pass, to what is theirs in it.
+        var othersPass = false
     }
 
     private let path: String
@@ -41,6 +43,10 @@ final class ControlEndpoint: Sendable {
 
     /// Makes files anew that were removed: the one that names the owner, and the socket, so that operators find it again.
     ///
+    /// Owners, groups and modes that were changed are put right too, of the directory and of the socket. systemd changes them before every
+    /// command of the unit, that of a reload too: the directory gets its `RuntimeDirectoryMode=`, and if its group isn't the unit's, it's
+    /// given to the unit's with all that is in it.
+    ///
     /// Accepted connections stay open. After a failure everything is as before, and the next call tries again.
     ///
     /// - Returns: What was missing and has been made: the directory, or names of files in it.
@@ -51,7 +57,12 @@ final class ControlEndpoint: Sendable {
             let directory = Self.directory(of: path)
             var made: [String] = []
             guard (try? Self.prepare(directory, groups)) != nil, try Self.renewLock(&state, in: directory, &made) else { return [] }
-            if let file = state.file, FileIdentity(at: path) == file { return made }
+            Self.renewPassage(&state, through: directory)
+            if let file = state.file, FileIdentity(at: path) == file {
+                // After a failure the next call tries again.
+                try? Self.readmit(groups, at: path)
+                return made
+            }
             // Closing the listener removes any file at the path.
             state.listener.close()
             state.file = nil
@@ -82,6 +93,17 @@ final class ControlEndpoint: Sendable {
         } catch {
             if error.code == .alreadyRunning { throw error }
             return false
+        }
+    }
+
+    /// Lets other users pass again through a directory that has let them before.
+    private static func renewPassage(_ state: inout State, through directory: String) {
+        var status = stat()
+        guard stat(directory, &status) == 0 else { return }
+        if status.st_mode & 0o001 != 0 {
+            state.othersPass = true
+        } else if state.othersPass {
+            chmod(directory, status.st_mode & 0o7777 | 0o011)
         }
     }
 
@@ -152,16 +174,35 @@ final class ControlEndpoint: Sendable {
             throw ControlError(error.code == .permissionDenied ? .notPermitted : .failed, "can't listen at \(path): \(error)")
         }
         do throws(ControlError) {
-            switch groups.count {
-            case 0: break
-            case 1: try share(path, with: groups[0], adding: 0o060)
-            default: try share(path, withAll: groups)
-            }
+            try admit(groups, to: path)
             return listener
         } catch {
             listener.close()
             throw error
         }
+    }
+
+    /// Has groups use a socket that is its owner's alone.
+    private static func admit(_ groups: [UInt32], to path: String) throws(ControlError) {
+        switch groups.count {
+        case 0: break
+        case 1: try share(path, with: groups[0], adding: 0o060)
+        default: try share(path, withAll: groups)
+        }
+    }
+
+    /// Makes a socket this user's and the groups' again, if its owner, group or mode was changed.
+    private static func readmit(_ groups: [UInt32], at path: String) throws(ControlError) {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return }
+        // With an access control list the bits of the group are its mask.
+        let mode: mode_t = groups.isEmpty ? 0o600 : 0o660
+        let isGroupRight = groups.count != 1 || status.st_gid == groups[0]
+        if status.st_uid == geteuid(), isGroupRight, status.st_mode & 0o7777 == mode { return }
+        guard chown(path, geteuid(), gid_t.max) == 0, chmod(path, 0o600) == 0 else {
+            throw ControlError(.notPermitted, "can't take \(path) back: \(reason())")
+        }
+        try admit(groups, to: path)
     }
 
     private static func directory(of path: String) -> String {

@@ -240,7 +240,12 @@ public final class Daemon: Service {
                 if let cluster { group.addTask { await cluster.run() } }
                 group.addTask { await self.runSchedules() }
                 group.addTask { await self.settleOrphans() }
-                group.addTask { await self.upgradeCompletion?.conclude() }
+                if let upgradeCompletion {
+                    group.addTask {
+                        await upgradeCompletion.conclude()
+                        if upgradeCompletion.isReloadWaiting { self.signals.requestReload() }
+                    }
+                }
                 group.addTask { await self.report() }
                 await withGracefulShutdownHandler {
                     await shutdown.requested()

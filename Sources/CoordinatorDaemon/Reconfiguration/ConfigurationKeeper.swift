@@ -24,6 +24,8 @@ final class ConfigurationKeeper: Sendable {
     private let logger: Logger
     private let running: Lock<(configuration: DaemonConfiguration, text: String)>
     private let turn = AsyncLock()
+    /// The number of changes that signals have asked for, and that haven't been made.
+    private let reloads = Lock(0)
 
     init(
         _ configuration: DaemonConfiguration,
@@ -77,6 +79,33 @@ final class ConfigurationKeeper: Sendable {
             return await self.follow(next, text, file: file ?? self.file, places).told(to: requester)
         }
     }
+
+    /// Takes note of a change of the file that a signal asks for, from its arrival on; ``endReload()`` has to follow.
+    func beginReload() { reloads.withLock { $0 += 1 } }
+
+    /// Takes note that the change was made, or couldn't be.
+    func endReload() { reloads.withLock { $0 -= 1 } }
+
+    /// Whether a change that a signal has asked for is still to be made.
+    var isReloadWaiting: Bool { reloads.withLock { $0 > 0 } }
+
+    /// Keeps the configuration as it is, once no change is under way, until ``releaseTurn()``.
+    ///
+    /// - Returns: False when a change is still under way at the deadline.
+    func takeTurn(by deadline: PatientDeadline) async -> Bool {
+        var deadline = deadline
+        let isTaken = OneShot<Bool>()
+        // Ends when the change does; the turn that no one awaits any more is passed on.
+        Task { [turn] in
+            await turn.enter()
+            if !isTaken.settle(true) { turn.leave() }
+        }
+        if await Patience.wait(for: isTaken, until: &deadline) != nil { return true }
+        return !isTaken.settle(false)
+    }
+
+    /// Lets changes be made again.
+    func releaseTurn() { turn.leave() }
 
     /// Changes values of the running configuration, and follows them; the next ``apply(_:)`` replaces them by those of the file.
     @discardableResult

@@ -62,8 +62,16 @@ final class SignalReceiver: Sendable {
         case .nothing: logger.notice("a signal that means nothing here was ignored", metadata: metadata)
         case let other:
             logger.notice("a signal was received", metadata: metadata)
-            inbox.yield(other)
+            if other == .reload { requestReload() } else { inbox.yield(other) }
         }
+    }
+
+    /// Has the tree follow the daemon's configuration file, as after SIGHUP.
+    func requestReload() {
+        // An upgrade that begins before the change is made leaves it to the next daemon.
+        keeper.beginReload()
+        if case .enqueued = inbox.yield(.reload) { return }
+        keeper.endReload()
     }
 
     /// Begins the shutdown with the first signal, hastens it with the second and kills with the third.
@@ -107,6 +115,7 @@ final class SignalReceiver: Sendable {
 
     /// Has the tree follow the daemon's configuration file, as `coordinatorctl config apply` does.
     private func reload() async {
+        defer { keeper.endReload() }
         do {
             _ = try await keeper.apply(nil)
         } catch  where error.code == .badConfiguration {

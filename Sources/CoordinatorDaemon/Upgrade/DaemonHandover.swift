@@ -38,6 +38,8 @@ package struct DaemonHandover: Codable, Sendable {
     let schedules: [String: Int64]?
     /// The paths of the children of which a run waits for the end of the former one; nil in what an older daemon has left.
     let queued: [String]?
+    /// Whether a signal has asked for the file to be applied, and the next daemon has to; nil: it hasn't, or an older daemon has left this.
+    var isReloadWaiting: Bool?
 
     init(
         configuration: String,

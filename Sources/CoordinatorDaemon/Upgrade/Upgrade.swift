@@ -11,6 +11,9 @@ import WireProtocol
 ///
 /// The workers are adopted, as those of a killed daemon are, and plain programs stay children of the process: their pipes are handed on.
 final class Upgrade: Sendable {
+    /// The time that is given at least, whatever is left, to what ends in a moment as a rule and refuses the upgrade otherwise.
+    private static let leastWait = Duration.seconds(1)
+
     private let runtime: CoordinatorRuntime
     private let children: ConfiguredChildren
     private let keeper: ConfigurationKeeper
@@ -118,6 +121,7 @@ final class Upgrade: Sendable {
 
     /// Has the next executable read what it would be left at this moment, while this one goes on serving.
     private func dryRun(_ next: NextExecutable, _ request: Request, _ result: UpgradeResult) async throws(ControlError) {
+        try completeJournal("nothing was changed")
         let kept: [KeptProcess]
         do throws(ProcessError) {
             kept = try await ProcessSpawner.shared.survey()
@@ -131,6 +135,13 @@ final class Upgrade: Sendable {
         try await next.dryRun(file, as: image, expecting: UpgradeDryRun(of: handover, by: result.version))
     }
 
+    /// Has the record of processes name all that live: one that it doesn't name would be started again beside itself.
+    private func completeJournal(_ outcome: String) throws(ControlError) {
+        guard let failure = runtime.completeJournal() else { return }
+        let reason = String(cString: strerror(failure))
+        throw ControlError(.failed, "the record of processes can't be written: \(reason); \(outcome)")
+    }
+
     private func handover(
         _ request: Request,
         _ result: UpgradeResult,
@@ -138,12 +149,13 @@ final class Upgrade: Sendable {
         paused: Int64,
         _ resting: [String: RestingChild],
         _ kept: [KeptProcess],
-        _ sockets: [ListeningSocket.Handover]
+        _ sockets: [ListeningSocket.Handover],
+        pausing ended: [String] = []
     ) -> DaemonHandover {
         DaemonHandover(
             configuration: keeper.text,
             instances: keeper.configuration.instances,
-            runtime: runtime.handover(among: kept),
+            runtime: runtime.handover(among: kept, pausing: ended),
             sockets: sockets,
             resting: resting,
             events: events.legacy,
@@ -165,33 +177,48 @@ final class Upgrade: Sendable {
         _ result: UpgradeResult,
         began: Int64
     ) async throws(ControlError) -> Never {
-        let paused = Timestamp.nowMicroseconds
+        let pauseBegan = Timestamp.nowMicroseconds
         var result = result
         // From here on operators wait.
         marker.set()
         notifier.reloading("another executable takes the daemon's place")
         server.withLock { $0 }?.suspend()
-        result.endedAsks = await !rest(within: request.wait)
-        var stopped: [CoordinatorPath] = []
-        for path in runtime.endingWorkers where (try? await runtime.stop(path)) != nil { stopped.append(path) }
-        result.restarted = stopped.map(\.description).sorted()
+        var deadline = PatientDeadline(request.wait)
+        while server.withLock({ $0 })?.hasOpenRequests == true, !deadline.look() {
+            try? await Task.sleep(for: .milliseconds(2))
+        }
+        // Changes that operators have asked for are made by now; what signals ask for from here on is for the next daemon.
+        let patience = deadline.left > Self.leastWait ? deadline : PatientDeadline(Self.leastWait)
+        let hasTurn = await keeper.takeTurn(by: patience)
+        var stopped: [ConfiguredChildren.Place] = []
+        var paused: [String] = []
         let failure: ControlError
         do throws(ControlError) {
+            guard hasTurn else { throw ControlError(.failed, "a change of the configuration is under way; nothing was changed") }
+            try await waitForEndingPrograms(by: patience)
+            result.endedAsks = await !rest(by: deadline)
+            let pausedByName = runtime.pausedByName
+            stopped = await stopEndingWorkers()
+            let restarted = stopped.map(\.path.description).sorted()
+            let endedPaused = pausedByName.filter(restarted.contains)
+            paused = endedPaused
+            result.restarted = restarted
             failure = try await run(next) { kept, sockets in
                 // Now that nothing is spawned or reaped: what has been stopped, has ended or has begun during the wait stays so.
                 result.kept = keptPaths
                 let resting = children.resting().filter { path, rest in
                     // The next daemon starts what the upgrade has stopped, unless an operator had begun to.
-                    !result.restarted.contains(path) || rest.isStopped == true && rest.isRestarting != true
+                    !restarted.contains(path) || rest.isStopped == true && rest.isRestarting != true
                 }
-                return handover(request, result, began: began, paused: paused, resting, kept, sockets)
+                return handover(request, result, began: began, paused: pauseBegan, resting, kept, sockets, pausing: endedPaused)
             }
         } catch {
             failure = error
         }
         ProcessSpawner.shared.release()
-        for path in stopped.reversed() { _ = try? await runtime.start(path) }
+        await startAgain(stopped, pausing: paused)
         await runtime.releaseMessages()
+        if hasTurn { keeper.releaseTurn() }
         server.withLock { $0 }?.readmit()
         server.withLock { $0 }?.resume()
         marker.remove()
@@ -200,17 +227,55 @@ final class Upgrade: Sendable {
         throw failure
     }
 
-    /// Waits until no request and no ask is open.
-    ///
-    /// - Returns: False when the time is over and some still are.
-    private func rest(within wait: Duration) async -> Bool {
-        var deadline = PatientDeadline(wait)
-        while server.withLock({ $0 })?.hasOpenRequests == true, !deadline.look() {
+    /// Waits until nothing is left of the programs that have ended by themselves: the next daemon would run them again.
+    private func waitForEndingPrograms(by deadline: PatientDeadline) async throws(ControlError) {
+        var deadline = deadline
+        while let path = runtime.endingPrograms.first {
+            guard !deadline.look() else {
+                let reason = "what \(path) has left since its end, or its after_end, hasn't ended"
+                throw ControlError(.failed, "\(reason); try again, or with a longer --wait; nothing was changed")
+            }
             try? await Task.sleep(for: .milliseconds(2))
         }
+    }
+
+    /// Waits until no ask is open.
+    ///
+    /// - Returns: False when the time is over and some still are, or a request is.
+    private func rest(by deadline: PatientDeadline) async -> Bool {
         let isAnswered = server.withLock { $0 }?.hasOpenRequests != true
         await runtime.holdMessages()
         return await runtime.waitUntilQuiet(by: deadline) && isAnswered
+    }
+
+    /// Stops the workers that the next program can't take over.
+    ///
+    /// - Returns: Those that are to be started again.
+    private func stopEndingWorkers() async -> [ConfiguredChildren.Place] {
+        var stopped: [ConfiguredChildren.Place] = []
+        for path in runtime.endingWorkers {
+            guard let place = children.place(of: path), let supervisor = place.siblings.supervisor else {
+                _ = try? await runtime.stop(path)
+                continue
+            }
+            let key = place.child.key
+            // What an operator has begun to stop stays stopped.
+            let isOperators = place.siblings.change(key) { $0.isStopWanted && !$0.isRestarting } ?? false
+            let isStopped = (try? await supervisor.stop(key, isRestarting: !isOperators)) != nil
+            if isStopped, !isOperators { stopped.append(place) }
+        }
+        return stopped
+    }
+
+    /// Starts workers again that were stopped for a next program that there isn't.
+    private func startAgain(_ stopped: [ConfiguredChildren.Place], pausing paused: [String]) async {
+        for place in stopped.reversed() {
+            guard let supervisor = place.siblings.supervisor else { continue }
+            place.siblings.recordExit(nil, of: place.child.key)
+            try? await supervisor.attempt(place.child)
+            supervisor.arrange()
+            if paused.contains(place.path.description) { _ = try? await runtime.pause(place.path) }
+        }
     }
 
     /// Runs the next executable; returns only when that has failed.
@@ -224,18 +289,22 @@ final class Upgrade: Sendable {
         } catch {
             throw ControlError(.failed, error.message)
         }
+        try completeJournal("the daemon goes on as before")
         let sockets = ListeningSocket.handovers
-        let handover = handover(kept, sockets)
-        let file = try handover.write()
-        defer { close(file) }
+        var handover = handover(kept, sockets)
         // What children have written so far.
         await logs.flush(within: .seconds(1), breakingLines: true)
         await output.flush(within: .seconds(1))
-        if shutdown.isRequested { throw ControlError(.failed, "the daemon was told to stop meanwhile") }
+        try checkShutdown()
         // Asks may have been waited for since the examinations.
         try await next.compare()
         // The last that operators hear of this program: what has no answer by now wasn't carried out.
         if let server = server.withLock({ $0 }) { await server.dismissAll() }
+        // No signal that has come until now is lost.
+        handover.isReloadWaiting = keeper.isReloadWaiting ? true : nil
+        let file = try handover.write()
+        defer { close(file) }
+        try checkShutdown()
         let error = await ProcessSpawner.shared.replace(
             by: ProcessReplacement(
                 executable: next.path,
@@ -245,5 +314,9 @@ final class Upgrade: Sendable {
             )
         )
         return ControlError(.failed, "\(error.message); the daemon goes on as before")
+    }
+
+    private func checkShutdown() throws(ControlError) {
+        if shutdown.isRequested { throw ControlError(.failed, "the daemon was told to stop meanwhile") }
     }
 }

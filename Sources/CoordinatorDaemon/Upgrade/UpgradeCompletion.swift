@@ -9,6 +9,8 @@ final class UpgradeCompletion: Sendable {
     /// The time for which the children that live on are awaited before operators are served.
     private static let limit = Duration.seconds(10)
 
+    /// Whether a signal that the former daemon has received has asked for the file to be applied.
+    let isReloadWaiting: Bool
     private let request: DaemonHandover.Request
     private let kept: [String]
     private let server: ControlServer
@@ -17,6 +19,7 @@ final class UpgradeCompletion: Sendable {
     private let answer: (@Sendable (Result<JSONValue, ControlError>) -> Void)?
 
     init(_ handover: DaemonHandover, _ server: ControlServer, _ runtime: CoordinatorRuntime, _ marker: UpgradeMarker) {
+        isReloadWaiting = handover.isReloadWaiting == true
         request = handover.request
         kept = request.result.kept
         self.server = server

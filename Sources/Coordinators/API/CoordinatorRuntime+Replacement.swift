@@ -85,10 +85,21 @@ extension CoordinatorRuntime {
     /// The paths of the plain programs that run.
     package var programs: [CoordinatorPath] { places.filter { $0.host is ProgramHost }.map(\.path) }
 
+    /// The paths of the plain programs that have ended by themselves, and of which remains or a hook still run: the next program would take
+    /// them for such as run.
+    package var endingPrograms: [CoordinatorPath] { places.filter { ($0.host as? ProgramHost)?.isEnding == true }.map(\.path) }
+
+    /// Has the journal, by which the next program finds what lives on, name all of it.
+    ///
+    /// - Returns: An error number when the journal can't be written; `nil` when it's complete, or there is none.
+    package func completeJournal() -> Int32? { core.processes.journal?.complete() }
+
     /// Describes what lives on in the next program, besides the workers.
     ///
-    /// - Parameter kept: The children whose descriptors the next program has too.
-    package func handover(among kept: [KeptProcess]) -> RuntimeHandover {
+    /// - Parameters:
+    ///   - kept: The children whose descriptors the next program has too.
+    ///   - ended: The paths of children that were paused by name, and that were ended for the next program to start again.
+    package func handover(among kept: [KeptProcess], pausing ended: [String] = []) -> RuntimeHandover {
         let kept = Dictionary(kept.map { ($0.identity, $0) }) { first, _ in first }
         var handover = RuntimeHandover()
         // Those that nothing has started since this program took its place.
@@ -97,7 +108,8 @@ extension CoordinatorRuntime {
             if let program = (place.host as? ProgramHost)?.handover(among: kept) { handover.programs.append(program) }
             handover.incarnations[place.path.description] = place.supervisor.incarnation(of: place.key)
         }
-        handover.paused = pausedByName
+        let paused = pausedByName
+        handover.paused = paused + ended.filter { !paused.contains($0) }
         return handover
     }
 

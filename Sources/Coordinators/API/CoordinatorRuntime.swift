@@ -61,14 +61,15 @@ public final class CoordinatorRuntime: Service {
 
     /// Starts the tree, and returns after it has ended: by graceful shutdown or cancellation, or because the root ended by itself.
     ///
-    /// A graceful shutdown makes the tree unready, waits for ``Options/unreadyDelay``, and then ends the tree.
+    /// A graceful shutdown makes the tree unready, waits for ``Options/unreadyDelay``, and then ends the tree. A start that is under way is
+    /// ended by it, and by cancellation, at once.
     ///
     /// - Throws: The error that the root's start threw; `failed` when the root failed. The tree has then ended.
     public func run() async throws {
         let isAsked = OneShot<Void>()
         try await withGracefulShutdownHandler {
             try await withTaskCancellationHandler {
-                try await start()
+                guard try await startUnlessEnded() else { return }
                 let reason = await exit.value
                 if isAsked.isSettled { await becomeUnready() }
                 await stop()
@@ -79,6 +80,25 @@ public final class CoordinatorRuntime: Service {
         } onGracefulShutdown: {
             isAsked.settle()
             self.exit.settle(.shutdown)
+        }
+    }
+
+    /// Starts the tree; an end that is asked for meanwhile ends the start.
+    ///
+    /// - Returns: False when the tree has ended, as it was to.
+    private func startUnlessEnded() async throws -> Bool {
+        let isFirst = progress == .idle
+        let ending = core.time.task { [self] in
+            if await exit.valueUnlessCancelled() != nil, begin.outcome == nil { await stop() }
+        }
+        defer { ending.cancel() }
+        do {
+            try await start()
+            return true
+        } catch {
+            guard isFirst, exit.outcome?.isNormal == true else { throw error }
+            await stop()
+            return false
         }
     }
 
@@ -128,7 +148,8 @@ public final class CoordinatorRuntime: Service {
             }
             if core.options.endsOrphansWhenReady { await core.endOrphans() }
         } catch {
-            core.observation.instruments.changed(.root, .startFailed(.startFailed("\(error)")))
+            let isStopped = state.withLock { if case .running = $0 { false } else { true } }
+            if !isStopped { core.observation.instruments.changed(.root, .startFailed(.startFailed("\(error)"))) }
             await core.close()
             await core.flush()
             state.withLock { if case .running = $0 { $0 = .ended } }
@@ -157,9 +178,9 @@ public final class CoordinatorRuntime: Service {
             return
         }
         guard isFirst else { return await end.value }
-        if host.coordinator == nil {
-            // The tree is about to start: it never does, or is ended below.
-            host.stop(.brutalKill)
+        if begin.outcome == nil {
+            // The tree is about to start: it never does, or its start is ended.
+            host.stop(host.coordinator == nil ? .brutalKill : core.options.shutdown)
             _ = await begin.value
         }
         if let root = host.coordinator { await Self.end(root, core, exit.outcome ?? .shutdown) }
@@ -175,7 +196,12 @@ public final class CoordinatorRuntime: Service {
     /// - Returns: Whether the tree is stopping; otherwise nothing happens.
     @discardableResult
     public func hasten(_ shutdown: Shutdown) -> Bool {
-        guard case .stopping(let host) = state.withLock({ $0 }), let root = host.coordinator else { return false }
+        guard case .stopping(let host) = state.withLock({ $0 }) else { return false }
+        if begin.outcome == nil {
+            host.stop(shutdown)
+            return true
+        }
+        guard let root = host.coordinator else { return false }
         guard root.isStopping || root.isDraining else { return false }
         root.hasten(shutdown)
         return true

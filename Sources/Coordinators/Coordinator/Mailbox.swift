@@ -179,6 +179,8 @@ struct Mailbox {
         case .dropNewest: return .dropped
         case .dropOldest:
             var oldest: [(Envelope, MessageRow)] = []
+            // What has no room beside those that run would be no more welcome if nothing waited.
+            if running > 0, runningBytes + reserved.bytes + envelope.size > policy.bytes { return .dropped }
             // A message that runs already can't be dropped.
             while isFull(for: envelope, in: lane), let next = removeOldestMessage() { oldest.append(next) }
             return oldest.isEmpty ? .dropped : .instead(of: oldest)

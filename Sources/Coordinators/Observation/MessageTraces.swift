@@ -20,8 +20,8 @@ final class MessageTraces: Sendable {
         var viewers: [UInt64: AsyncStream<Report>.Continuation] = [:]
         var isWantedAbove = false
         var next: UInt64 = 0
-        /// The functions that are called when the first viewer comes and when the last one has gone.
-        var listeners = ChangeListeners<Bool>()
+
+        var isWanted: Bool { isWantedAbove || !viewers.isEmpty }
     }
 
     /// The number of hops that may wait for one viewer; beyond it the latest are dropped.
@@ -30,6 +30,8 @@ final class MessageTraces: Sendable {
     private let uplink: Uplink?
     private let activity: ObservationActivity
     private let state = Lock(State())
+    /// Tells when the first viewer comes and when the last one has gone.
+    private let switched = ChangeTeller(false)
 
     init(uplink: Uplink?, activity: ObservationActivity) { (self.uplink, self.activity) = (uplink, activity) }
 
@@ -59,20 +61,19 @@ final class MessageTraces: Sendable {
 
     /// Adds a function that is called when this process begins or ends to want hops: for a link to a process below.
     func whenSwitched(_ change: @escaping @Sendable (Bool) -> Void) -> UInt64 {
-        state.withLock { $0.listeners.add(change) }
+        switched.add(change)
     }
 
-    func forget(_ id: UInt64) { state.withLock { $0.listeners.remove(id) } }
+    func forget(_ id: UInt64) { switched.remove(id) }
 
     @discardableResult
     private func change<Result>(_ body: (inout State) -> Result) -> Result {
-        let (result, isWanted, listeners) = state.withLock { state in
+        let result = state.withLock { state in
             let result = body(&state)
-            let isWanted = state.isWantedAbove || !state.viewers.isEmpty
-            let hasChanged = activity.set(.traces, isWanted) != isWanted
-            return (result, isWanted, hasChanged ? state.listeners.all : [])
+            activity.set(.traces, state.isWanted)
+            return result
         }
-        for change in listeners { change(isWanted) }
+        switched.tell { state.withLock { $0.isWanted } }
         return result
     }
 }

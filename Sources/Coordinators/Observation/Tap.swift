@@ -12,8 +12,8 @@ final class Tap: Sendable {
         var viewers: [UInt64: AsyncStream<TreeEvent>.Continuation] = [:]
         var isWantedAbove = false
         var next: UInt64 = 0
-        /// The functions that are called when the first viewer comes and when the last one has gone.
-        var listeners = ChangeListeners<Bool>()
+
+        var isWanted: Bool { isWantedAbove || !viewers.isEmpty }
     }
 
     private let uplink: Uplink?
@@ -21,6 +21,8 @@ final class Tap: Sendable {
     /// The number of events that weren't sent to the process above, because it reads too slowly or can't be reached.
     let dropped = Atomic<UInt64>(0)
     private let state = Lock(State())
+    /// Tells when the first viewer comes and when the last one has gone.
+    private let switched = ChangeTeller(false)
 
     init(uplink: Uplink?, activity: ObservationActivity = ObservationActivity()) { (self.uplink, self.activity) = (uplink, activity) }
 
@@ -58,10 +60,10 @@ final class Tap: Sendable {
 
     /// Adds a function that is called when this process begins or ends to view events: for a link to a process below.
     func whenSwitched(_ change: @escaping @Sendable (Bool) -> Void) -> UInt64 {
-        state.withLock { $0.listeners.add(change) }
+        switched.add(change)
     }
 
-    func forget(_ id: UInt64) { state.withLock { $0.listeners.remove(id) } }
+    func forget(_ id: UInt64) { switched.remove(id) }
 
     /// Ends every stream.
     func close() {
@@ -69,12 +71,8 @@ final class Tap: Sendable {
     }
 
     private func update() {
-        let (isWanted, listeners) = state.withLock { state -> (Bool, [@Sendable (Bool) -> Void]) in
-            let isWanted = state.isWantedAbove || !state.viewers.isEmpty
-            guard activity.set(.tap, isWanted) != isWanted else { return (isWanted, []) }
-            return (isWanted, state.listeners.all)
-        }
-        for change in listeners { change(isWanted) }
+        state.withLock { _ = activity.set(.tap, $0.isWanted) }
+        switched.tell { state.withLock { $0.isWanted } }
     }
 }
 
@@ -185,5 +183,59 @@ final class ObservationActivity: Sendable {
             ? bits.bitwiseOr(observer.rawValue, ordering: .relaxed).oldValue
             : bits.bitwiseAnd(~observer.rawValue, ordering: .relaxed).oldValue
         return former & observer.rawValue != 0
+    }
+}
+
+// MARK: - Whether processes below observe
+
+/// What tells listeners that a value has changed: one thread at a time tells, so that no older value comes after a newer one.
+///
+/// No lock is held meanwhile: a listener sends over a link, and a link that closes by that calls others. A thread whose change comes while
+/// another tells doesn't wait; the other goes on with the newer value.
+final class ChangeTeller<Value: Equatable & Sendable>: Sendable {
+    private struct State {
+        var told: Value
+        var listeners = ChangeListeners<Value>()
+        var isTelling = false
+        /// Whether the value may be another than the one that was told last.
+        var isStale = false
+    }
+
+    private let state: Lock<State>
+
+    /// - Parameter value: The value at the beginning, which isn't told.
+    init(_ value: Value) { state = Lock(State(told: value)) }
+
+    func add(_ listener: @escaping @Sendable (Value) -> Void) -> UInt64 { state.withLock { $0.listeners.add(listener) } }
+
+    func remove(_ id: UInt64) { state.withLock { $0.listeners.remove(id) } }
+
+    /// Tells the value if it has changed.
+    ///
+    /// - Parameter present: Reads the value, which was changed before this call.
+    func tell(_ present: () -> Value) {
+        let isMine = state.withLock { state -> Bool in
+            let isMine = !state.isTelling
+            (state.isTelling, state.isStale) = (true, true)
+            return isMine
+        }
+        guard isMine else { return }
+        while takeTurn() {
+            let value = present()
+            let listeners = state.withLock { state -> [@Sendable (Value) -> Void] in
+                guard state.told != value else { return [] }
+                state.told = value
+                return state.listeners.all
+            }
+            for listener in listeners { listener(value) }
+        }
+    }
+
+    private func takeTurn() -> Bool {
+        state.withLock { state -> Bool in
+            state.isTelling = state.isStale
+            state.isStale = false
+            return state.isTelling
+        }
     }
 }

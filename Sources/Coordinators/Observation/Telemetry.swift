@@ -8,14 +8,10 @@ import WireProtocol
 /// The root's process decides what is recorded in the whole tree; the workers need no instruments of their own. Everything that they record
 /// is sent up to the root's process, so that it alone exports, and that nothing is lost with a worker but its last moments.
 final class Telemetry: Sendable {
-    private struct State {
-        var configuration: TelemetryConfiguration
-        /// The functions that are called when the configuration changes.
-        var listeners = ChangeListeners<TelemetryConfiguration>()
-    }
-
     private let activity: ObservationActivity
-    private let state: Lock<State>
+    private let state = Lock(TelemetryConfiguration())
+    /// Tells when the configuration changes.
+    private let switched = ChangeTeller(TelemetryConfiguration())
     /// The share of the traces that are recorded, of 2^32; `UInt64.max`: none, and no trace is begun.
     private let sampling = Atomic<UInt64>(.max)
     private let measures = Atomic<Bool>(false)
@@ -29,7 +25,6 @@ final class Telemetry: Sendable {
     init(_ configuration: TelemetryConfiguration, exporter: (any TelemetryExporter)?, uplink: Uplink?, activity: ObservationActivity) {
         self.activity = activity
         self.exporter = exporter
-        state = Lock(State(configuration: TelemetryConfiguration()))
         spansUpward = uplink.map { UpwardReports($0, isPrompt: false) }
         // A busy process measures something at any time, and what it measures is looked at every few seconds.
         asksUpward = uplink.map { UpwardReports($0, isPrompt: false, delay: .milliseconds(250)) }
@@ -38,30 +33,29 @@ final class Telemetry: Sendable {
 
     var isActive: Bool { activity.has(.telemetry) }
 
-    var configuration: TelemetryConfiguration { state.withLock { $0.configuration } }
+    var configuration: TelemetryConfiguration { state.withLock { $0 } }
 
     /// The times of the asks of the tree, in the root's process.
     var asks: AskDurations { total.withLock { $0 } }
 
     /// Records what the process above wants.
     func set(_ configuration: TelemetryConfiguration) {
-        let listeners = state.withLock { state -> [@Sendable (TelemetryConfiguration) -> Void] in
-            guard state.configuration != configuration else { return [] }
-            state.configuration = configuration
+        state.withLock { state in
+            guard state != configuration else { return }
+            state = configuration
             sampling.store(configuration.sampling.map { UInt64($0 * 0x1p32) } ?? .max, ordering: .relaxed)
             measures.store(configuration.measures, ordering: .relaxed)
             activity.set(.telemetry, !configuration.isEmpty)
-            return state.listeners.all
         }
-        for change in listeners { change(configuration) }
+        switched.tell { self.configuration }
     }
 
     /// Adds a function that is called when the configuration changes: for a link to a process below.
     func whenSwitched(_ change: @escaping @Sendable (TelemetryConfiguration) -> Void) -> UInt64 {
-        state.withLock { $0.listeners.add(change) }
+        switched.add(change)
     }
 
-    func forget(_ id: UInt64) { state.withLock { $0.listeners.remove(id) } }
+    func forget(_ id: UInt64) { switched.remove(id) }
 
     /// Adds spans of this process or of one below.
     func add(_ report: SpanReport) {
@@ -207,7 +201,10 @@ package struct TelemetryConfiguration: Sendable, Hashable {
 
     package init() {}
 
-    package init(sampling: Double?, measures: Bool) { (self.sampling, self.measures) = (sampling.map { min(max($0, 0), 1) }, measures) }
+    /// Creates a configuration; a share beyond its bounds is the nearest within them, and one that is no number is 0.
+    package init(sampling: Double?, measures: Bool) {
+        (self.sampling, self.measures) = (sampling.map { $0 > 0 ? min($0, 1) : 0 }, measures)
+    }
 
     var isEmpty: Bool { self == TelemetryConfiguration() }
 }

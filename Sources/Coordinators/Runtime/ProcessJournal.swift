@@ -90,6 +90,16 @@ final class ProcessJournal: Sendable {
         return state.withLock { $0.isWritten && $0.failure == 0 }
     }
 
+    /// Writes the file anew from what lives, unless it's complete.
+    ///
+    /// - Returns: An error number when the file can't be written; `nil` when it's complete.
+    func complete() -> Int32? {
+        change { state in
+            if !state.isClosed, state.failure != 0 || !isLinked(state.descriptor) { rewrite(&state) }
+        }
+        return state.withLock { $0.failure == 0 ? nil : $0.failure }
+    }
+
     /// Whether no process lives whose beginning was noted.
     var isEmpty: Bool { state.withLock { $0.living.isEmpty } }
 

@@ -15,7 +15,9 @@ extension RevisionedStore {
         var tries = Tries(deadline: deadline)
         while true {
             let limit = try tries.next(action, within: tryLimit)
-            do throws(StoreError) { return try await attempt(limit) } catch { try await tries.failed(error) }
+            do throws(StoreError) { return try await attempt(limit) } catch { try tries.failed(error) }
+            // A cancellation ends the pause, and is seen at the next turn.
+            try? await TimeSource.monotonic.sleep(until: .now + tries.pause)
         }
     }
 }
@@ -25,7 +27,8 @@ private struct Tries {
     let deadline: ContinuousClock.Instant
     private var last: StoreError?
     private var mayHaveHappened = false
-    private var pause = Duration.milliseconds(20)
+    /// The time before the next try.
+    private(set) var pause = Duration.zero
 
     init(deadline: ContinuousClock.Instant) { self.deadline = deadline }
 
@@ -42,11 +45,11 @@ private struct Tries {
         return min(deadline, now + limit)
     }
 
-    /// Takes note of a try that has failed, and waits before the next one.
+    /// Takes note of a try that has failed.
     ///
     /// - Throws: The failure, when another try wouldn't change it.
     @inline(never)
-    mutating func failed(_ error: StoreError) async throws(StoreError) {
+    mutating func failed(_ error: StoreError) throws(StoreError) {
         mayHaveHappened = mayHaveHappened || error.mayHaveHappened
         guard error.isTransient else {
             var error = error
@@ -54,9 +57,7 @@ private struct Tries {
             throw error
         }
         last = error
-        // A cancellation ends the pause, and is seen at the next turn.
-        try? await TimeSource.monotonic.sleep(until: .now + min(pause, max(deadline - .now, .zero)))
-        pause = min(pause * 2, .milliseconds(500))
+        pause = min(max(pause * 2, .milliseconds(20)), .milliseconds(500), max(deadline - .now, .zero))
     }
 }
 

@@ -112,6 +112,7 @@ private final class TreeExporter: TelemetryExporter {
     private let start = TreeExporter.now
     /// The latest description of the tree, of which there's nothing left at the end.
     private let latest = Lock<CoordinatorSnapshot?>(nil)
+    private let beginnings = Lock(RestartBeginnings())
 
     init(_ export: TelemetryExport, logger: Logger) {
         self.export = export
@@ -197,7 +198,10 @@ private final class TreeExporter: TelemetryExporter {
             snapshot: latest.withLock { $0 },
             lostSpans: spans?.lost ?? 0
         )
-        numbers.append([OTLPMetrics.request(present, resource, processID: getpid(), since: start, at: Self.now)])
+        let request = beginnings.withLock {
+            OTLPMetrics.request(present, resource, processID: getpid(), since: start, at: Self.now, &$0)
+        }
+        numbers.append([request])
     }
 
     /// The time in nanoseconds since 1970.

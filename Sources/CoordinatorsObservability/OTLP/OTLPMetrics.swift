@@ -2,7 +2,7 @@ import ConcurrencySupport
 import Coordinators
 import WireProtocol
 
-/// The numbers of a tree as OTLP/JSON: all are cumulative since the tree was started.
+/// The numbers of a tree as OTLP/JSON: all are cumulative since the tree was started, but for restarts: see ``RestartBeginnings``.
 enum OTLPMetrics {
     /// The numbers at a moment.
     struct Numbers {
@@ -19,8 +19,16 @@ enum OTLPMetrics {
     /// - Parameters:
     ///   - start: The time since which the numbers count, in nanoseconds since 1970.
     ///   - now: The time of the numbers.
-    static func request(_ numbers: Numbers, _ resource: OTLPResource, processID: Int32, since start: Int64, at now: Int64) -> JSONValue {
-        let times: [String: JSONValue] = ["startTimeUnixNano": .string("\(start)"), "timeUnixNano": .string("\(now)")]
+    ///   - beginnings: The times since which restarts count, from one request to the next.
+    static func request(
+        _ numbers: Numbers,
+        _ resource: OTLPResource,
+        processID: Int32,
+        since start: Int64,
+        at now: Int64,
+        _ beginnings: inout RestartBeginnings
+    ) -> JSONValue {
+        let times = times(since: start, at: now)
         var metrics = [asks(numbers.asks, times)]
         metrics.append(sum("coordinator.dead_letters", "Messages and events that were dropped.", [point(numbers.deadLetters, [], times)]))
         metrics.append(
@@ -28,9 +36,13 @@ enum OTLPMetrics {
         )
         if let snapshot = numbers.snapshot {
             let nodes = snapshot.withDescendants
-            let restarts = nodes.prefix(AskDurations.limit).map { node in
-                point(UInt64(max(0, node.restarts)), [.attribute("coordinator.path", .text(node.path.description))], times)
+            var restarts: [JSONValue] = []
+            for node in nodes.prefix(AskDurations.limit) {
+                let (path, count) = (node.path.description, UInt64(max(0, node.restarts)))
+                let times = Self.times(since: beginnings.beginning(of: path, count, since: start, at: now), at: now)
+                restarts.append(point(count, [.attribute("coordinator.path", .text(path))], times))
             }
+            beginnings.dropSurplus(at: now)
             metrics.append(sum("coordinator.restarts", "Restarts by the supervisor.", restarts))
             var states: [String: UInt64] = [:]
             for node in nodes { states[node.state.rawValue, default: 0] += 1 }
@@ -44,6 +56,10 @@ enum OTLPMetrics {
         }
         let scope: JSONValue = ["scope": OTLPResource.scope, "metrics": .array(metrics)]
         return ["resourceMetrics": [["resource": resource.value(of: processID), "scopeMetrics": [scope]]]]
+    }
+
+    private static func times(since start: Int64, at now: Int64) -> [String: JSONValue] {
+        ["startTimeUnixNano": .string("\(start)"), "timeUnixNano": .string("\(now)")]
     }
 
     /// The temporality of numbers that count since a beginning.
@@ -82,6 +98,41 @@ enum OTLPMetrics {
         members["attributes"] = .array(attributes)
         members["asInt"] = .string("\(number)")
         return .object(members)
+    }
+}
+
+/// The times since which the restarts of each node count.
+///
+/// A node's number begins anew with its parent's life, and when the node is removed and added again. A number that is less than before is
+/// OTLP's reset: from then on its point has that time as its start.
+struct RestartBeginnings: Sendable {
+    /// The number of paths that are kept, with those that the tree doesn't have at the moment.
+    static let capacity = 1_000
+
+    private struct Beginning {
+        var latest: UInt64
+        var start: Int64
+        var seen: Int64
+    }
+
+    private var beginnings: [String: Beginning] = [:]
+    /// Whether paths were dropped, so that an unknown one may have had a number before.
+    private var hasDropped = false
+
+    /// Takes note of the present number of a path, and returns the time since which it counts.
+    mutating func beginning(of path: String, _ count: UInt64, since start: Int64, at now: Int64) -> Int64 {
+        var beginning = beginnings[path] ?? Beginning(latest: count, start: hasDropped ? now : start, seen: now)
+        if count < beginning.latest { beginning.start = now }
+        (beginning.latest, beginning.seen) = (count, now)
+        beginnings[path] = beginning
+        return beginning.start
+    }
+
+    /// Drops the paths that the latest numbers don't have, if there are too many.
+    mutating func dropSurplus(at now: Int64) {
+        guard beginnings.count > Self.capacity else { return }
+        beginnings = beginnings.filter { $0.value.seen == now }
+        hasDropped = true
     }
 }
 

@@ -94,6 +94,7 @@ extension SupervisorChecker {
         guard !life.isToldToStop else { throw Violation(.directive, "\(name) was stopped twice") }
         guard shutdown == lines[slot].specification.shutdown else { throw Violation(.directive, "\(name) was stopped with \(shutdown)") }
         lines[slot].life?.isToldToStop = true
+        noteEndOfRow(slot, of: life)
         if isEnding {
             if life.readySince != nil { inTurn.append(slot) }
         } else if toStop == slot {

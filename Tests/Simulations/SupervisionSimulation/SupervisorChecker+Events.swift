@@ -111,9 +111,8 @@ extension SupervisorChecker {
             return
         }
         ended = Ended(slot: slot, verdict: .nothing, end: Self.end(of: life, line, reason, now))
-        if let readySince = life.readySince {
-            if now - readySince >= backoff(of: line).resetAfter { lines[slot].attempts = 0 }
-        } else if case .request(let isFirst) = life.cause, !line.specification.isRetriedAtFirstStart {
+        noteEndOfRow(slot, of: life)
+        if life.readySince == nil, case .request(let isFirst) = life.cause, !line.specification.isRetriedAtFirstStart {
             if isFirst { ended?.verdict = .forget }
             return
         }
@@ -131,6 +130,12 @@ extension SupervisorChecker {
             return
         }
         noteEndForGood(slot)
+    }
+
+    /// Takes note that a life ends, or is told to: the row of failures ends if the life has been ready for long enough.
+    mutating func noteEndOfRow(_ slot: Int, of life: Life) {
+        guard let readySince = life.readySince, now - readySince >= backoff(of: lines[slot]).resetAfter else { return }
+        lines[slot].attempts = 0
     }
 
     private static func end(of life: Life, _ line: Line, _ reason: ExitReason, _ now: Duration) -> Ended.End {

@@ -107,6 +107,9 @@ extension ProgramHost {
         }
     }
 
+    /// Whether the program has ended, and what it has left, or a hook, hasn't.
+    var isEnding: Bool { exited.outcome != nil && gone.outcome == nil }
+
     /// Describes the program for the next daemon in this process; `nil` when it can't be taken over, and is ended then.
     func handover(among kept: [ProcessIdentity: KeptProcess]) -> RuntimeHandover.Program? {
         let (family, watchdog, status, record) = state.withLock { ($0.family, $0.watchdog, $0.condition.status, $0.record) }

@@ -20,6 +20,19 @@ struct HummingbirdShopTests {
         }
     }
 
+    @Test("A quantity that isn't a number from 1 to 100 is the client's mistake, and the cart lives on with what it has")
+    func quantities() async throws {
+        try await withShop { shop in
+            #expect(try await shop.post("/cart/apple").status == 200)
+            let workers = try shop.workers
+            for quantity in ["\(Int.max)", "\(Int.min)", "92233720368547758070", "-5", "0", "101", "abc"] {
+                #expect(try await shop.post("/cart/apple?quantity=\(quantity)").status == 400, "\(quantity)")
+            }
+            #expect(try await shop.get("/cart").json == ["quantities": ["apple": 1], "payments": 0] as NSDictionary)
+            #expect(try shop.workers == workers)
+        }
+    }
+
     @Test("The request's trace reaches the handler in the worker")
     func trace() async throws {
         try await withShop { shop in

@@ -37,7 +37,7 @@ final class ShopProcess: Sendable {
             for _ in 0..<clients {
                 group.addTask {
                     var responses: [Response] = []
-                    for _ in 0..<requests { responses.append(try await self.post("/cart/apple?quantity=0")) }
+                    for _ in 0..<requests { responses.append(try await self.get("/cart")) }
                     return responses
                 }
             }

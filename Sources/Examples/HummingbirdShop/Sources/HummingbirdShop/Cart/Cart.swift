@@ -4,7 +4,7 @@ import Coordinators
 enum Cart {
     struct Add: ResponderMessage {
         typealias Reply = Cart.Contents
-        typealias Failure = OneOf<Cart.UnknownProduct, Cart.SoldOut>
+        typealias Failure = OneOf<Cart.UnknownProduct, Cart.SoldOut, Cart.InvalidQuantity>
         var sku: String
         var quantity: Int
     }
@@ -42,6 +42,8 @@ enum Cart {
 
     struct UnknownProduct: ResponderError { var sku: String }
     struct SoldOut: ResponderError { var sku: String, left: Int }
+    /// The quantity isn't one from 1 to 100.
+    struct InvalidQuantity: ResponderError { var quantity: Int }
 }
 
 /// The messages that the shop itself responds to.

@@ -22,6 +22,8 @@ actor CartCoordinator: Coordinator {
     ]
 
     private func add(_ add: Cart.Add) async throws -> Cart.Contents {
+        // What a client sends may be any number: the sum of two could overflow, which ends the process.
+        guard (1...100).contains(add.quantity) else { throw Cart.InvalidQuantity(quantity: add.quantity) }
         _ = try await context.ask(Stock.Price(sku: add.sku))
         let quantity = contents.quantities[add.sku, default: 0] + add.quantity
         guard quantity <= 100 else { throw Cart.SoldOut(sku: add.sku, left: 100 - contents.quantities[add.sku, default: 0]) }

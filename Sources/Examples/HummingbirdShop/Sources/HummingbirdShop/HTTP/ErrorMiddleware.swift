@@ -11,6 +11,8 @@ struct ErrorMiddleware<Context: RequestContext>: RouterMiddleware {
             throw HTTPError(.notFound, message: "there is no product \(error.sku)")
         } catch let error as Cart.SoldOut {
             throw HTTPError(.conflict, message: "only \(error.left) of \(error.sku) are left")
+        } catch let error as Cart.InvalidQuantity {
+            throw HTTPError(.badRequest, message: "the quantity \(error.quantity) isn't one from 1 to 100")
         } catch let error as CoordinatorError {
             if error.status.kind == .serverError { context.logger.warning("A request has failed", metadata: ["error": "\(error)"]) }
             let mayRetry = error.status == .serviceUnavailable

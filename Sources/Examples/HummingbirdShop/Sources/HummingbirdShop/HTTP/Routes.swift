@@ -17,7 +17,8 @@ func shopRouter(_ runtime: CoordinatorRuntime) -> Router<BasicRequestContext> {
     router.get("/cart") { _, _ in try await runtime.cart.ask(Cart.Show()) }
     router.post("/cart/:sku") { request, context in
         let sku = try context.parameters.require("sku")
-        let quantity = request.uri.queryParameters.get("quantity", as: Int.self) ?? 1
+        let text = request.uri.queryParameters.get("quantity") ?? "1"
+        guard let quantity = Int(text) else { throw HTTPError(.badRequest, message: "the quantity is no number") }
         return try await runtime.cart.ask(Cart.Add(sku: sku, quantity: quantity), timeout: .seconds(2))
     }
     router.post("/checkout") { request, _ in

@@ -18,7 +18,8 @@ enum PayloadCoder {
         // A number is its own text. Unsafe: it's the same type.
         if Value.self == Int.self { return Array("\(unsafeBitCast(value, to: Int.self))".utf8) }
         let bytes = try encoded(value) { Array(try JSONEncoder.forPayloads.encode($0)) }
-        try refuseNonFinite(in: bytes, of: value)
+        // A value is worth a look only then.
+        if mayHaveNonFinite(bytes) { try refuseNonFinite(in: bytes, of: value) }
         return bytes
     }
 
@@ -34,12 +35,15 @@ enum PayloadCoder {
 
     private static let nan = Array(NonFinite.nan.utf8)
 
+    /// Whether there is what Foundation writes for a decimal that is no number, also within a text and for other numbers.
+    @inline(never)
+    private static func mayHaveNonFinite(_ bytes: [UInt8]) -> Bool {
+        guard let first = bytes.firstIndex(of: nan[0]) else { return false }
+        return bytes[first...].indices.contains { bytes[$0] == nan[0] && bytes[$0...].starts(with: nan) }
+    }
+
     /// Refuses a decimal that is no number, which Foundation writes as no JSON has it, so that the reader would be to blame.
-    private static func refuseNonFinite(in bytes: [UInt8], of value: some Encodable) throws(CoordinatorError) {
-        // Also within a text, and for other numbers: only then the value is worth a look.
-        guard let first = bytes.firstIndex(of: nan[0]),
-            bytes[first...].indices.contains(where: { bytes[$0] == nan[0] && bytes[$0...].starts(with: nan) })
-        else { return }
+    private static func refuseNonFinite(in bytes: [UInt8], of value: Any) throws(CoordinatorError) {
         guard let place = place(of: { ($0 as? Decimal)?.isNaN == true }, in: value) else {
             // One that is made while the value is encoded isn't seen there.
             if JSONSyntax.firstProblem(in: bytes, maximumDepth: JSONSyntax.maximumAnswerDepth) == nil { return }

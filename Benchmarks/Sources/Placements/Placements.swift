@@ -43,11 +43,10 @@ struct Placements {
     private static func measure(_ endpoint: String, _ count: Int) async throws {
         let (arrivals, arrival) = AsyncStream.makeStream(of: Int.self)
         let host = Host(arrival)
-        let nodes = try ["a", "b"].map { name in
+        let nodes = try ["a", "b"].map { name -> ClusterNode in
             let record = NodeRecord(name: NodeName(name)!, address: "127.0.0.1:1")
             let options = ClusterNode.Options(
                 record: record,
-                terms: LeaseTerms(timeToLive: .seconds(30)),
                 logger: Logger(label: "placements") { _ in SwiftLogNoOpLogHandler() }
             )
             let store = try EtcdStore(EtcdOptions(endpoints: [endpoint], cluster: "placements"))

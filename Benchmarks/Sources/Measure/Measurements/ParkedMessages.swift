@@ -62,10 +62,12 @@ extension ParkedMessages.Request {
         async let restart: Void = child.restart()
         while child.state != .restarting && child.state != .starting { await Task.yield() }
         let time = try await Clock.duration {
-            for number in 0..<messages { try await child.send(Gate.Knock(number: number)) }
-            async let count = child.ask(Gate.Count(), timeout: .seconds(60))
-            end.finish()
-            guard try await count == messages else { throw UsageError("messages are lost") }
+            try await withThrowingDiscardingTaskGroup { group in
+                // Each waits for the life that begins.
+                for number in 0..<messages { group.addImmediateTask { _ = try await child.send(Gate.Knock(number: number)) } }
+                end.finish()
+            }
+            guard try await child.ask(Gate.Count(), timeout: .seconds(60)) == messages else { throw UsageError("messages are lost") }
         }
         try await restart
         await child.remove()

@@ -101,6 +101,14 @@ import WireProtocol
         .trace(path: "/a", message: "M", payload: [:], timeout: .seconds(5)),
     ]
 
+    /// Requests a message as "r1", and closes the connection when its handler has begun.
+    private func leave(_ message: ControlOperation, in directory: RuntimeDirectory, after began: OneShot<Void>) async throws {
+        let requester = try await RawClient(directory)
+        try await requester.say(String(decoding: ControlRequest(id: 1, operation: message, requestID: "r1").bytes(), as: UTF8.self))
+        _ = await began.valueUnlessCancelled()
+        requester.connection.close()
+    }
+
     @Test("A message that was cancelled with its requester isn't delivered again under its request ID", arguments: messages)
     func aMessageIsNotDeliveredTwice(_ message: ControlOperation) async throws {
         let began = OneShot<Void>()
@@ -110,10 +118,7 @@ import WireProtocol
             return .failure(ControlError(.cancelled, "cancelled"))
         }
         try await withServer(handler) { directory, _ in
-            let first = try await RawClient(directory)
-            try await first.say(String(decoding: ControlRequest(id: 1, operation: message, requestID: "r1").bytes(), as: UTF8.self))
-            _ = await began.valueUnlessCancelled()
-            first.connection.close()
+            try await leave(message, in: directory, after: began)
             // While it's being cancelled, and when that is over.
             let client = try await ControlClient.connect(runtimeDirectory: directory)
             for _ in 1...2 {
@@ -133,10 +138,7 @@ import WireProtocol
             return .failure(ControlError(.failed, "the mailbox is full", maybeExecuted: false))
         }
         try await withServer(handler) { directory, _ in
-            let first = try await RawClient(directory)
-            try await first.say(String(decoding: ControlRequest(id: 1, operation: message, requestID: "r1").bytes(), as: UTF8.self))
-            _ = await began.valueUnlessCancelled()
-            first.connection.close()
+            try await leave(message, in: directory, after: began)
             let client = try await ControlClient.connect(runtimeDirectory: directory)
             try await eventually("it's delivered") { try? await client.call(message, requestID: "r1") == "done" }
         }

@@ -36,26 +36,28 @@ struct RuntimeEndTests {
         }
     }
 
-    /// A root whose start takes until it's cancelled.
+    /// The ways in which a runtime is ended.
+    enum End: Codable, CaseIterable { case stop, cancellation, gracefulShutdown }
+
+    /// A root whose start takes until it's cancelled, by the way in which that happens.
     private actor Slow: Coordinator {
-        static let ends = Lock(0)
+        struct Configuration: CoordinatorConfiguration { var end = End.stop }
+
+        static let ended = Lock<[End]>([])
 
         nonisolated let context: Context
         init(_ context: Context) { self.context = context }
 
         func start() async throws {
-            defer { Self.ends.withLock { $0 += 1 } }
+            defer { Self.ended.withLock { $0.append(context.configuration.end) } }
             try await untilCancelled()
         }
     }
 
-    /// The ways in which a runtime is ended.
-    enum End: CaseIterable { case stop, cancellation, gracefulShutdown }
-
     @Test("The end of a runtime ends the root's start, and waits for that", arguments: End.allCases)
     func stoppedInItsStart(_ end: End) async throws {
-        let former = Slow.ends.withLock { $0 }
-        let runtime = CoordinatorRuntime(Slow.self, options: Support.options)
+        let runtime = CoordinatorRuntime(Slow.self, options: Support.options) { $0.end = end }
+        var ends: Int { Slow.ended.withLock { $0.count { $0 == end } } }
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let service = ServiceGroupConfiguration.ServiceConfiguration(
             service: runtime,
@@ -67,13 +69,13 @@ struct RuntimeEndTests {
         switch end {
         case .stop:
             await runtime.stop()
-            #expect(Slow.ends.withLock { $0 } == former + 1)
+            #expect(ends == 1)
         case .cancellation: running.cancel()
         case .gracefulShutdown: await group.triggerGracefulShutdown()
         }
         let result = await running.result
         if end != .stop { try result.get() }
-        #expect(Slow.ends.withLock { $0 } == former + 1)
+        #expect(ends == 1)
         try await eventually("nothing is left") { runtime.counters.coordinators == 0 }
         await #expect(throws: CoordinatorError.self) { try await runtime.run() }
     }

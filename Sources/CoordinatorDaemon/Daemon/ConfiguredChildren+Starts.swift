@@ -15,7 +15,8 @@ extension ConfiguredChildren {
                 state.records[key]?.hasCompleted = false
                 state.records[key]?.isStopWanted = false
             }
-            let resting = state.resting
+            // A program that the former process has left began after its child's rest was written down, unless it was being stopped.
+            let resting = state.resting.filter { $0.value.isHeld || $0.value.isStopped != false || !supervisor.goesOn($0.key) }
             let continuing = state.continuing
             (state.resting, state.continuing) = ([:], [])
             for (key, rest) in resting {

@@ -201,7 +201,7 @@ struct AlertTests {
                         try console.daemon.send(.hangup)
                         #expect(try await prometheus.query("ALERTS{path=\"/calm\"}").isEmpty)
                     case .hung:
-                        try await expectAlerts(act) { try console.daemon.send(.stop) }
+                        try await expectAlerts(act) { try await stopProcess(console.daemon) }
                         try console.daemon.send(.continue)
                     case .starved:
                         let pid = try #require(try await console.node("/second").pid)

@@ -271,7 +271,7 @@ struct ConsoleTests {
     @Test("A daemon that hangs is told by the metrics while its answer to another question is still waited for")
     func hung() async throws {
         try await RunningConsole.with { console in
-            try console.daemon.send(.stop)
+            try await stopProcess(console.daemon)
             let first = try await withThrowingTaskGroup(of: HTTPExchange.Answer.self) { group in
                 group.addTask { try await console.get("/api/v1/status?path=/console") }
                 group.addTask { try await console.get("/metrics", headers: ["X-Prometheus-Scrape-Timeout-Seconds": "1"]) }

@@ -116,7 +116,7 @@ extension AnotherUserTests {
                 try await daemon.eventually("it's logged") { refusals() == former + 1 }
             }
             // While it looks for a parent, and is kept from finding one.
-            try app.send(.stop)
+            try await stopProcess(app)
             try await daemon.kill(daemon.process)
             unlink(socket)
             let next = try await daemon.startNext(standardError: log.destination)

@@ -221,7 +221,7 @@ struct DaemonAdoptionTests {
         try await RunningDaemon.with(Self.tree) { daemon in
             let before = try await daemon.active()
             try await daemon.kill(daemon.process)
-            try before["/other"].identity.send(.stop)
+            try await stopProcess(before["/other"].identity)
             _ = try await daemon.startNext()
             try await daemon.eventually("the roll call is over") { try await daemon.node("/app").state == "active" }
             let after = try await daemon.active()
@@ -234,7 +234,7 @@ struct DaemonAdoptionTests {
     func stopped() async throws {
         try await RunningDaemon.with(Self.tree) { daemon in
             let before = try await daemon.active()
-            try daemon.process.send(.stop)
+            try await stopProcess(daemon.process)
             let second = try await RunningDaemon.coordinatord.run([
                 "--config", "\(daemon.directory)/tree.yaml", "--runtime-dir", daemon.run,
             ])

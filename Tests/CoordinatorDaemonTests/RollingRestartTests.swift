@@ -232,7 +232,7 @@ struct RollingRestartTests {
             #expect(second != first && first.isAlive)
             #expect(try await daemon.add(5, to: "/web") == 5)
             // It would end by itself with the ask that is lost.
-            try first.send(.stop)
+            try await stopProcess(first)
             try await daemon.kill(daemon.process)
             #expect(first.isAlive && second.isAlive)
             _ = await (long.value, try rolling.value)

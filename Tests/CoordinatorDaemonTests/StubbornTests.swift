@@ -145,7 +145,7 @@ struct StubbornTests {
                 return try await daemon.processes().count == 3 && state == "active"
             }
             let before = try await daemon.processes()
-            try daemon.process.send(.stop)
+            try await stopProcess(daemon.process)
             try await realTime(.seconds(Self.stopped), because: "the daemon is stopped while the kernel's clock goes on")
             try daemon.process.send(.continue)
             try await realTime(.seconds(Self.stopped > 2 ? 13 : 1), because: "a worker would be killed at a time of the daemon's clock")

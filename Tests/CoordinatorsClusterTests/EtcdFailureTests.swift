@@ -26,7 +26,7 @@ import Testing
                 try await eventually("the claim is seen") { seen.withLock { $0.count } == 1 }
 
                 // It's stopped: connections stay, and nothing comes.
-                try etcd.members[leader].process.send(.stop)
+                try await stopProcess(etcd.members[leader].process)
                 let stopped = ContinuousClock.now
                 epochs.append(try await store.owned("/1", by: alpha))
                 print("claim with the leader stopped: \(ContinuousClock.now - stopped)")
@@ -74,7 +74,7 @@ import Testing
         try await EtcdMembers.with(3) { etcd in
             try await etcd.withStore(changed: { $0.endpoints = [etcd.endpoints[0]] }) { store in
                 let alpha = try await store.joined("alpha")
-                for member in etcd.members[1...] { try member.process.send(.stop) }
+                for member in etcd.members[1...] { try await stopProcess(member.process) }
                 // It takes the member up to two of its election timeouts to know that it's alone.
                 try await eventually("the member has no leader") {
                     let began = ContinuousClock.now

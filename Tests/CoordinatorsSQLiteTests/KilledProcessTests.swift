@@ -138,11 +138,7 @@ struct KilledProcessTests {
             )
             try await withChild(specification) { child in
                 try await eventually("it's at work") { (Files.text(of: directory.file("ledger")) ?? "").contains("do reserve") }
-                try child.send(.stop)
-                let tasks = "/proc/\(child.identity.processID)/task"
-                try await eventually("all its threads have stopped") {
-                    Files.names(in: tasks).allSatisfy { Files.text(of: "\(tasks)/\($0)/stat")?.contains(") T ") == true }
-                }
+                try await stopProcess(child)
                 let ledger = Files.text(of: directory.file("ledger"))
                 let successor = try await worker.run(environment: environment)
                 #expect(successor.exitCode != 0 && successor.errors.contains("another process has it open"), "\(successor)")

@@ -43,7 +43,7 @@ struct HangTests {
             let latencies = Task { try await Self.slowestEcho(of: runtime, at: "/sibling", while: process) }
             let start = ContinuousClock.now
             switch way {
-            case .stopped: try process.send(.stop)
+            case .stopped: try await stopProcess(process)
             case .computing, .blocked:
                 let action = Fixture.Action.occupyExecutor(milliseconds: 60_000, blocks: way == .blocked)
                 // The answer may not get through any more.
@@ -156,7 +156,7 @@ struct HangTests {
     func stoppedParent() async throws {
         try await Self.withParent { parent, _ in
             for _ in 0..<3 {
-                try parent.send(.stop)
+                try await stopProcess(parent)
                 try await realTime(.seconds(2), because: "the parent is stopped for longer than its workers may be silent")
                 try parent.send(.continue)
                 try await realTime(.milliseconds(500), because: "the parent judges its workers when it goes on")

@@ -58,6 +58,8 @@ private actor Root: Coordinator {
 
 /// A cluster without any node that takes messages.
 private struct Nowhere: PlacedChildren {
+    let changes = ChangeSignal()
+
     func place(of key: String) -> ChildPlace? { key == "placed" ? .nowhere : nil }
     func takes(_ key: String, epoch: UInt64) -> Bool { false }
     func connect(to node: String) async throws -> Link { throw CoordinatorError(.failed, "there is no \(node)") }

@@ -24,6 +24,18 @@ struct SleepTests {
         }
     }
 
+    /// The files that stop processes at random, whatever these do meanwhile, and that of the function itself.
+    private static let stops = ["Tests/TestSupport/StoppedProcess.swift", "Tests/CoordinatorsSQLiteTests/FlowChaosTests.swift"]
+
+    @Test("A test that stops a process goes on when it's stopped: a signal isn't more than a wish on a busy machine")
+    func stopped() {
+        for file in Self.files() where !(Self.stops + Self.others).contains(where: file.hasPrefix) {
+            for (index, line) in Self.lines(of: file).enumerated() where line.contains("send(.stop)") || line.contains(", SIGSTOP)") {
+                Issue.record("\(file):\(index + 1) sends SIGSTOP; use stopProcess(_:) of TestSupport")
+            }
+        }
+    }
+
     /// The files with upper bounds that a busy machine could exceed and that aren't tried again, with the number of these bounds.
     private static let bounds: [String: (count: Int, reason: String)] = [
         "Tests/ConcurrencySupportTests/PatientDeadlineTests.swift": (1, "what is left of a time, not how long something took"),

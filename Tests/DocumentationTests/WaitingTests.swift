@@ -65,9 +65,6 @@ struct WaitingTests {
             2, "open requests of all connections, and programs that are ending in all groups, which are counted nowhere else"
         ),
         "Coordinators/Children/ChildSupervisor+Operations.swift": (1, "a life that has begun and hasn't started its own children"),
-        "Coordinators/Features/Cluster/ClusterRouter+Delivery.swift": (
-            1, "whether a child can be reached follows from the cluster, links and other senders"
-        ),
         "Coordinators/Observation/MessageTraces.swift": (1, "the reports of a trace are complete when none has come for a while"),
         "Coordinators/API/CoordinatorRuntime+Replacement.swift": (
             2, "messages under way of all peers, which must be none three times in a row"

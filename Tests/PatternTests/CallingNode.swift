@@ -10,6 +10,7 @@ import TestSupport
 /// The messages cross a real socket, as between two machines. What a daemon decides, this does.
 enum CallingNode {
     private struct Places: PlacedChildren {
+        let changes = ChangeSignal()
         let child: String
         /// Where the owner listens; `nil`: this node is the owner.
         var owner: String?

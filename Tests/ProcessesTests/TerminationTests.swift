@@ -74,8 +74,7 @@ extension ProcessesTests {
 
         @Test func aStoppedChildIsContinuedToEnd() async throws {
             try await withChild(shell("exec sleep 100")) { child in
-                try child.send(.stop)
-                try await eventually("the stop") { try child.identity.statistics(.live)?.state == UInt8(ascii: "T") }
+                try await stopProcess(child)
                 #expect(await child.terminate(grace: .seconds(60)) == .signaled(.terminate, coreDumped: false))
             }
         }

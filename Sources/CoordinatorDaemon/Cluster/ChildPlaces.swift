@@ -25,6 +25,7 @@ final class ChildPlaces: Sendable {
         }
     }
 
+    let changes = ChangeSignal()
     private let children: ConfiguredChildren
     private let name: NodeName
     private let links: NodeLinks?
@@ -39,6 +40,7 @@ final class ChildPlaces: Sendable {
 
     /// Takes note of what the node sees of the cluster.
     func learn(_ view: ClusterView) {
+        defer { changes.noteChange() }
         let owners = view.owners.compactMap { path, owner in
             owner.record.map { (String(path.dropFirst()), (node: $0.node, epoch: owner.epoch)) }
         }
@@ -53,6 +55,7 @@ final class ChildPlaces: Sendable {
 
     /// Takes messages for a child, which has been started under an epoch, unless that is over.
     func open(_ key: String, epoch: Epoch) {
+        defer { changes.noteChange() }
         state.withLock { state in
             if epoch > state.fenced[key] ?? Epoch(rawValue: 0) { state.open[key] = epoch }
         }
@@ -62,6 +65,7 @@ final class ChildPlaces: Sendable {
     ///
     /// - Parameter epoch: The epoch that is over; nil: any.
     func close(_ key: String, epoch: Epoch? = nil) {
+        defer { changes.noteChange() }
         state.withLock { state in
             if epoch == nil || state.open[key] == epoch { state.open[key] = nil }
             // A start that is under way opens the child only now.

@@ -162,7 +162,7 @@ final class ClusterMembership: Sendable {
     func run() async {
         var options = options
         options.record.address = links?.registeredAddress ?? ""
-        let node = ClusterNode(store.shared, host: self, options: options)
+        let node = ClusterNode(store.shared, host: self, options: options, changes: places.changes)
         places.trust(node.trust)
         let isLeaving = membership.withLock { membership in
             membership.node = node
@@ -221,6 +221,7 @@ final class ClusterMembership: Sendable {
             published = wanted
             return changes
         }
+        places.changes.noteChange()
         await node?.publish(changes)
     }
 

@@ -15,6 +15,8 @@ struct MessageParking<Message: Parked> {
     private(set) var messages: [Message] = []
     /// The number of messages at the front that have come back from an ended link: they are older than all later ones.
     private var returned = 0
+    /// The bytes of the others.
+    private var bytes = 0
     /// Whether a thread delivers the messages that have waited; newer messages can't overtake them.
     var isBeingDelivered = false
 
@@ -27,6 +29,7 @@ struct MessageParking<Message: Parked> {
         if !hasRoom(for: message.envelope) { _ = remove(where: \.isWithdrawn) }
         guard hasRoom(for: message.envelope) else { return false }
         messages.append(message)
+        bytes += message.envelope.size
         return true
     }
 
@@ -41,7 +44,7 @@ struct MessageParking<Message: Parked> {
 
     /// Removes and returns all messages.
     mutating func removeAll() -> [Message] {
-        defer { (messages, returned) = ([], 0) }
+        defer { (messages, returned, bytes) = ([], 0, 0) }
         return messages
     }
 
@@ -52,19 +55,24 @@ struct MessageParking<Message: Parked> {
 
     /// Removes and returns the messages that satisfy the condition.
     mutating func remove(_ isUnwanted: (Message) -> Bool) -> [Message] {
-        let removed = messages.filter(isUnwanted)
-        guard !removed.isEmpty else { return [] }
-        let unwanted = Set(removed.map { ObjectIdentifier($0.envelope) })
-        returned -= messages.prefix(returned).count { unwanted.contains(ObjectIdentifier($0.envelope)) }
-        messages.removeAll { unwanted.contains(ObjectIdentifier($0.envelope)) }
+        var removed: [Message] = []
+        var others = Self()
+        for (place, message) in messages.enumerated() {
+            if isUnwanted(message) {
+                removed.append(message)
+            } else {
+                others.messages.append(message)
+                if place < returned { others.returned += 1 } else { others.bytes += message.envelope.size }
+            }
+        }
+        if !removed.isEmpty { (messages, returned, bytes) = (others.messages, others.returned, others.bytes) }
         return removed
     }
 
     /// Returns whether there is room for a message; those that have come back aren't counted, since the limits of a link bound them.
     private func hasRoom(for envelope: Envelope) -> Bool {
-        let new = messages.dropFirst(returned)
-        guard new.count < Self.limit else { return false }
-        return new.isEmpty || new.reduce(envelope.size) { $0 + $1.envelope.size } <= Self.bytesLimit
+        let others = messages.count - returned
+        return others == 0 || others < Self.limit && bytes + envelope.size <= Self.bytesLimit
     }
 }
 

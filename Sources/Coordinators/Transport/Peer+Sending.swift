@@ -245,8 +245,10 @@ extension Peer {
 
     private func complete(_ departures: [(Envelope, Departure)]) {
         for (envelope, departure) in departures { _ = complete(envelope, after: departure) }
+        guard !departures.isEmpty else { return }
         // Messages that aren't answered have been open only while they waited.
-        if !departures.isEmpty { state.withLock { $0.takeAllAnswered() }?.settle(()) }
+        state.withLock { $0.takeAllAnswered() }?.settle(())
+        owner.roomGiven()
     }
 
     /// Sends a request to the other side's runtime, and waits for the answer.
@@ -307,8 +309,8 @@ extension Peer {
     }
 
     func giveUp(_ correlation: UInt64) {
-        let (isOpen, allAnswered, departures) = state.withLock { state -> (Bool, OneShot<Void>?, [(Envelope, Departure)]) in
-            guard case .message(let message)? = state.outgoing.remove(correlation) else { return (false, nil, []) }
+        let (message, allAnswered, departures) = state.withLock { state -> (Outgoing?, OneShot<Void>?, [(Envelope, Departure)]) in
+            guard case .message(let message)? = state.outgoing.remove(correlation) else { return (nil, nil, []) }
             var departures: [(Envelope, Departure)] = []
             if message.hasLeft, let payload = link.abandon(correlation) {
                 // The other side doesn't get the message, and never gives back its credit.
@@ -329,13 +331,14 @@ extension Peer {
             // Those that wait for credit are forgotten once they are many.
             let open = state.outgoing
             if state.windows.count >= 2 * open.count + 64 { state.windows.removeAll { !open.contains($0) } }
-            return (true, state.takeAllAnswered(), departures)
+            return (message, state.takeAllAnswered(), departures)
         }
-        guard isOpen else { return }
+        guard let message else { return }
         counts.openAsks.subtract(1, ordering: .relaxed)
         allAnswered?.settle(())
         link.flush()
         complete(departures)
+        if !message.hasLeft { owner.roomGiven() }
     }
 
     func cancelToItsEnd(_ correlation: UInt64) -> Bool {

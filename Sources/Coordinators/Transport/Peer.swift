@@ -34,6 +34,8 @@ final class Peer: RemoteProcess {
         var mayStillLeave: @Sendable (Outgoing) -> Bool = { _ in true }
         /// Takes back a message that has waited for room, and may not leave any more.
         var messageDiverted: @Sendable (Outgoing) -> Void = { _ in }
+        /// Takes note that messages of this side that have waited for room wait no more.
+        var roomGiven: @Sendable () -> Void = {}
         /// Takes note that a message of the other side for this target was refused after it had been taken.
         var refusedLate: @Sendable (_ target: String) -> Void = { _ in }
         /// Has the executor run a job on which the coordinators run that the other side probes.

@@ -87,7 +87,7 @@ public actor ClusterNode {
     /// The time until which the node takes messages.
     nonisolated package let trust = LeaseTrust()
     /// The changes of what the node sees of the cluster, and of what it owns.
-    nonisolated package let changes = ChangeSignal()
+    nonisolated package let changes: ChangeSignal
     private let origin = ContinuousClock.now
     /// By the clock that the machine is told: a lease also ends while the machine sleeps.
     private var wakeTimer: Timers.Timer?
@@ -102,7 +102,12 @@ public actor ClusterNode {
     ///   - host: What runs the subtrees.
     ///   - options: What the node is, and how it behaves.
     public init(_ store: any ClusterStore, host: any SubtreeHost, options: Options) {
-        (self.store, self.host, self.options) = (store, host, options)
+        self.init(store, host: host, options: options, changes: ChangeSignal())
+    }
+
+    /// - Parameter changes: The signal in which the node notes its changes.
+    package init(_ store: any ClusterStore, host: any SubtreeHost, options: Options, changes: ChangeSignal) {
+        (self.store, self.host, self.options, self.changes) = (store, host, options, changes)
         record = options.record
         // Each subtree has its own limit of moves, by which the node decides.
         machine = OwnershipMachine(terms: options.terms, onStoreLoss: options.onStoreLoss, moveLimit: .max, now: .zero)

@@ -29,9 +29,9 @@ actor AppCoordinator: Coordinator {
     init(_ context: Context) { self.context = context }
 
     static let responders: Responders = [
-        .observe(LoginCoordinator.self) { me, login, event in
+        .observe(LoginCoordinator.self) { me, _, event in
             switch event {
-            case .loggedIn(let user): await me.didLogIn(user, at: login)
+            case .loggedIn(let user): await me.didLogIn(user)
             case .failed(let reason): me.present(reason)
             }
         },
@@ -69,9 +69,8 @@ actor AppCoordinator: Coordinator {
         }
     }
 
-    private func didLogIn(_ user: User, at login: Child<LoginCoordinator>) async {
+    private func didLogIn(_ user: User) async {
         dismissProblem()
-        login.delegates -= log
         do {
             try await context.remove(.login)
             await context.provide(\.session, Session(user: user, cachedEmail: user.email))

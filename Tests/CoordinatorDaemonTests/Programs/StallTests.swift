@@ -174,7 +174,7 @@ struct StallTests {
                     }
                     return true
                 }
-                try daemon.process.send(.stop)
+                try await stopProcess(daemon.process)
                 try Files.write("", to: directory.file("go"))
                 try await realTime(.milliseconds(2_500), because: "the daemon is stopped while the kernel's clock goes on")
                 try daemon.process.send(.continue)
@@ -217,7 +217,7 @@ struct StallTests {
             try daemon.rewrite("children: []\n")
             let next = try await daemon.killAndReplace(daemon.process)
             try await daemon.eventually("it was told to end") { exists("told") }
-            try next.send(.stop)
+            try await stopProcess(next)
             try Files.write("", to: directory.file("go"))
             try await realTime(.milliseconds(2_500), because: "the daemon is stopped while the kernel's clock goes on")
             try next.send(.continue)
@@ -231,7 +231,7 @@ struct StallTests {
         let tree = try ProgramTree("exec sleep 1000", "watchdog: 2s", intensity: 100)
         try await tree.run { daemon in
             try await daemon.program("it's ready") { $0.state == "active" }
-            try daemon.process.send(.stop)
+            try await stopProcess(daemon.process)
             try await realTime(.milliseconds(500), because: "the daemon is stopped while the kernel's clock goes on")
             try daemon.process.send(.continue)
             #expect(try await daemon.program("its next life") { $0.incarnation > 1 }.lastExit == "hung")

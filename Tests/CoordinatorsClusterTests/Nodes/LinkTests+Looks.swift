@@ -130,7 +130,7 @@ extension LinkTests {
             let elsewhere = try #require(others(owner).first)
             #expect(try await cluster.control(elsewhere, "ps").output.contains("/root"))
             // The link is there, and nobody answers: its lease is there for some seconds still.
-            try cluster.daemon(owner).send(.stop)
+            try await stopProcess(cluster.daemon(owner))
             let begin = MachineClock.now
             let list: ProcessList = try await cluster.answer(of: .ps, from: elsewhere)
             #expect(MachineClock.now - begin < .patient(.seconds(3)))

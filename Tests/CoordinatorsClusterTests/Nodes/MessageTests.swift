@@ -239,7 +239,7 @@ import WireProtocol
                         Issue.record("the owner didn't take a message for its epoch")
                         return
                     }
-                    try cluster.daemon(owner).send(.stop)
+                    try await stopProcess(cluster.daemon(owner))
                     let others = RunningCluster.names.filter { $0 != owner }
                     try await cluster.activeOwner(of: "/ledger", besides: owner, for: others)
                     let late = (first + 1)...(first + 50)

@@ -81,7 +81,7 @@ import WireProtocol
         try await RunningCluster.with(Self.clock) { cluster in
             let place = try await cluster.owner(from: "a")
             let node = try #require(place.node)
-            try cluster.daemon(node).send(.stop)
+            try await stopProcess(cluster.daemon(node))
             let next = try await cluster.owner(besides: node, from: try other(node))
             try cluster.daemon(node).send(.continue)
             let old = try #require(cluster.lines.last { $0.epoch == place.epoch }).pid
@@ -413,7 +413,7 @@ import WireProtocol
                 let place = try await cluster.owner(from: "a")
                 let old = try #require(cluster.lines.last).pid
                 let begin = ContinuousClock.now
-                try etcd.members[0].process.send(.stop)
+                try await stopProcess(etcd.members[0].process)
                 try await cluster.eventually("the owner has stopped") { Glibc.kill(old, 0) != 0 }
                 #expect(ContinuousClock.now - begin < .seconds(3.5), "before the store may give the subtree away")
                 // What isn't known any more is said first, what was done with its reason, and by whose wish.
@@ -450,7 +450,7 @@ import WireProtocol
             ) { cluster in
                 let place = try await cluster.owner(from: "a")
                 let node = try #require(place.node)
-                try etcd.members[0].process.send(.stop)
+                try await stopProcess(etcd.members[0].process)
                 try await cluster.eventually("the node is frozen") { try await cluster.nodes(from: node).membership == "frozen" }
                 let count = cluster.lines.count
                 try await cluster.eventually("the child goes on") { cluster.lines.count > count + 20 }

@@ -8,10 +8,8 @@ extension ClusterRouter {
     private static let patience = Duration.seconds(5)
     /// The time for which an acknowledged one does: more than a failover takes, and not without a limit, since its sender may have ended.
     private static let longPatience = Duration.seconds(30)
-    /// The time between two looks for a node.
+    /// The time after which a node that doesn't take messages yet is asked again.
     private static let pause = Duration.milliseconds(20)
-    /// The time between two looks for what is about to happen in this process.
-    private static let shortPause = Duration.milliseconds(1)
     /// The time within which a node has to say whether it takes messages; it's asked again then.
     private static let answerLimit = Duration.seconds(1)
     /// The name of that request.
@@ -20,21 +18,22 @@ extension ClusterRouter {
     private enum Lead {
         case here
         case node(Peer, epoch: UInt64)
-        /// There is no way at present, for this reason.
-        case none(String, pause: Duration)
+        /// There is no way at present, for this reason: not before something changes, or not before this time.
+        case none(String, before: MonotonicTime? = nil)
     }
 
     /// Delivers what waits for a child, until nothing does any more.
     func deliver(_ key: String) async {
         while !Task.isCancelled, hasWaiting(key) {
+            let seen = children.changes.count
             switch await lead(to: key) {
             case .here:
                 for message in takeWaiting(key) { root().map { deliverHere(message, to: key, of: $0) } ?? end(message, key) }
             case .node(let peer, let epoch):
                 for message in takeWaiting(key) { send(message, ClusterTarget(epoch: epoch, key: key, rest: message.rest), on: peer) }
-            case .none(let reason, let pause):
-                endOverdue(key, because: reason)
-                try? await Task.sleep(for: pause)
+            case .none(let reason, let retry):
+                let nextEnd = endOverdue(key, because: reason)
+                await children.changes.change(after: seen, before: min(nextEnd, retry ?? nextEnd))
             }
         }
     }
@@ -55,23 +54,20 @@ extension ClusterRouter {
 
     private func lead(to key: String) async -> Lead {
         let (former, isSending) = state.withLock { ($0.ways[key], $0.sending[key, default: 0] > 0) }
-        if isSending { return .none("messages before these are just being sent", pause: Self.shortPause) }
+        if isSending { return .none("messages before these are just being sent") }
         let place = children.place(of: key)
         if let former, let obstacle = await settle(former, key, place) { return obstacle }
         switch place {
         case nil, .here: return .here
-        case .nowhere: return .none("\(path(of: key)) is on no node at present", pause: Self.pause)
+        case .nowhere: return .none("\(path(of: key)) is on no node at present")
         case .elsewhere(let node, let epoch):
-            do {
-                guard let peer = try await peer(of: node, within: Self.pause) else {
-                    return .none("\(path(of: key)) is on \(node), which hasn't answered yet", pause: .zero)
-                }
-                guard state.withLock({ $0.use(node, epoch, peer, for: key) }) else {
-                    return .none("the link to \(node) has been replaced", pause: Self.shortPause)
-                }
-                return .node(peer, epoch: epoch)
-            } catch {
-                return .none("\(path(of: key)) is on \(node), which can't be reached: \(error)", pause: Self.pause)
+            switch contact(with: node) {
+            case .dialled: return .none("\(path(of: key)) is on \(node), which hasn't answered yet")
+            case .lost(let error, let retry):
+                return .none("\(path(of: key)) is on \(node), which can't be reached: \(error)", before: retry)
+            case .there(let peer):
+                if state.withLock({ $0.use(node, epoch, peer, for: key) }) { return .node(peer, epoch: epoch) }
+                return .none("the link to \(node) has been replaced", before: .now)
             }
         }
     }
@@ -83,18 +79,17 @@ extension ClusterRouter {
         let goesOn = place == .elsewhere(node: way.node, epoch: way.epoch) && state.withLock { $0.peers[way.node] === way.peer }
         if goesOn, !way.isRefused { return nil }
         // It's forgotten as soon as its messages have come back.
-        if way.peer.link.isClosed { return .none("the link to \(way.node) was lost", pause: Self.shortPause) }
+        if way.peer.link.isClosed { return .none("the link to \(way.node) was lost") }
         let target = ClusterTarget(epoch: way.epoch, key: key, rest: []).text
-        if way.peer.hasMessages(within: target, unsent: true) {
-            return .none("messages before these wait for \(way.node)", pause: Self.shortPause)
-        }
+        state.withLock { $0.isRoomAwaited = true }
+        if way.peer.hasMessages(within: target, unsent: true) { return .none("messages before these wait for \(way.node)") }
         var takes = true
         if way.isRefused || way.peer.hasMessages(within: target) {
             do {
                 // Behind all messages, and its answer behind all refusals.
                 takes = try await way.peer.inspect(Self.question, target, timeout: Self.answerLimit, lane: .bulk) == .bool(true)
             } catch {
-                return .none("\(way.node) doesn't say whether it has \(path(of: key)): \(error)", pause: Self.pause)
+                return .none("\(way.node) doesn't say whether it has \(path(of: key)): \(error)", before: .now + Self.pause)
             }
         }
         guard goesOn else {
@@ -102,22 +97,26 @@ extension ClusterRouter {
             return nil
         }
         // That node, or this one, hasn't heard of the latest owner yet.
-        guard takes else { return .none("\(path(of: key)) isn't on \(way.node) any more", pause: Self.pause) }
+        guard takes else { return .none("\(path(of: key)) isn't on \(way.node) any more", before: .now + Self.pause) }
         state.withLock { $0.ways[key]?.isRefused = false }
         return nil
     }
 
-    /// Ends messages that have waited for too long; those with a deadline wait for that.
-    private func endOverdue(_ key: String, because reason: String) {
+    /// Ends messages that have waited for too long, and forgets those that have ended by themselves, as those with a deadline do.
+    ///
+    /// - Returns: The time at which the next one will have waited for too long: also one that comes later has not before.
+    private func endOverdue(_ key: String, because reason: String) -> MonotonicTime {
         let now = MonotonicTime.now
-        let overdue = state.withLock { state -> [Waiting] in
-            let isOverdue = { (envelope: Envelope) in
-                let patience = envelope.isAcknowledged ? Self.longPatience : Self.patience
-                return envelope.hasEnded || envelope.deadline == nil && now - envelope.arrived > patience
-            }
-            return state.routes[key]?.remove(where: isOverdue) ?? []
+        let end = { (envelope: Envelope) -> MonotonicTime? in
+            envelope.deadline == nil ? envelope.arrived + (envelope.isAcknowledged ? Self.longPatience : Self.patience) : nil
+        }
+        let (overdue, nextEnd) = state.withLock { state -> ([Waiting], MonotonicTime) in
+            let overdue = state.routes[key]?.remove { $0.hasEnded || end($0).map { $0 < now } == true } ?? []
+            let nextEnd = state.routes[key]?.messages.lazy.compactMap { end($0.envelope) }.min()
+            return (overdue, min(nextEnd ?? now + Self.patience, now + Self.patience))
         }
         for message in overdue { message.envelope.end(.failure(CoordinatorError(.peerLost, reason, maybeExecuted: false))) }
+        return nextEnd
     }
 }
 

@@ -10,6 +10,8 @@ extension ClusterRouter {
     private static let pingInterval = Duration.seconds(1)
     /// The number of pings without an answer after which a node counts as lost.
     private static let misses = 3
+    /// The time after a dial that has failed in which there is no other, whatever the pauses of ``PlacedChildren/connect(to:)`` are.
+    private static let pauseAfterDial = Duration.milliseconds(20)
 
     /// The signs of life of a node at the other end of a link.
     private final class Pulse: Sendable {
@@ -17,49 +19,62 @@ extension ClusterRouter {
         let end = OneShot<Void>()
     }
 
-    /// Returns the link to a node, which is made if there is none; `nil`: that takes longer than the time, and goes on.
-    func peer(of node: String, within time: Duration) async throws -> Peer? {
-        let (peer, dial) = state.withLock { state -> (Peer?, Dial) in
-            if let peer = state.peers[node] { return (peer, Dial()) }
-            if let dial = state.dials[node] { return (nil, dial) }
-            let dial = Dial()
-            state.dials[node] = dial
-            // A task of its own, which isn't cancelled with one of those that wait for it.
-            tasks.add { await self.connect(to: node, dial) }
-            return (nil, dial)
-        }
-        if let peer { return peer }
-        return try await dial.value(before: .now + time)?.get()
+    /// A dial of a node to which there is no link.
+    enum Dial {
+        case isUnderWay
+        /// It has failed, and the next one comes at this time at the earliest.
+        case hasFailed(any Error, next: MonotonicTime)
     }
 
-    private func connect(to node: String, _ dial: Dial) async {
-        do {
-            let link = try await children.connect(to: node)
-            await use(link, to: node) { peer in
-                self.state.withLock { $0.dials[node] = nil }
-                dial.settle(.success(peer))
+    /// What there is of a link to a node.
+    enum Contact {
+        case there(Peer)
+        /// The node is being dialled: a change tells when that is over.
+        case dialled
+        /// The node can't be reached, and is dialled again at this time at the earliest.
+        case lost(any Error, retry: MonotonicTime)
+    }
+
+    /// Returns the link to a node, or begins to dial it.
+    func contact(with node: String) -> Contact {
+        state.withLock { state in
+            if let peer = state.peers[node] { return .there(peer) }
+            switch state.dials[node] {
+            case .isUnderWay: return .dialled
+            case .hasFailed(let error, let next) where .now < next: return .lost(error, retry: next)
+            case .hasFailed, nil:
+                state.dials[node] = .isUnderWay
+                // A task of its own, which isn't cancelled with one of those that wait for it.
+                tasks.add { await self.connect(to: node) }
+                return .dialled
             }
+        }
+    }
+
+    private func connect(to node: String) async {
+        do {
+            await use(try await children.connect(to: node), to: node, isDialled: true)
         } catch {
-            state.withLock { $0.dials[node] = nil }
-            dial.settle(.failure(error))
+            state.withLock { $0.dials[node] = .hasFailed(error, next: .now + Self.pauseAfterDial) }
+            children.changes.noteChange()
         }
     }
 
     /// Exchanges messages on a link until it has closed.
     ///
-    /// - Parameter begun: Called with the link on which messages are sent to the node, when the first may be.
-    func use(_ link: Link, to node: String, begun: (Peer) -> Void = { _ in }) async {
+    /// - Parameter isDialled: Whether this node has made it.
+    func use(_ link: Link, to node: String, isDialled: Bool = false) async {
         let pulse = Pulse()
         let peer = makePeer(link, node, pulse)
-        let used = state.withLock { state -> Peer? in
-            if state.isEnded { return nil }
+        let isUsed = state.withLock { state in
+            if isDialled { state.dials[node] = nil }
             // Of two links that were made at the same time each node uses the one that it has had first.
-            if state.peers[node]?.link.isClosed != false { state.peers[node] = peer }
-            return state.peers[node]
+            if !state.isEnded, state.peers[node]?.link.isClosed != false { state.peers[node] = peer }
+            return !state.isEnded
         }
         link.start(peer.handler)
         peer.announceCredit()
-        if let used { begun(used) } else { peer.close() }
+        if isUsed { children.changes.noteChange() } else { peer.close() }
         let pings = OwnedTasks()
         pings.add { await Self.ping(peer, pulse) }
         await withTaskCancellationHandler {
@@ -97,6 +112,7 @@ extension ClusterRouter {
                     guard let self, let link else { return false }
                     return takeBack(message, on: link)
                 },
+                roomGiven: { [weak self] in self?.noteRoom() },
                 refusedLate: { target in ClusterTarget(target).map { refusals.remember($0) } },
                 closed: { [weak self] error in
                     self?.forget(link, to: node, because: error)
@@ -106,12 +122,21 @@ extension ClusterRouter {
         )
     }
 
+    private func noteRoom() {
+        let isAwaited = state.withLock { state in
+            defer { state.isRoomAwaited = false }
+            return state.isRoomAwaited
+        }
+        if isAwaited { children.changes.noteChange() }
+    }
+
     private func forget(_ link: Link, to node: String, because error: LinkError) {
         state.withLock { state in
             if state.peers[node]?.link === link { state.peers[node] = nil }
             // Its messages have come back or ended.
             state.ways = state.ways.filter { $0.value.peer.link !== link }
         }
+        children.changes.noteChange()
         guard error.isOfBrokenRule else {
             return runtime.observation.logger.debug(
                 "a link of another node has closed",

@@ -1,4 +1,4 @@
-import ConcurrencySupport
+package import ConcurrencySupport
 package import Links
 import WireProtocol
 
@@ -16,7 +16,6 @@ final class ClusterRouter: PlacedDelivery {
     ///
     /// A message of the runtime that isn't direct is for the root, about the child.
     typealias Waiting = ParkedMessage
-    typealias Dial = OneShot<Result<Peer, any Error>>
 
     /// The way on which messages for a child were sent last.
     struct Way {
@@ -36,7 +35,10 @@ final class ClusterRouter: PlacedDelivery {
         var ways: [String: Way] = [:]
         /// The links on which messages are sent, by the names of the nodes.
         var peers: [String: Peer] = [:]
+        /// The nodes without a link that are being dialled, or can't be reached.
         var dials: [String: Dial] = [:]
+        /// Whether the delivery of what waits goes on when a link has room, or what waited for it is given up.
+        var isRoomAwaited = false
         var isEnded = false
     }
 
@@ -95,7 +97,7 @@ final class ClusterRouter: PlacedDelivery {
         case .here: return false
         case .send(let peer, let epoch):
             send(message, ClusterTarget(epoch: epoch, key: key, rest: message.rest), on: peer)
-            state.withLock { $0.sending[key, default: 1] -= 1 }
+            if state.withLock({ $0.endSending(key) }) { children.changes.noteChange() }
         case .waits(let isFirst): if isFirst { beginDelivery(key) }
         case .full:
             let error = "as many messages, or bytes of them, wait for the node of \(path(of: key)) as may"
@@ -180,6 +182,16 @@ extension ClusterRouter.State {
         return .waits(isFirst: isFirst)
     }
 
+    /// Notes that a message has been handed to a link.
+    ///
+    /// - Returns: Whether messages that wait come next.
+    mutating func endSending(_ key: String) -> Bool {
+        sending[key, default: 1] -= 1
+        guard sending[key] == 0 else { return false }
+        sending[key] = nil
+        return routes[key] != nil
+    }
+
     /// Takes note of the way on which messages for a child are about to be sent.
     ///
     /// - Returns: False when the link isn't in use any more, or when messages may still come back: those that were sent on another way, or one
@@ -201,6 +213,9 @@ extension ClusterRouter.State {
 ///
 /// ``place(of:)`` and ``takes(_:epoch:)`` are called for each message, and return at once.
 package protocol PlacedChildren: Sendable {
+    /// The signal that another answer may be given than before, so that what waits goes on; changes of the links are noted here too.
+    var changes: ChangeSignal { get }
+
     /// Returns where a child is, as far as is known here; `nil` if the cluster doesn't place it.
     func place(of key: String) -> ChildPlace?
 

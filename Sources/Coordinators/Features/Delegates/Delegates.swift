@@ -14,7 +14,7 @@ public struct Delegates<C: Coordinator>: Sendable {
     /// Adds a delegate; adding one again has no effect.
     public func add(_ delegate: some CoordinatorDelegate<C>) { child.supervisor.add(delegate, to: child) }
 
-    /// Removes a delegate; one that wasn't added is ignored.
+    /// Removes a delegate, which gets nothing more: neither what is sent from now on nor what waits for it; one that wasn't added is ignored.
     public func remove(_ delegate: some CoordinatorDelegate<C>) {
         child.supervisor.removeObservers(of: child.key) { $0.delegate === delegate }
     }

@@ -10,8 +10,7 @@ struct WaitingTests {
     private static let loops: [String: (count: Int, reason: String)] = [
         // What is due at a time.
         "ConcurrencySupport/Timers.swift": (1, "the timers themselves: the thread sleeps until the next one is due, or until it's woken"),
-        "Control/Nodes/NodeLinks.swift": (2, "pings"),
-        "Coordinators/Features/Cluster/ClusterRouter+Links.swift": (1, "pings"),
+        "ConcurrencySupport/Heartbeat.swift": (1, "pings"),
         "Control/Server/ConnectionTable.swift": (
             2, "a connection without requests, until that is too long; descriptors, freed a moment after a close"
         ),

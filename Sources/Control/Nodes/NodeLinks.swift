@@ -15,9 +15,9 @@ public final class NodeLinks: Sendable {
         /// The time in which two nodes have to be done with proving who they are.
         public var greeting = NodeLinks.greetingLimit
         /// The time between two pings, and for which an answer is waited for.
-        public var ping = Duration.seconds(1)
+        public var ping = Heartbeat.ofNodes.interval
         /// The number of pings without an answer after which the node counts as lost.
-        public var misses = 3
+        public var misses = Heartbeat.ofNodes.misses
         /// The time after which a connection without requests is closed.
         public var idle = Duration.seconds(60)
         /// The pause after the first dial that has failed; it's doubled with each further one.
@@ -27,6 +27,8 @@ public final class NodeLinks: Sendable {
 
         /// Creates times with their defaults.
         public init() {}
+
+        fileprivate var heartbeat: Heartbeat { Heartbeat(every: ping, misses: misses) }
     }
 
     private typealias Dialled = Result<ControlClient, ControlError>
@@ -195,13 +197,13 @@ public final class NodeLinks: Sendable {
         do throws(ControlError) {
             let items = try await client.items(of: operation, origin: origin)
             tasks.add { [weak client, weak items, times] in
-                var misses = 0
-                while let client, !client.hasEnded, (try? await Task.sleep(for: times.ping)) != nil {
+                let isLost = await times.heartbeat.isLost {
+                    guard let client, !client.hasEnded else { return .over }
                     let isAnswered = (try? await client.perform(.ping, requestID: nil, times.ping)) != nil
                     // An answer waits behind items that aren't read yet.
-                    misses = isAnswered || items?.hasUnread ?? true ? 0 : misses + 1
-                    if misses >= times.misses { client.close() }
+                    return isAnswered || items?.hasUnread ?? true ? .heard : .missed
                 }
+                if isLost { client?.close() }
             }
             while true {
                 switch try await items.next() {
@@ -336,25 +338,17 @@ public final class NodeLinks: Sendable {
 
     /// Pings a node, until the connection has ended or no request has needed it for a while.
     private func attend(_ client: ControlClient, of node: String) async {
-        var misses = 0
         var reason = "it has ended"
-        while !client.hasEnded {
-            do { try await Task.sleep(for: times.ping) } catch { break }
+        let isLost = await times.heartbeat.isLost {
+            if client.hasEnded { return .over }
             if giveUpIfIdle(client, of: node) {
                 reason = "no request needs it"
-                break
+                return .over
             }
-            do throws(ControlError) {
-                _ = try await client.perform(.ping, requestID: nil, times.ping)
-                misses = 0
-            } catch {
-                if client.hasEnded { break }
-                misses += 1
-                guard misses >= times.misses else { continue }
-                reason = "\(misses) pings had no answer"
-                break
-            }
+            if (try? await client.perform(.ping, requestID: nil, times.ping)) != nil { return .heard }
+            return client.hasEnded ? .over : .missed
         }
+        if isLost { reason = "\(times.misses) pings had no answer" }
         client.close()
         report(.disconnected(node: node, reason: reason))
     }

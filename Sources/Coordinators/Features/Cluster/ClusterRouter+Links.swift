@@ -6,10 +6,6 @@ import WireProtocol
 
 // The links to other nodes, each of which carries messages in both directions.
 extension ClusterRouter {
-    /// The time between two pings.
-    private static let pingInterval = Duration.seconds(1)
-    /// The number of pings without an answer after which a node counts as lost.
-    private static let misses = 3
     /// The time after a dial that has failed in which there is no other, whatever the pauses of ``PlacedChildren/connect(to:)`` are.
     private static let pauseAfterDial = Duration.milliseconds(20)
 
@@ -76,7 +72,7 @@ extension ClusterRouter {
         peer.announceCredit()
         if isUsed { children.changes.noteChange() } else { peer.close() }
         let pings = OwnedTasks()
-        pings.add { await Self.ping(peer, pulse) }
+        pings.add { if await Self.isLost(peer, pulse) { peer.close() } }
         await withTaskCancellationHandler {
             await pulse.end.value
         } onCancel: {
@@ -151,13 +147,13 @@ extension ClusterRouter {
         }
     }
 
-    /// Pings a node, and closes the link when it doesn't answer any more.
-    private static func ping(_ peer: Peer, _ pulse: Pulse) async {
-        var missed = 0
-        while !peer.link.isClosed, (try? await Task.sleep(for: pingInterval)) != nil {
-            missed = pulse.wasHeard.exchange(false, ordering: .relaxed) ? 0 : missed + 1
-            if missed >= misses { return peer.close() }
+    /// Pings a node until the link has closed, or the node doesn't answer any more.
+    private static func isLost(_ peer: Peer, _ pulse: Pulse) async -> Bool {
+        await Heartbeat.ofNodes.isLost {
+            if peer.link.isClosed { return .over }
+            let wasHeard = pulse.wasHeard.exchange(false, ordering: .relaxed)
             peer.send(Frame(.ping(Probe(timestampNanoseconds: UInt64(MonotonicTime.now.nanoseconds), kind: .link))))
+            return wasHeard ? .heard : .missed
         }
     }
 }

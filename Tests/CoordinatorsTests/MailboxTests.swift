@@ -585,7 +585,7 @@ struct MailboxTests {
     func events() {
         let birth = CellParameters(
             type: .of(Listener.self),
-            configuration: .value(NoConfiguration()),
+            configuration: .none,
             path: "/a",
             incarnation: 1,
             parent: nil,

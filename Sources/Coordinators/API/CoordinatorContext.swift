@@ -17,7 +17,7 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     public var incarnation: UInt32 { cell.incarnation }
 
     /// The coordinator's present configuration: the one that it was started with, or that its parent has changed it to since.
-    public var configuration: C.Configuration { cell.configuration(as: C.Configuration.self) }
+    public var configuration: C.Configuration { cell.configuration(of: C.Configuration.self).value }
 
     /// The fencing token of the cluster's subtree to which the coordinator belongs: the epoch under which this node owns it; `nil` elsewhere.
     ///

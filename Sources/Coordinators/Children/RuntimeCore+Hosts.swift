@@ -33,7 +33,7 @@ extension RuntimeCore {
                 let standIn = options.standIns.isEmpty ? nil : options.standIns[type.name].map { CoordinatorType.of($0) }
                 let parameters = CellParameters(
                     type: standIn ?? type,
-                    configuration: standIn == nil ? coordinator.configuration : .value(NoConfiguration()),
+                    configuration: standIn == nil ? coordinator.configuration : .none,
                     path: path,
                     incarnation: events.life.incarnation,
                     parent: parent,

@@ -265,27 +265,22 @@ extension CoordinatorCell {
     private static let noConfiguration = Box(NoConfiguration())
 
     /// Sets the configuration, which the coordinator reads through its context.
-    @discardableResult
-    func configure<Configuration: Codable & Sendable>(with configuration: Configuration) -> (any AnyObject & Sendable)? {
-        if configuration is NoConfiguration { return nil }
-        let box = Box(configuration)
-        state.withLock { $0.extras.configuration = box }
-        return box
+    func configure<Configuration: Codable & Sendable>(with configuration: Box<Configuration>) {
+        if Configuration.self == NoConfiguration.self { return }
+        state.withLock { $0.configuration = configuration }
     }
 
-    func configure<Configuration: Codable & Sendable>(backTo former: Configuration, from place: (any AnyObject & Sendable)?) {
-        guard let place else { return }
-        let box = Box(former)
-        state.withLock { if $0.extras.configuration === place { $0.extras.configuration = box } }
+    func configure<Configuration: Codable & Sendable>(backTo former: Box<Configuration>, from present: Box<Configuration>) {
+        state.withLock { if $0.configuration === present { $0.configuration = former } }
     }
 
     /// Returns the configuration.
     ///
     /// - Parameter type: The type of the coordinator's configuration.
-    func configuration<Configuration: Codable & Sendable>(as type: Configuration.Type) -> Configuration {
-        let box: any AnyObject & Sendable = state.withLock { $0.extras.configuration } ?? Self.noConfiguration
+    func configuration<Configuration: Codable & Sendable>(of type: Configuration.Type) -> Box<Configuration> {
+        let box: any AnyObject & Sendable = state.withLock { $0.configuration } ?? Self.noConfiguration
         // The type is the coordinator's own, and a coordinator is made after its configuration is set.
-        return unsafeDowncast(box, to: Box<Configuration>.self).value
+        return unsafeDowncast(box, to: Box<Configuration>.self)
     }
 }
 

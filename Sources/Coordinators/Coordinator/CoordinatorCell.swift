@@ -151,8 +151,6 @@ final class CoordinatorCell: ConfiguredReceiver {
     /// The data that most coordinators don't have.
     struct Extras: Emptiable {
         var features = FeatureStates()
-        /// The configuration, in a box of its type, set before the coordinator is made; `nil` if the type has none.
-        var configuration: (any AnyObject & Sendable)?
         /// The open asks that equal ones may join, once there was one.
         var sharedAsks: SharedAsks?
 
@@ -177,7 +175,7 @@ final class CoordinatorCell: ConfiguredReceiver {
         var hasLeftCycle = false
 
         var isEmpty: Bool {
-            features.isEmpty && configuration == nil && waitingForChildren.isEmpty
+            features.isEmpty && waitingForChildren.isEmpty
                 && sharedAsks == nil && taking == nil && transitions == nil
                 && selections == nil && idleWaiters.isEmpty && drainWaits.isEmpty && stuck.isEmpty && drainNotice == nil
                 && cycleLooks == 0
@@ -189,6 +187,8 @@ final class CoordinatorCell: ConfiguredReceiver {
         var pauseReasons: PauseReasons
         var mailbox: Mailbox
         var dependencies: CellDependencies
+        /// The configuration, in a box of its type, set before the coordinator is made.
+        var configuration: (any AnyObject & Sendable)?
         var supervision: (any ChildSupervision)?
         var handlers = Handlers()
         /// The task of the `run` hook while it runs; the reference to an ended task would keep all its memory.

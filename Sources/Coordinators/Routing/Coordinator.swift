@@ -138,12 +138,6 @@ struct AbsentHooks: OptionSet {
     static let unhandled = AbsentHooks(rawValue: 1 << 3)
 }
 
-/// A configuration without fields.
-public struct NoConfiguration: CoordinatorConfiguration {
-    /// Creates the value.
-    public init() {}
-}
-
 /// The output of a coordinator that finishes without a value.
 public struct NoOutput: Codable, Sendable, Hashable {
     /// Creates the value.

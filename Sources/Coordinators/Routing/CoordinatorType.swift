@@ -4,12 +4,11 @@ import WireProtocol
 
 /// The receiver of messages that keeps a coordinator's configuration.
 protocol ConfiguredReceiver: MessageReceiver {
-    /// - Returns: The configuration's place, by which it's known whether another one has been set since.
-    @discardableResult
-    func configure<Configuration: Codable & Sendable>(with configuration: Configuration) -> (any AnyObject & Sendable)?
-    /// Sets a former configuration, unless another one has been set since that of a place.
-    func configure<Configuration: Codable & Sendable>(backTo former: Configuration, from place: (any AnyObject & Sendable)?)
-    func configuration<Configuration: Codable & Sendable>(as type: Configuration.Type) -> Configuration
+    /// Sets the configuration, which is the box's from now on: nobody changes it.
+    func configure<Configuration: Codable & Sendable>(with configuration: Box<Configuration>)
+    /// Sets a former configuration, unless another one has been set since the present one.
+    func configure<Configuration: Codable & Sendable>(backTo former: Box<Configuration>, from present: Box<Configuration>)
+    func configuration<Configuration: Codable & Sendable>(of type: Configuration.Type) -> Box<Configuration>
 }
 
 /// A type-erased coordinator type: the functions and properties that the runtime needs to make and run an instance.
@@ -83,21 +82,21 @@ final class CoordinatorType: Sendable {
         ownsScene = type is any SceneCoordinator.Type
         isDurable = type is any DurableCoordinator.Type
         make = { receiver, configuration in
-            receiver.configure(with: try configuration.decoded(as: C.Configuration.self))
+            receiver.configure(with: try configuration.box(of: C.Configuration.self))
             return C(CoordinatorContext(of: receiver))
         }
         check = { configuration in _ = try configuration.decoded(as: C.Configuration.self) }
         reconfigure = { receiver, coordinator, configuration in
             let me: C = try MessageRow.cast(coordinator)
-            let former = receiver.configuration(as: C.Configuration.self)
-            let place = receiver.configure(with: try configuration.decoded(as: C.Configuration.self))
+            let (former, next) = (receiver.configuration(of: C.Configuration.self), try configuration.box(of: C.Configuration.self))
+            receiver.configure(with: next)
             do {
-                let reaction = try await me.reconfigured(from: former)
+                let reaction = try await me.reconfigured(from: former.value)
                 // The parent has the former one again when the time is over.
                 try Task.checkCancellation()
                 return reaction
             } catch {
-                receiver.configure(backTo: former, from: place)
+                receiver.configure(backTo: former, from: next)
                 throw error
             }
         }

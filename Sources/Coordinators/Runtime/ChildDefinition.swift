@@ -36,13 +36,7 @@ final class ChildDefinition: Sendable {
     }
 
     /// Whether the child is known to have no configuration.
-    var hasNoConfiguration: Bool {
-        switch configuration {
-        case .value(let value): value is NoConfiguration
-        case .json, .encoded: false
-        case nil: true
-        }
-    }
+    var hasNoConfiguration: Bool { configuration.map(\.isNone) ?? true }
 
     /// Returns the same definition with another configuration; `nil` for a program, which has none.
     func configured(with configuration: ConfigurationValue) -> ChildDefinition? {

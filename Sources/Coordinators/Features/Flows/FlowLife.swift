@@ -165,7 +165,7 @@ final class FlowLife<C: DurableCoordinator>: CoordinatorFlow {
         -> FlowLife
     {
         let now = cell.runtime.time.wall
-        let configuration = cell.configuration(as: C.Configuration.self)
+        let configuration = cell.configuration(of: C.Configuration.self).value
         if let row = try await store.storage.row(of: key) {
             let former = try await store.read(row, of: cell.path, in: cell.runtime) { try row.decoded() }
             try refuse(former, key, cell, configuration)

@@ -25,7 +25,7 @@ final class ChildPlaces: Sendable {
         }
     }
 
-    let changes = ChangeSignal()
+    var changes: ChangeSignal { children.changes }
     private let children: ConfiguredChildren
     private let name: NodeName
     private let links: NodeLinks?

@@ -221,7 +221,6 @@ final class ClusterMembership: Sendable {
             published = wanted
             return changes
         }
-        places.changes.noteChange()
         await node?.publish(changes)
     }
 

@@ -66,6 +66,8 @@ final class ConfiguredChildren: Codable, Sendable {
     let hasBegun = OneShot<Void>()
     /// Told of each child that was given up.
     let failureObserver = Lock<(@Sendable (String) -> Void)?>(nil)
+    /// The signal that the list was replaced; a node of a cluster notes here what it sees of the others, too.
+    let changes = ChangeSignal()
     /// Told of the end of a child by which the daemon is to end; the root's is told of all.
     let endObserver = Lock<(@Sendable (CoordinatorPath, ExitReason) -> Void)?>(nil)
     /// Told of each change that the daemon after a kill must know of; the root's is told of all.
@@ -127,6 +129,7 @@ final class ConfiguredChildren: Codable, Sendable {
             state = next
         }
         adoptGroups()
+        changes.noteChange()
     }
 
     /// Replaces the list, and those of all groups below.

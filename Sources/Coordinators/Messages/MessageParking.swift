@@ -55,8 +55,9 @@ struct MessageParking<Message: Parked> {
 
     /// Removes and returns the messages that satisfy the condition.
     mutating func remove(_ isUnwanted: (Message) -> Bool) -> [Message] {
+        guard messages.contains(where: isUnwanted) else { return [] }
         var removed: [Message] = []
-        var others = Self()
+        var others = Self(isBeingDelivered: isBeingDelivered)
         for (place, message) in messages.enumerated() {
             if isUnwanted(message) {
                 removed.append(message)
@@ -65,7 +66,7 @@ struct MessageParking<Message: Parked> {
                 if place < returned { others.returned += 1 } else { others.bytes += message.envelope.size }
             }
         }
-        if !removed.isEmpty { (messages, returned, bytes) = (others.messages, others.returned, others.bytes) }
+        self = others
         return removed
     }
 

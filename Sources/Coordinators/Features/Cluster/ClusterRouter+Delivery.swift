@@ -20,6 +20,8 @@ extension ClusterRouter {
         case node(Peer, epoch: UInt64)
         /// There is no way at present, for this reason: not before something changes, or not before this time.
         case none(String, before: MonotonicTime? = nil)
+        /// A node doesn't take messages yet, or doesn't say whether it does: it's asked again after a pause, if the child isn't elsewhere then.
+        case refused(String, ChildPlace?)
     }
 
     /// Delivers what waits for a child, until nothing does any more.
@@ -34,7 +36,18 @@ extension ClusterRouter {
             case .none(let reason, let retry):
                 let nextEnd = endOverdue(key, because: reason)
                 await children.changes.change(after: seen, before: min(nextEnd, retry ?? nextEnd))
+            case .refused(let reason, let place):
+                _ = endOverdue(key, because: reason)
+                await pause(until: .now + Self.pause, while: key, isAt: place)
             }
+        }
+    }
+
+    private func pause(until time: MonotonicTime, while key: String, isAt place: ChildPlace?) async {
+        while !Task.isCancelled, .now < time {
+            let seen = children.changes.count
+            guard children.place(of: key) == place else { return }
+            await children.changes.change(after: seen, before: time)
         }
     }
 
@@ -76,20 +89,23 @@ extension ClusterRouter {
     ///
     /// - Returns: What they have to wait for; `nil`: nothing, since what can come back has come back.
     private func settle(_ way: Way, _ key: String, _ place: ChildPlace?) async -> Lead? {
+        // It's forgotten as soon as its messages have come back.
+        if way.peer.isClosed || way.peer.link.isClosed { return .none("the link to \(way.node) was lost") }
         let goesOn = place == .elsewhere(node: way.node, epoch: way.epoch) && state.withLock { $0.peers[way.node] === way.peer }
         if goesOn, !way.isRefused { return nil }
-        // It's forgotten as soon as its messages have come back.
-        if way.peer.link.isClosed { return .none("the link to \(way.node) was lost") }
         let target = ClusterTarget(epoch: way.epoch, key: key, rest: []).text
-        state.withLock { $0.isRoomAwaited = true }
-        if way.peer.hasMessages(within: target, unsent: true) { return .none("messages before these wait for \(way.node)") }
+        if way.peer.hasMessages(within: target, unsent: true) {
+            state.withLock { $0.isRoomAwaited = true }
+            // They may have left before that was told.
+            if way.peer.hasMessages(within: target, unsent: true) { return .none("messages before these wait for \(way.node)") }
+        }
         var takes = true
         if way.isRefused || way.peer.hasMessages(within: target) {
             do {
                 // Behind all messages, and its answer behind all refusals.
                 takes = try await way.peer.inspect(Self.question, target, timeout: Self.answerLimit, lane: .bulk) == .bool(true)
             } catch {
-                return .none("\(way.node) doesn't say whether it has \(path(of: key)): \(error)", before: .now + Self.pause)
+                return .refused("\(way.node) doesn't say whether it has \(path(of: key)): \(error)", place)
             }
         }
         guard goesOn else {
@@ -97,14 +113,15 @@ extension ClusterRouter {
             return nil
         }
         // That node, or this one, hasn't heard of the latest owner yet.
-        guard takes else { return .none("\(path(of: key)) isn't on \(way.node) any more", before: .now + Self.pause) }
+        guard takes else { return .refused("\(path(of: key)) isn't on \(way.node) any more", place) }
         state.withLock { $0.ways[key]?.isRefused = false }
         return nil
     }
 
     /// Ends messages that have waited for too long, and forgets those that have ended by themselves, as those with a deadline do.
     ///
-    /// - Returns: The time at which the next one will have waited for too long: also one that comes later has not before.
+    /// - Returns: The time at which the next one will have waited for too long; one that comes later hasn't before, and one that comes back before
+    ///   all others is told as a change.
     private func endOverdue(_ key: String, because reason: String) -> MonotonicTime {
         let now = MonotonicTime.now
         let end = { (envelope: Envelope) -> MonotonicTime? in

@@ -7,7 +7,7 @@ import WireProtocol
 // The links to other nodes, each of which carries messages in both directions.
 extension ClusterRouter {
     /// The time after a dial that has failed in which there is no other, whatever the pauses of ``PlacedChildren/connect(to:)`` are.
-    private static let pauseAfterDial = Duration.milliseconds(20)
+    private static let pauseAfterDial = Duration.milliseconds(100)
 
     /// The signs of life of a node at the other end of a link.
     private final class Pulse: Sendable {
@@ -25,7 +25,7 @@ extension ClusterRouter {
     /// What there is of a link to a node.
     enum Contact {
         case there(Peer)
-        /// The node is being dialled: a change tells when that is over.
+        /// The node is being dialled, or its link is about to be forgotten: a change tells when that is over.
         case dialled
         /// The node can't be reached, and is dialled again at this time at the earliest.
         case lost(any Error, retry: MonotonicTime)
@@ -34,7 +34,8 @@ extension ClusterRouter {
     /// Returns the link to a node, or begins to dial it.
     func contact(with node: String) -> Contact {
         state.withLock { state in
-            if let peer = state.peers[node] { return .there(peer) }
+            // One that is about to be forgotten is told as a change then.
+            if let peer = state.peers[node] { return peer.isClosed ? .dialled : .there(peer) }
             switch state.dials[node] {
             case .isUnderWay: return .dialled
             case .hasFailed(let error, let next) where .now < next: return .lost(error, retry: next)
@@ -63,7 +64,7 @@ extension ClusterRouter {
         let pulse = Pulse()
         let peer = makePeer(link, node, pulse)
         let isUsed = state.withLock { state in
-            if isDialled { state.dials[node] = nil }
+            if case .isUnderWay = state.dials[node], !isDialled {} else { state.dials[node] = nil }
             // Of two links that were made at the same time each node uses the one that it has had first.
             if !state.isEnded, state.peers[node]?.link.isClosed != false { state.peers[node] = peer }
             return !state.isEnded

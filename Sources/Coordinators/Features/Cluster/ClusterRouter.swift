@@ -124,15 +124,15 @@ final class ClusterRouter: PlacedDelivery {
     }
 
     func takeBack(_ message: Waiting, for key: String, _ change: (inout State) -> Void) {
-        let isFirst = state.withLock { state -> Bool? in
+        let place = state.withLock { state -> (isFirst: Bool, isAlone: Bool)? in
             guard !state.isEnded else { return nil }
             change(&state)
-            let isFirst = state.routes[key] == nil
+            let isAlone = state.routes[key] == nil
             state.routes[key, default: MessageParking<ParkedMessage>()].takeBack(message)
-            return isFirst
+            return (state.routes[key]?.messages.first?.envelope === message.envelope, isAlone)
         }
-        guard let isFirst else { return end(message, key) }
-        if isFirst { beginDelivery(key) }
+        guard let place else { return end(message, key) }
+        if place.isAlone { beginDelivery(key) } else if place.isFirst { children.changes.noteChange() }
     }
 
     private func beginDelivery(_ key: String) { tasks.add { await self.deliver(key) } }

@@ -20,6 +20,15 @@ public final class OneShot<Outcome: Sendable>: Sendable {
         case open([Waiter], next: UInt64)
         /// The outcome is there for good.
         case settled(Outcome)
+
+        /// Adds a waiter, in place: there may be very many.
+        @inlinable
+        mutating func add(_ waiter: Waiter, next: UInt64) {
+            guard case .open(var waiters, _) = self else { return }
+            self = .open([], next: next)
+            waiters.append(waiter)
+            self = .open(waiters, next: next)
+        }
     }
 
     @usableFromInline let state = Lock(State.open([], next: 0))
@@ -89,8 +98,8 @@ public final class OneShot<Outcome: Sendable>: Sendable {
             await withCheckedContinuation { continuation in
                 let mustResume = state.withLock { state -> Bool in
                     // The handler has run already when the task was cancelled before this, and found no waiter.
-                    guard case .open(let waiters, let next) = state, !Task.isCancelled else { return true }
-                    state = .open(waiters + [Waiter(id: id, continuation: continuation)], next: next)
+                    guard case .open(_, let next) = state, !Task.isCancelled else { return true }
+                    state.add(Waiter(id: id, continuation: continuation), next: next)
                     return false
                 }
                 if mustResume { continuation.resume(returning: outcome) }
@@ -106,8 +115,8 @@ public final class OneShot<Outcome: Sendable>: Sendable {
             let (outcome, id) = state.withLock { state -> (Outcome?, UInt64) in
                 switch state {
                 case .settled(let outcome): return (outcome, 0)
-                case .open(let waiters, let next):
-                    state = .open(waiters + [Waiter(id: next, continuation: continuation)], next: next + 1)
+                case .open(_, let next):
+                    state.add(Waiter(id: next, continuation: continuation), next: next + 1)
                     return (nil, next)
                 }
             }
@@ -135,4 +144,41 @@ extension OneShot where Outcome == Void {
 
     /// Whether the event has happened.
     package var isSettled: Bool { outcome != nil }
+}
+
+/// A value that a task makes, and that may be given up meanwhile.
+///
+/// A value that comes after that is handed to the function `late`, which clears it away.
+package final class PendingValue<Value: Sendable>: Sendable {
+    private let outcome = OneShot<Result<Value, any Error>>()
+
+    /// Begins to make the value.
+    package init(
+        in tasks: OwnedTasks,
+        _ make: @escaping @Sendable () async throws -> Value,
+        late: @escaping @Sendable (Value) async -> Void
+    ) {
+        tasks.add { [outcome] in
+            do {
+                let value = try await make()
+                if !outcome.settle(.success(value)) { await late(value) }
+            } catch {
+                outcome.settle(.failure(error))
+            }
+        }
+    }
+
+    /// The value; throws what has kept it from being made, or why it was given up.
+    package var value: Value { get async throws { try await outcome.value.get() } }
+
+    /// Waits until the value is there, or can't be, or some time has passed; returns whether it has come to that.
+    package func isSettled(within patience: Duration) async -> Bool { await outcome.value(before: .now + patience) != nil }
+
+    /// Gives the value up, unless it's there.
+    package func giveUp(_ error: any Error) { outcome.settle(.failure(error)) }
+
+    /// Gives the value up, unless it's there after some time.
+    package func giveUp(_ error: any Error, after patience: Duration) async {
+        if await !isSettled(within: patience) { giveUp(error) }
+    }
 }

@@ -1,5 +1,6 @@
 internal import CNNG
 import ConcurrencySupport
+internal import Synchronization
 
 /// The owner of one `nng_aio`: runs at most one operation at a time, and calls back once for each.
 ///
@@ -157,5 +158,21 @@ final class AsyncOperation: @unchecked Sendable {
         }
         handle?.leave()
         completion?(outcome)
+    }
+}
+
+/// A request to end one operation, which may be made before that operation is submitted.
+///
+/// If there are several requests, the first one's reason counts.
+final class CancellationRequest: Sendable {
+    private let code = Atomic<Int32>(0)
+
+    var reason: NNGError.Code? {
+        let value = code.load(ordering: .acquiring)
+        return value == 0 ? nil : NNGError.Code(rawValue: value)
+    }
+
+    func make(_ reason: NNGError.Code) {
+        _ = code.compareExchange(expected: 0, desired: reason.rawValue, ordering: .acquiringAndReleasing)
     }
 }

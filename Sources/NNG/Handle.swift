@@ -1,4 +1,5 @@
 internal import CNNG
+import ConcurrencySupport
 internal import Synchronization
 
 /// The owner of one nng stream, listener or dialer: counts its uses, closes it once, and frees it after the last use.
@@ -81,6 +82,116 @@ final class Handle: Sendable {
         case .stream: nng_stream_close(resource)
         case .listener: nng_stream_listener_close(resource)
         case .dialer: nng_stream_dialer_close(resource)
+        }
+    }
+}
+
+extension Handle {
+    /// Runs one operation on the handle and waits for its end, cancel-safe: when the task is cancelled the operation either had no
+    /// effect and `.canceled` is thrown, or it was over already and its outcome is returned.
+    ///
+    /// `resources` is kept until nng has called back.
+    func perform(
+        _ name: String,
+        address: String,
+        timeout: Duration? = nil,
+        keeping resources: (any AnyObject & Sendable)? = nil,
+        start: (_ resource: OpaquePointer, _ aio: OpaquePointer) -> Void
+    ) async throws(NNGError) -> AsyncOperation.Outcome {
+        if Task.isCancelled {
+            throw NNGError(.canceled, operation: name, address: address)
+        }
+        let operation = try AsyncOperation(for: name, address: address)
+        let request = CancellationRequest()
+        var alarm: Alarm?
+        if let timeout {
+            let timer = try Alarm(for: name, address: address)
+            timer.start(after: timeout) { code in
+                guard code == nil else { return }
+                request.make(.timedOut)
+                operation.cancel(.timedOut)
+            }
+            alarm = timer
+        }
+        let outcome = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let submission = operation.submit(on: self, request: request) { outcome in
+                    _ = resources
+                    continuation.resume(returning: outcome)
+                } start: { resource, aio in
+                    start(resource, aio)
+                }
+                switch submission {
+                case .accepted: break
+                case .busy: continuation.resume(returning: AsyncOperation.Outcome(code: .busy))
+                case .closed: continuation.resume(returning: AsyncOperation.Outcome(code: .closed))
+                }
+            }
+        } onCancel: {
+            request.make(.canceled)
+            operation.cancel(.canceled)
+        }
+        alarm?.cancel()
+        if let code = outcome.code {
+            throw NNGError(code, operation: name, address: address)
+        }
+        return outcome
+    }
+}
+
+/// The one thread on which streams, listeners and dialers are freed.
+///
+/// Freeing waits for nng's poller (`nni_posix_pfd_fini`), so it may happen neither in a callback nor on the cooperative pool.
+final class HandleReleaser: Sendable {
+    static let shared = HandleReleaser()
+
+    // Unchecked: only the queue has the pointer now.
+    private struct Item: @unchecked Sendable {
+        let kind: Handle.Kind
+        let pointer: OpaquePointer
+    }
+
+    private struct State {
+        var items: [Item] = []
+        var isRunning = false
+    }
+
+    private let state = Lock(State())
+    private let wakeUp = Semaphore()
+
+    private init() {}
+
+    /// Queues a pointer that is no longer in use.
+    ///
+    /// Never blocks.
+    func release(_ kind: Handle.Kind, _ pointer: OpaquePointer) {
+        let item = Item(kind: kind, pointer: pointer)
+        let mustStart = state.withLock { state in
+            state.items.append(item)
+            defer { state.isRunning = true }
+            return !state.isRunning
+        }
+        wakeUp.post()
+        if mustStart, !DetachedThread.run({ self.run() }) {
+            // No thread can be made now: the queued pointers wait for the next release, which tries again.
+            state.withLock { $0.isRunning = false }
+        }
+    }
+
+    private func run() {
+        while true {
+            wakeUp.wait()
+            let items = state.withLock { state in
+                defer { state.items = [] }
+                return state.items
+            }
+            for item in items {
+                switch item.kind {
+                case .stream: nng_stream_free(item.pointer)
+                case .listener: nng_stream_listener_free(item.pointer)
+                case .dialer: nng_stream_dialer_free(item.pointer)
+                }
+            }
         }
     }
 }

@@ -116,3 +116,116 @@ extension ProcessIdentity: CustomStringConvertible {
     /// The number and the start time, such as "4711@1234567".
     public var description: String { "\(processID)@\(startTime)" }
 }
+
+extension ProcessIdentity {
+    /// Sends a signal to this process, which need not be a child; never to another process that got its number.
+    ///
+    /// - Throws: `.noSuchProcess` when the process is gone, `.permissionDenied` when it belongs to another user.
+    public func send(_ signal: Signal) throws(ProcessError) {
+        try send(signal, systemCalls: .live)
+    }
+
+    func send(_ signal: Signal, systemCalls: SystemCalls) throws(ProcessError) {
+        let action = "send \(signal) to process \(processID)"
+        let descriptor: Int32
+        switch open(systemCalls) {
+        case .opened(let opened): descriptor = opened
+        case .gone: throw ProcessError(ESRCH, action: action)
+        case .failed(let errno): throw ProcessError(errno, action: action)
+        }
+        defer { systemCalls.close(descriptor) }
+        let result = systemCalls.signalProcess(descriptor, signal.rawValue)
+        guard result >= 0 else { throw ProcessError(-result, action: action) }
+    }
+
+    /// The result of opening a pidfd.
+    enum Opened: Equatable {
+        case opened(Int32)
+        case gone
+        case failed(errno: Int32)
+    }
+
+    /// Opens a pidfd of this process.
+    ///
+    /// The descriptor is opened first and the start time read afterwards: if the number still belongs to this process then, it did at the
+    /// opening.
+    func open(_ systemCalls: SystemCalls) -> Opened {
+        guard processID > 0 else { return .gone }
+        let descriptor = systemCalls.openProcess(processID)
+        if SystemCalls.isGone(descriptor) { return .gone }
+        guard descriptor >= 0 else { return .failed(errno: -descriptor) }
+        do throws(ProcessError) {
+            if try statistics(systemCalls) != nil { return .opened(descriptor) }
+            systemCalls.close(descriptor)
+            return .gone
+        } catch {
+            systemCalls.close(descriptor)
+            return .failed(errno: error.errno)
+        }
+    }
+}
+
+extension ProcessIdentity {
+    /// Waits until this process has ended; returns at once if it has already.
+    ///
+    /// The process need not be a child.
+    ///
+    /// The wait is a sleep in the kernel (a pidfd, see pidfd_open(2)). Only while descriptors or threads have run out is the process
+    /// examined every 100 ms. Cancellation ends the wait early: check `isAlive`.
+    public func waitUntilGone() async {
+        await waitUntilGone(on: ProcessSpawner.shared.thread)
+    }
+
+    func waitUntilGone(on thread: ProcessThread) async {
+        while isAlive(thread.systemCalls), !Task.isCancelled {
+            guard await thread.watch(self) == .failed else { return }
+            try? await Task.sleep(for: .milliseconds(100))
+        }
+    }
+}
+
+/// The fields of /proc/PID/stat that tell whether a process lives and identify it; see proc_pid_stat(5).
+struct ProcessStatistics: Sendable, Equatable {
+    /// The state, field 3, such as "S" or "Z".
+    let state: UInt8
+    /// The parent, field 4.
+    let parentID: Int32
+    /// The process group, field 5.
+    let groupID: Int32
+    /// The session, field 6.
+    let sessionID: Int32
+    /// The number of threads, field 20.
+    let threadCount: Int
+    /// The start time, field 22, in clock ticks since boot.
+    let startTime: UInt64
+
+    /// Whether the process has ended and only its exit status is left.
+    ///
+    /// A process whose first thread has ended while others run shows as a zombie too, but counts the others.
+    var isZombie: Bool {
+        switch state {
+        case UInt8(ascii: "Z"), UInt8(ascii: "X"), UInt8(ascii: "x"): threadCount <= 1
+        default: false
+        }
+    }
+
+    /// Parses the kernel's line; nil if the line is malformed.
+    init?(parsing line: some Collection<UInt8> & BidirectionalCollection<UInt8>) {
+        // Field 2 is the program's name in parentheses, and may itself hold spaces and parentheses: the last one ends it.
+        guard let nameEnd = line.lastIndex(of: UInt8(ascii: ")")) else { return nil }
+        let fields = line[line.index(after: nameEnd)...]
+            .split(whereSeparator: { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\n") })
+        func number<Number: FixedWidthInteger>(_ field: Int) -> Number? {
+            Number(String(decoding: fields[field - 3], as: UTF8.self))
+        }
+        guard fields.count >= 20, let state = fields[0].first, let parentID: Int32 = number(4), let groupID: Int32 = number(5),
+            let sessionID: Int32 = number(6), let threadCount: Int = number(20), let startTime: UInt64 = number(22)
+        else { return nil }
+        self.state = state
+        self.parentID = parentID
+        self.groupID = groupID
+        self.sessionID = sessionID
+        self.threadCount = threadCount
+        self.startTime = startTime
+    }
+}

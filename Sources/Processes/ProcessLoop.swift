@@ -1,5 +1,6 @@
 import ConcurrencySupport
 import Glibc
+import Synchronization
 
 /// The loop of the process thread, which sleeps in epoll until a command, an exit or output comes.
 ///
@@ -192,5 +193,81 @@ final class ProcessLoop {
         guard let next = [deadlines.values.map(\.next).min(), nextGivingUp].compactMap(\.self).min() else { return -1 }
         // Rounded up: waking early would mean another sleep of zero.
         return (next - .now).millisecondsRoundedUp
+    }
+}
+
+extension ProcessLoop {
+    /// Begins to wait for a process that isn't a child of this one.
+    func startWatch(_ watch: ProcessWatch, _ continuation: CheckedContinuation<ProcessWatch.Outcome, Never>) {
+        guard !watch.isCancelled.load(ordering: .sequentiallyConsistent) else {
+            continuation.resume(returning: .cancelled)
+            return
+        }
+        switch watch.identity.open(systemCalls) {
+        case .gone: continuation.resume(returning: .gone)
+        case .failed: continuation.resume(returning: .failed)
+        case .opened(let descriptor):
+            let token = nextToken()
+            guard systemCalls.pollAdd(poll, descriptor, token) >= 0 else {
+                systemCalls.close(descriptor)
+                continuation.resume(returning: .failed)
+                return
+            }
+            watched[token] = Watched(watch: watch, descriptor: descriptor, continuation: continuation)
+        }
+    }
+
+    func cancel(_ watch: ProcessWatch) {
+        guard let token = watched.first(where: { $0.value.watch === watch })?.key else { return }
+        end(token, .cancelled)
+    }
+
+    func end(_ token: UInt64, _ outcome: ProcessWatch.Outcome) {
+        guard let entry = watched.removeValue(forKey: token) else { return }
+        systemCalls.pollRemove(poll, entry.descriptor)
+        systemCalls.close(entry.descriptor)
+        entry.continuation.resume(returning: outcome)
+    }
+}
+
+/// A wait for the end of a process that isn't a child of this one.
+final class ProcessWatch: Sendable {
+    /// The result of the wait.
+    enum Outcome: Sendable {
+        case gone
+        case cancelled
+        /// There was no descriptor for the wait.
+        case failed
+    }
+
+    let identity: ProcessIdentity
+    /// Whether the wait was cancelled; set before the command is posted, so that the order of the commands "wait" and "cancel" doesn't
+    /// matter.
+    let isCancelled = Atomic(false)
+
+    init(_ identity: ProcessIdentity) {
+        self.identity = identity
+    }
+}
+
+extension ProcessThread {
+    /// Waits for the end of a process.
+    ///
+    /// Cancellation ends the wait.
+    func watch(_ identity: ProcessIdentity) async -> ProcessWatch.Outcome {
+        let watch = ProcessWatch(identity)
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                do throws(ProcessError) {
+                    try post(.watch(watch, continuation))
+                } catch {
+                    continuation.resume(returning: .failed)
+                }
+            }
+        } onCancel: {
+            watch.isCancelled.store(true, ordering: .sequentiallyConsistent)
+            // Without a thread there is nothing to cancel.
+            try? post(.cancelWatch(watch))
+        }
     }
 }

@@ -164,3 +164,103 @@ extension ProcessSpecification {
         }
     }
 }
+
+/// What a process runs, and the user that it runs as, as ps(1) shows them to this user.
+package struct ProcessCommand: Sendable, Equatable {
+    /// The greatest number of characters of a command that are kept.
+    private static let maximumLength = 400
+
+    /// The program and its arguments, those with spaces or quotes in single quotes, as a shell reads them.
+    package let text: String
+    /// The effective user.
+    package let user: UInt32
+
+    /// Looks at a process; nil when it's gone, may not be looked at, or is between two programs.
+    package init?(of processID: Int32) {
+        guard case .bytes(let bytes) = ProcessTable.contents("/proc/\(processID)/cmdline", limit: 16_384), !bytes.isEmpty,
+            let users = ProcessTable.users(of: processID)
+        else { return nil }
+        self.init(arguments: bytes, user: users.effective)
+    }
+
+    /// Reads arguments that are each ended by a zero byte.
+    init(arguments: [UInt8], user: UInt32) {
+        let ended = arguments.last == 0 ? arguments.dropLast() : arguments[...]
+        let words = ended.split(separator: 0, omittingEmptySubsequences: false).map { Self.quoted(String(decoding: $0, as: UTF8.self)) }
+        let whole = words.joined(separator: " ")
+        text = whole.count > Self.maximumLength ? String(whole.prefix(Self.maximumLength - 1)) + "…" : whole
+        self.user = user
+    }
+
+    private static func quoted(_ word: String) -> String {
+        guard word.isEmpty || word.contains(where: { $0.isWhitespace || "'\"\\$".contains($0) }) else { return word }
+        return "'\(word.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''"))'"
+    }
+}
+
+/// A way by which a child tells its parent something, besides its output.
+package enum ProcessChannel: Sendable {
+    /// A pipe, whose writing end the child has under a number of its own.
+    ///
+    /// The function gets what is written, and an empty piece at the end; see ``OutputDestination/captured(_:)``. With a path it's a FIFO, as of
+    /// ``OutputDestination/fifo(at:_:)``.
+    case pipe(target: Int32, at: String? = nil, @Sendable ([UInt8]) -> Void)
+    /// A socket at a path, to which only the child's user and root can send: the kernel checks who sends.
+    ///
+    /// The function gets each datagram by itself. The socket is removed when the child has ended.
+    case datagrams(path: String, @Sendable ([UInt8]) -> Void)
+
+    /// The number that the child's end has.
+    var target: Int32? {
+        switch self {
+        case .pipe(let target, _, _): target
+        case .datagrams: nil
+        }
+    }
+}
+
+/// A mark that all descendants of a process have in their environment, by which they are found wherever they have gone.
+///
+/// A mark is not secret. It is a chain of entries, the outermost first: each spawn adds one of its own, so that every process with an entry
+/// descends from the process that was spawned with it. Processes that clear their environment are known by their group and session alone.
+package struct ProcessMark: Sendable, Hashable {
+    /// The environment variable that holds the mark.
+    package static let variable = "COORDINATOR_MARK"
+
+    /// The entries, the outermost first.
+    package let entries: [String]
+
+    /// Reads the text of the variable.
+    package init(_ text: String) { entries = text.split(separator: "/").map(String.init) }
+
+    private init(entries: [String]) { self.entries = entries }
+
+    /// The mark of the current process; without entries when it has none.
+    package static let current = ProcessMark(getenv(variable).map { String(cString: $0) } ?? "")
+
+    /// The text of the variable.
+    package var text: String { entries.joined(separator: "/") }
+
+    /// Returns the mark of a process that is spawned by one with this mark.
+    package func appending(_ entry: String) -> ProcessMark { ProcessMark(entries: entries + [entry]) }
+
+    /// Creates a new, unique entry.
+    package static func makeEntry() -> String { String(UInt64.random(in: .min ... .max), radix: 36) }
+
+    /// Reads the mark of another process; nil when it has none, is gone, or is another user's.
+    ///
+    /// - Throws: An error when the environment could not be read.
+    static func of(_ processID: Int32) throws(ProcessError) -> ProcessMark? {
+        switch ProcessTable.environment(of: processID) {
+        case .bytes(let environment): return mark(in: environment)
+        case .absent, .hidden: return nil
+        case .failed(let errno): throw ProcessError(errno, action: "read the environment of process \(processID)")
+        }
+    }
+
+    static func mark(in environment: [UInt8]) -> ProcessMark? {
+        let name = Array("\(variable)=".utf8)
+        let entry = environment.split(separator: 0).first { $0.starts(with: name) }
+        return entry.map { ProcessMark(String(decoding: $0.dropFirst(name.count), as: UTF8.self)) }
+    }
+}

@@ -1,3 +1,4 @@
+import CProcess
 import Glibc
 
 /// The descriptors that are made for one spawn.
@@ -153,5 +154,111 @@ struct SpawnDescriptors: ~Copyable {
         guard moved >= 0 else { throw ProcessError(-moved, action: "copy descriptor \(descriptor) for \"\(executable)\"") }
         temporary.append(moved)
         return moved
+    }
+}
+
+/// A descriptor of this process that a child gets under a number of its own.
+public struct InheritedDescriptor: Sendable, Hashable {
+    /// The number in this process.
+    ///
+    /// The descriptor stays open here, and still belongs to this process.
+    public var source: Int32
+    /// The number in the child: 3 to 255.
+    public var target: Int32
+
+    /// Gives `source` to the child as `target`.
+    public init(source: Int32, target: Int32) {
+        self.source = source
+        self.target = target
+    }
+}
+
+/// A pipe whose reading end is meant for a child.
+///
+/// Both ends are close-on-exec from their creation: a fork elsewhere in the program at the same moment inherits neither. The creator closes
+/// them.
+package struct InheritablePipe: Sendable {
+    package let reader: Int32
+    package let writer: Int32
+
+    package init() throws(ProcessError) {
+        var (reader, writer): (Int32, Int32) = (-1, -1)
+        let result = coordinator_process_blocking_pipe(&reader, &writer)
+        guard result >= 0 else { throw ProcessError(-result, action: "open a pipe") }
+        (self.reader, self.writer) = (reader, writer)
+    }
+}
+
+/// The end of a child's pipe, FIFO or socket that is read here, and the function that gets its content.
+struct ReadingEnd {
+    /// What is read.
+    enum Role: String, Codable, Sendable {
+        case output, errors
+        /// A pipe by which the child tells its parent something.
+        case channel
+        /// A socket for datagrams.
+        case datagrams
+
+        /// Whether the content waits while what gets the output is full; what the child tells its parent doesn't.
+        var isOutput: Bool { self == .output || self == .errors }
+    }
+
+    let descriptor: Int32
+    let receive: @Sendable ([UInt8]) -> Void
+    /// The path of the FIFO or socket; `nil`: it's a pipe.
+    let path: String?
+    var isFIFO = false
+    var role = Role.output
+    /// Whether what gets the output would like it to wait.
+    var isFull: (@Sendable () -> Bool)?
+
+    /// Closes the end, and removes the file.
+    func close(_ systemCalls: SystemCalls) {
+        systemCalls.close(descriptor)
+        if let path { systemCalls.unlink(path) }
+    }
+}
+
+/// The source of a child's standard input.
+public enum InputSource: Sendable, Hashable {
+    /// /dev/null: the child reads end-of-file at once.
+    case null
+    /// The standard input of this process; /dev/null when that is closed.
+    case inherit
+    /// An open descriptor of this process. The child gets a copy; the caller closes the original.
+    case descriptor(Int32)
+}
+
+/// The destination of a child's standard output or error.
+public enum OutputDestination: Sendable {
+    /// /dev/null.
+    case null
+    /// The same stream of this process; /dev/null when that is closed.
+    case inherit
+    /// An open descriptor of this process. The child gets a copy; the caller closes the original.
+    case descriptor(Int32)
+    /// A pipe to a function, which gets the output in the order in which it was written, in pieces of at most 64 KiB.
+    ///
+    /// The function runs on the one thread that serves all children: it must return at once, and the child can't write faster than the
+    /// function takes. All that a child wrote before it ended is delivered before its exit is reported. The last call has no bytes and
+    /// means that no more output comes. It is made when the last process that holds the pipe has closed it (a grandchild may outlive the
+    /// child), after `ChildProcess.endCapture()`, or at the child's end when its group is killed with it.
+    case captured(@Sendable ([UInt8]) -> Void)
+    /// A FIFO that is made at a path, to a function like that of `.captured`.
+    ///
+    /// The child holds the FIFO open for reading and writing. So the child outlives this process without losing output: a write meets
+    /// neither the end nor a broken pipe, and what was written waits in the FIFO until another process opens it by its path, with
+    /// ``ProcessSpawner/adopt(_:output:killsGroupAtExit:)``. Up to 1 MiB waits as a rule; the writer of more blocks. The FIFO is removed
+    /// when no more output comes from it. A grandchild that is left then blocks at the latest when the FIFO is full.
+    case fifo(at: String, @Sendable ([UInt8]) -> Void)
+    /// The destination of standard output, for standard error only. With `.captured`, both arrive in one stream, in order.
+    case sameAsOutput
+
+    /// Whether this process reads the output.
+    var isRead: Bool {
+        switch self {
+        case .captured, .fifo: true
+        case .null, .inherit, .descriptor, .sameAsOutput: false
+        }
     }
 }

@@ -31,3 +31,59 @@ struct Deadlines: Sendable {
     /// Keeps only the entries that are still valid.
     mutating func retain(where holds: (Entry) -> Bool) { heap.removeAll { !holds($0) } }
 }
+
+/// A binary heap: the least of many elements is at hand, and adding one or taking the least out takes logarithmic time.
+///
+/// Of elements that are equal any may come first.
+package struct MinimumHeap<Element: Comparable> {
+    private var elements: [Element] = []
+
+    package init() {}
+
+    package var count: Int { elements.count }
+
+    /// The least element.
+    package var first: Element? { elements.first }
+
+    package mutating func insert(_ element: Element) {
+        elements.append(element)
+        var child = elements.count - 1
+        while child > 0 {
+            let parent = (child - 1) / 2
+            guard elements[child] < elements[parent] else { return }
+            elements.swapAt(child, parent)
+            child = parent
+        }
+    }
+
+    /// Takes the least element out.
+    @discardableResult
+    package mutating func removeFirst() -> Element? {
+        guard !elements.isEmpty else { return nil }
+        elements.swapAt(0, elements.count - 1)
+        let first = elements.removeLast()
+        siftDown(from: 0)
+        return first
+    }
+
+    /// Takes all elements out that fulfil a condition.
+    package mutating func removeAll(where condition: (Element) -> Bool) {
+        elements.removeAll(where: condition)
+        for index in stride(from: elements.count / 2 - 1, through: 0, by: -1) { siftDown(from: index) }
+    }
+
+    private mutating func siftDown(from start: Int) {
+        var parent = start
+        while true {
+            var least = parent
+            let left = 2 * parent + 1
+            if left < elements.count, elements[left] < elements[least] { least = left }
+            if left + 1 < elements.count, elements[left + 1] < elements[least] { least = left + 1 }
+            guard least != parent else { return }
+            elements.swapAt(parent, least)
+            parent = least
+        }
+    }
+}
+
+extension MinimumHeap: Sendable where Element: Sendable {}

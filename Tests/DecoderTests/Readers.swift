@@ -141,7 +141,7 @@ extension Reader {
         Reader("answer", in: "Control/Answers/ControlAnswer.swift", of: #"{"id":7,"error":{"code":"not_here","message":"m","epoch":9}}"#) {
             ControlAnswer(json: try ControlJSON.parse(answer: $0)) != nil
         },
-        Reader("header of a message", in: "NNG/PairFraming.swift", of: "\u{1}\0\0\0\0\0\0\0\u{9}123456789") { bytes in
+        Reader("header of a message", in: "NNG/PairConnection.swift", of: "\u{1}\0\0\0\0\0\0\0\u{9}123456789") { bytes in
             guard !bytes.isEmpty else { return false }
             return bytes.withUnsafeBytes { if case .message = PairFraming.parse($0, maximum: 1 << 20) { true } else { false } }
         },
@@ -455,7 +455,7 @@ extension Reader {
             _ = try XMLRPCCall(xml: bytes)
             return true
         },
-        Reader("line of proc_pid_stat(5)", in: "Processes/ProcessStatistics.swift", "Processes/ProcessUsage.swift", of: stat) { bytes in
+        Reader("line of proc_pid_stat(5)", in: "Processes/ProcessIdentity.swift", "Processes/ProcessUsage.swift", of: stat) { bytes in
             _ = ProcessUsage(parsing: String(decoding: bytes, as: UTF8.self))
             return ProcessStatistics(parsing: bytes) != nil
         },

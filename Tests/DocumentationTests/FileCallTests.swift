@@ -9,7 +9,7 @@ struct FileCallTests {
     private static let places: [String: String] = [
         "Processes/FilePlace.swift": "it's what the others go by", "CProcess/CPlaces.c": "it's what the others go by",
         "CoordinatorDaemon/Logs/LogFile.swift": "FilePlace", "Processes/Sockets/ListeningSocket.swift": "FilePlace",
-        "Processes/ControlGroup.swift": "the kernel's files", "Processes/ControlGroup+Limits.swift": "the kernel's files",
+        "Processes/ControlGroup.swift": "the kernel's files",
         "CoordinatorDaemon/Logs/LogAccess.swift": "an open file", "Processes/Attributes/FileOwner.swift": "an open file",
         "coordinatord/CoordinatorDaemonCommand.swift": "/dev/null",
         // The runtime directory is `PrivateDirectory`'s.
@@ -18,10 +18,10 @@ struct FileCallTests {
         "Coordinators/Transport/LinkHub.swift": "runtime directory", "Coordinators/Transport/RuntimeFiles.swift": "runtime directory",
         "Coordinators/Runtime/ProcessJournal.swift": "runtime directory",
         "Processes/FileCalls.swift": "runtime directory, or the service's directory of state",
-        "Processes/ReadingEnd.swift": "runtime directory", "Processes/ProcessReplacement.swift": "runtime directory",
+        "Processes/SpawnDescriptors.swift": "runtime directory", "Processes/ProcessReplacement.swift": "runtime directory",
         "CoordinatorDaemon/Daemon/StandingFile.swift": "runtime directory",
         "Processes/TemporaryPlace.swift": "in a directory of its own, whose owner it looks at through its descriptor",
-        "Processes/SystemCalls+Live.swift": "runtime directory",
+        "Processes/SystemCalls.swift": "runtime directory",
         "CoordinatorsSQLite/SQLiteFlowStorage.swift": "a path that its program has chosen, as SQLite itself opens it",
         "CoordinatorsCluster/Local/EpochFile.swift": "the daemon looks at the directory with FilePlace",
     ]

@@ -39,8 +39,8 @@ struct WaitingTests {
         "CoordinatorsSQLite/SQLiteFlowStorage.swift": (1, "another process that has the file, and is about to end, doesn't tell when"),
         "CoordinatorsCluster/Transfers/TransferThread.swift": (1, "libcurl's wait fails while memory is short"),
         "Coordinators/Messages/ResponderMessage.swift": (1, "the pause of a message's RetryPolicy"),
-        "NNG/ByteStream+Dial.swift": (1, "a listener whose queue is full doesn't tell when it has room"),
-        "Processes/ProcessIdentity+Waiting.swift": (1, "descriptors for a pidfd are short"),
+        "NNG/ByteStream.swift": (1, "a listener whose queue is full doesn't tell when it has room"),
+        "Processes/ProcessIdentity.swift": (1, "descriptors for a pidfd are short"),
         "Processes/ProcessLoop.swift": (1, "epoll fails while memory is short"),
         // What the kernel finishes a moment after it has told of it, or doesn't tell at all.
         "CoordinatorDaemon/Daemon/Daemon.swift": (1, "the lock of a directory whose daemon was just killed"),
@@ -93,7 +93,6 @@ struct WaitingTests {
         // The next event of a machine, which says when it is.
         "ConcurrencySupport/Timers.swift": "the timers themselves", "ConcurrencySupport/TimeSource.swift": "the clock of a tree",
         "ConcurrencySupport/Trouble.swift": "a failure that hasn't come again",
-        "ConcurrencySupport/WakeTimer.swift": "what a machine waits for",
         "CoordinatorsCluster/Node/ClusterNode.swift": "what the machine of ownership waits for",
         "Processes/ContinuousTimers.swift": "the clock of leases", "Processes/WallTimers.swift": "the clock of the day",
         "Coordinators/Features/Flows/FlowLife.swift": "what a flow does next: another attempt, or a message that leaves",

@@ -131,3 +131,62 @@ package struct Account: Sendable, Hashable {
 
     private static func text(_ characters: UnsafePointer<CChar>?) -> String { characters.map { String(cString: $0) } ?? "" }
 }
+
+/// The names of users, which are looked up once.
+///
+/// A look-up may ask a directory service, which needn't answer: it's waited for once and for a short time, and until it has ended the user has
+/// no name.
+package final class UserNames: Sendable {
+    /// The names by the users' numbers; nil while a look-up lasts, and of a user without a name.
+    private let names = Lock<[UInt32: String?]>([:])
+
+    package init() {}
+
+    /// Returns the name of a user; nil when there is none, or none yet.
+    package func name(of user: UInt32) -> String? {
+        let (isKnown, known) = names.withLock { names -> (Bool, String?) in
+            defer { names[user] = .some(names[user] ?? nil) }
+            return (names[user] != nil, names[user] ?? nil)
+        }
+        if isKnown { return known }
+        let isDone = DetachedThread.run(waitingFor: .milliseconds(200)) { [self] in
+            let name = Self.lookUp(user)
+            names.withLock { $0[user] = .some(name) }
+        }
+        guard isDone == true else { return nil }
+        return names.withLock { $0[user] ?? nil }
+    }
+
+    private static func lookUp(_ user: UInt32) -> String? {
+        var entry = passwd()
+        var result: UnsafeMutablePointer<passwd>?
+        var buffer = [CChar](repeating: 0, count: 16_384)
+        // Unsafe: the entry points into the buffer, and is read while the buffer stays.
+        return buffer.withUnsafeMutableBufferPointer { buffer -> String? in
+            guard let base = buffer.baseAddress, getpwuid_r(user, &entry, base, buffer.count, &result) == 0, result != nil
+            else { return nil }
+            return entry.pw_name.map { String(cString: $0) }
+        }
+    }
+}
+
+/// What an operator may do with a daemon; each role may do what those before it may.
+public enum OperatorRole: String, Codable, CaseIterable, Comparable, Sendable {
+    /// Looks: at the tree, its processes, logs, events and numbers.
+    case observe
+    /// Starts, stops, signals and moves what the configuration has, and sends messages.
+    case operate
+    /// Changes what the daemon runs, and ends it: of a daemon of root the role of root itself.
+    case administer
+
+    /// Whether a role may do less than another one.
+    public static func < (left: OperatorRole, right: OperatorRole) -> Bool { left.rank < right.rank }
+
+    private var rank: Int {
+        switch self {
+        case .observe: 0
+        case .operate: 1
+        case .administer: 2
+        }
+    }
+}

@@ -64,7 +64,11 @@ extension ClusterRouter {
         let pulse = Pulse()
         let peer = makePeer(link, node, pulse)
         let isUsed = state.withLock { state in
-            if case .isUnderWay = state.dials[node], !isDialled {} else { state.dials[node] = nil }
+            switch state.dials[node] {
+            // The other node was faster; this one's dial goes on.
+            case .isUnderWay where !isDialled: break
+            case .isUnderWay, .hasFailed, nil: state.dials[node] = nil
+            }
             // Of two links that were made at the same time each node uses the one that it has had first.
             if !state.isEnded, state.peers[node]?.link.isClosed != false { state.peers[node] = peer }
             return !state.isEnded

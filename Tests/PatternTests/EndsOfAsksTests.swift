@@ -288,8 +288,11 @@ private struct DeedTree: Sendable {
             let held = paths.map { path, _ in Task { _ = await tell(Deed.Do("held", .holds), at: path, timeout: .seconds(60)) } }
             try await eventually("both are held") { paths.allSatisfy { began("held", at: $1) } }
             let stops = paths.map { path, _ in Task { _ = try? await runtime.stop(path) } }
+            // What comes between the decision and what follows from it is still taken, and waits behind what is held.
             for (path, _) in paths {
-                try await eventually("\(path) is stopping") { try await runtime.snapshot(of: path).state == .stopping }
+                try await eventually("\(path) refuses") {
+                    await tell(Deed.Do("probe", .answers), at: path, timeout: .milliseconds(100)).code == end.code
+                }
             }
             return held + stops
         default: break

@@ -199,8 +199,9 @@ extension Supervisor {
     /// Tells the owner when to wake the supervisor, if that time has changed.
     ///
     /// A wake that is no longer needed isn't withdrawn: one wake too many is harmless.
+    /// One that is late comes at once, and what is due is looked for then.
     mutating func announceNextWake() {
-        guard !isEnding else { return }
+        guard !isEnding, !(announcedWake.map { $0 <= now } ?? false) else { return }
         var wake = nextDeadline()?.time
         if case .startingSiblings(_, let at) = course, at > now {
             wake = min(wake ?? at, at)

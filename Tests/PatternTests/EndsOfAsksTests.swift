@@ -265,6 +265,8 @@ private struct DeedTree: Sendable {
             for path in ["/doer", "/pool"] as [CoordinatorPath] { try await fence(path) }
         }
         notebook.note("go on")
+        // A drain waits for the `run` hook too, and a pool that drains starts its member again.
+        if end == .draining { for line in ["/doer fails 1", "/pool/1 fails 1", "/pool/1 fails 2"] { notebook.note(line) } }
         for task in background { await task.value }
         return told.map { DeedCell(way: $0, told: $1, began: began($0.rawValue, at: place(of: $0))) }
     }

@@ -40,11 +40,10 @@ final class ChildPlaces: Sendable {
 
     /// Takes note of what the node sees of the cluster.
     func learn(_ view: ClusterView) {
-        defer { changes.noteChange() }
         let owners = view.owners.compactMap { path, owner in
             owner.record.map { (String(path.dropFirst()), (node: $0.node, epoch: owner.epoch)) }
         }
-        state.withLock { state in
+        change { state in
             state.owners = Dictionary(owners) { first, _ in first }
             state.addresses = view.nodes.compactMapValues { NodeAddress($0.value.address) }
         }
@@ -55,8 +54,7 @@ final class ChildPlaces: Sendable {
 
     /// Takes messages for a child, which has been started under an epoch, unless that is over.
     func open(_ key: String, epoch: Epoch) {
-        defer { changes.noteChange() }
-        state.withLock { state in
+        change { state in
             if epoch > state.fenced[key] ?? Epoch(rawValue: 0) { state.open[key] = epoch }
         }
     }
@@ -65,12 +63,16 @@ final class ChildPlaces: Sendable {
     ///
     /// - Parameter epoch: The epoch that is over; nil: any.
     func close(_ key: String, epoch: Epoch? = nil) {
-        defer { changes.noteChange() }
-        state.withLock { state in
+        change { state in
             if epoch == nil || state.open[key] == epoch { state.open[key] = nil }
             // A start that is under way opens the child only now.
             if let epoch { state.fenced[key] = max(epoch, state.fenced[key] ?? epoch) }
         }
+    }
+
+    private func change(_ body: (inout State) -> Void) {
+        state.withLock { body(&$0) }
+        changes.noteChange()
     }
 }
 

@@ -262,8 +262,6 @@ extension CoordinatorCell {
 // MARK: - Configuration
 
 extension CoordinatorCell {
-    private static let noConfiguration = Box(NoConfiguration())
-
     /// Sets the configuration, which the coordinator reads through its context.
     func configure<Configuration: Codable & Sendable>(with configuration: Box<Configuration>) {
         if Configuration.self == NoConfiguration.self { return }
@@ -278,7 +276,7 @@ extension CoordinatorCell {
     ///
     /// - Parameter type: The type of the coordinator's configuration.
     func configuration<Configuration: Codable & Sendable>(of type: Configuration.Type) -> Box<Configuration> {
-        let box: any AnyObject & Sendable = state.withLock { $0.configuration } ?? Self.noConfiguration
+        let box: any AnyObject & Sendable = state.withLock { $0.configuration } ?? ConfigurationValue.emptyBox
         // The type is the coordinator's own, and a coordinator is made after its configuration is set.
         return unsafeDowncast(box, to: Box<Configuration>.self)
     }

@@ -14,7 +14,8 @@ enum ConfigurationValue: Sendable {
     indirect case encoded(PayloadCodec, Bytes, isComplete: Bool)
 
     /// That of a type that has none.
-    static let none = ConfigurationValue.boxed(Box(NoConfiguration()))
+    static let none = ConfigurationValue.boxed(emptyBox)
+    static let emptyBox = Box(NoConfiguration())
 
     static func value<Configuration: Codable & Sendable>(_ configuration: Configuration) -> ConfigurationValue {
         configuration is NoConfiguration ? none : .boxed(Box(configuration))

@@ -37,6 +37,10 @@ static inline int coordinator_http_poll_descriptor(struct MHD_Daemon *daemon) {
     return MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
 }
 
+static inline unsigned coordinator_http_connections(struct MHD_Daemon *daemon) {
+    return MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)->num_connections;
+}
+
 static inline int coordinator_http_socket(struct MHD_Connection *connection) {
     return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 }

@@ -240,6 +240,23 @@ struct ConsoleTests {
         }
     }
 
+    @Test("Who waits for room is answered as soon as there is some, also when all who had it have gone at once")
+    func room() async throws {
+        try await RunningConsole.with(Self.children) { console in
+            let process = try #require(try await console.node("/console").pid)
+            // All that it accepts; the last one waits.
+            var silent = try (0..<512).map { _ in try LoopbackConnection(console.port) }
+            try await eventually("it has them") { Files.names(in: "/proc/\(process)/fd").count > 512 }
+            let last = try LoopbackConnection(console.port)
+            last.send("GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+            // It learns of all the ends at once.
+            try await stopProcess(process)
+            silent.removeAll()
+            kill(process, SIGCONT)
+            #expect(try await last.receiveAll().hasSuffix("ok\n"))
+        }
+    }
+
     @Test("A browser that takes a large table so slowly that any part of it takes its time gets the whole")
     func slowReader() async throws {
         let name = String(repeating: "n", count: 200)

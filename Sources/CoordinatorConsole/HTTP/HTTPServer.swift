@@ -136,12 +136,24 @@ final class HTTPServer: @unchecked Sendable {
         guard let daemon else { return }
         while true {
             obey(daemon)
-            MHD_run(daemon)
+            Self.run(daemon)
             if isStopping, entries.isEmpty { break }
             wait(daemon)
         }
         MHD_stop_daemon(daemon)
         self.daemon = nil
+    }
+
+    /// Has the library do what there is to do.
+    ///
+    /// At its limit of connections it doesn't look at the listener, and takes that up again only when it's run after some have ended: otherwise those
+    /// who wait for room would wait for the next event of another connection, or for ever.
+    private static func run(_ daemon: OpaquePointer) {
+        var former: UInt32
+        repeat {
+            former = coordinator_http_connections(daemon)
+            MHD_run(daemon)
+        } while coordinator_http_connections(daemon) < former
     }
 
     private func obey(_ daemon: OpaquePointer) {

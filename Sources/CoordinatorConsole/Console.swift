@@ -40,6 +40,7 @@ public struct Console: Service {
             group.addTask { try await server.run(responder.respond) }
             try await group.waitForAll()
         }
+        socket.close(within: .seconds(5))
     }
 }
 

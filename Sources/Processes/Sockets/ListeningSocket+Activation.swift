@@ -22,7 +22,7 @@ extension ListeningSocket {
         defer { for name in ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"] { unsetenv(name) } }
         func number(_ name: String) -> Int32? { getenv(name).flatMap { Int32(String(cString: $0)) } }
         guard number("LISTEN_PID") == getpid(), let count = number("LISTEN_FDS"), (1...maximumCount).contains(count) else { return }
-        for descriptor in GivenSockets.firstTarget..<GivenSockets.firstTarget + count where !keep(descriptor) { close(descriptor) }
+        for descriptor in GivenSockets.firstTarget..<GivenSockets.firstTarget + count where !keep(descriptor) { Glibc.close(descriptor) }
     }
 
     /// Keeps a socket for the children that list its address.

@@ -20,14 +20,14 @@ extension ListeningSocket {
         from process: ProcessIdentity
     ) -> (sockets: [ListeningSocket], failures: [(address: SocketSpecification.Address, error: String)]) {
         guard case .opened(let holder) = process.open(.live) else { return ([], []) }
-        defer { close(holder) }
+        defer { Glibc.close(holder) }
         var (sockets, failures): ([ListeningSocket], [(address: SocketSpecification.Address, error: String)]) = ([], [])
         for holding in holdings {
             let socket = at(holding.address)
-            if socket.isOpen || descriptor(givenFor: holding.address).map({ close($0) }) != nil { continue }
+            if socket.isOpen || descriptor(givenFor: holding.address).map({ Glibc.close($0) }) != nil { continue }
             switch find(holding, of: process, holder) {
             case .success(let descriptor):
-                if !socket.replaceDescriptor(descriptor) { close(descriptor) }
+                if !socket.replaceDescriptor(descriptor) { Glibc.close(descriptor) }
                 sockets.append(socket)
             case .failure(let error): failures.append((holding.address, error.text))
             }
@@ -47,7 +47,7 @@ extension ListeningSocket {
             if descriptor == -EPERM || descriptor == -ENOSYS { refusal = -descriptor }
             if descriptor < 0 { continue }
             if isListening(descriptor), address(of: descriptor)?.isSamePlace(as: holding.address) == true { return .success(descriptor) }
-            close(descriptor)
+            Glibc.close(descriptor)
         }
         return .failure(Failure(text: refusal == 0 ? "the process has closed it" : String(cString: strerror(refusal))))
     }

@@ -73,21 +73,27 @@ public final class ListeningSocket: Sendable {
         return socket
     }
 
-    deinit {
-        let state = state.withLock { $0 }
+    // Whoever lets go of the last reference doesn't wait for a file system; the end of the process would leave the file.
+    deinit { close(within: Self.endsWithProcess.load(ordering: .relaxed) ? .seconds(5) : .milliseconds(500)) }
+
+    /// Closes the socket, and removes its file, whoever still refers to it: the last reference may go only after the end of the process has begun.
+    ///
+    /// - Parameter limit: The time for which a file system is waited for; a file that stays is stale to the next listener.
+    package func close(within limit: Duration) {
+        let state = state.withLock { state in
+            defer { state = State() }
+            return state
+        }
         guard state.descriptor >= 0 else { return }
         guard case .path(let path, _) = address, !state.isGiven else {
-            close(state.descriptor)
+            Glibc.close(state.descriptor)
             return
         }
-        // Whoever lets go of the last reference doesn't wait for a file system; a file that stays is stale to the next listener.
-        // The end of the process would leave the file.
-        let limit: Duration = Self.endsWithProcess.load(ordering: .relaxed) ? .seconds(5) : .milliseconds(500)
         let isDone = DetachedThread.run(waitingFor: limit) {
             if let place = try? FilePlace(path, for: .socket), place.isSocket { _ = place.unlink(place.name) }
-            close(state.descriptor)
+            Glibc.close(state.descriptor)
         }
-        if isDone == nil { close(state.descriptor) }
+        if isDone == nil { Glibc.close(state.descriptor) }
     }
 
     /// Whether the process ends as soon as all sockets are let go of.
@@ -196,10 +202,10 @@ public final class ListeningSocket: Sendable {
     private static func share(_ place: borrowing FilePlace, _ mode: UInt32, _ descriptor: Int32) throws(FilePlace.Failure) {
         let file: Int32
         do throws(FilePlace.Failure) { file = try place.open() } catch {
-            close(descriptor)
+            Glibc.close(descriptor)
             throw error
         }
-        defer { close(file) }
+        defer { Glibc.close(file) }
         var status = stat()
         if fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK { chmod("/proc/self/fd/\(file)", mode_t(mode)) }
     }
@@ -209,7 +215,7 @@ public final class ListeningSocket: Sendable {
         // A listener whose queue is full is one, and isn't waited for.
         let descriptor = socket(AF_UNIX, streamKind | Int32(SOCK_NONBLOCK.rawValue), 0)
         guard descriptor >= 0 else { return false }
-        defer { close(descriptor) }
+        defer { Glibc.close(descriptor) }
         return call(&name, MemoryLayout<sockaddr_un>.size) { connect(descriptor, $0, $1) } < 0 && errno == ECONNREFUSED
     }
 
@@ -229,7 +235,7 @@ public final class ListeningSocket: Sendable {
         if family != AF_UNIX { set(descriptor, SOL_SOCKET, SO_REUSEADDR, 1) }
         prepare(descriptor)
         guard call(&name, length, { bind(descriptor, $0, $1) }) == 0, Glibc.listen(descriptor, backlog) == 0 else {
-            defer { close(descriptor) }
+            defer { Glibc.close(descriptor) }
             throw failure(errno, address)
         }
         return descriptor

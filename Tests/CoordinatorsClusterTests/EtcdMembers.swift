@@ -154,8 +154,7 @@ final class EtcdMembers: Sendable {
 }
 
 enum Ports {
-    /// Returns ports that no socket has at the moment.
-    static func free(_ count: Int) throws -> [UInt16] { try HeldPorts(count).numbers }
+    static func free(_ count: Int) throws -> [UInt16] { try (0..<count).map { _ in try FreePort.find() } }
 }
 
 /// Ports that no other socket gets, and at which connections are refused, until the last reference goes.
@@ -167,18 +166,18 @@ final class HeldPorts {
         for _ in 0..<count {
             let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
             sockets.append(socket)
+            let port = try FreePort.find()
             var address = sockaddr_in()
             address.sin_family = sa_family_t(AF_INET)
             address.sin_addr.s_addr = in_addr_t(0x7f00_0001).bigEndian
-            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-            // Unsafe: the kernel reads and writes an address of this size.
-            let isBound = withUnsafeMutablePointer(to: &address) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    bind(socket, $0, length) == 0 && getsockname(socket, $0, &length) == 0
-                }
+            address.sin_port = port.bigEndian
+            // Unsafe: the kernel reads an address of this size.
+            let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+            let isBound = withUnsafePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(socket, $0, size) == 0 }
             }
-            try #require(isBound, "no free port")
-            numbers.append(UInt16(bigEndian: address.sin_port))
+            try #require(isBound, "port \(port) isn't free any more")
+            numbers.append(port)
         }
     }
 

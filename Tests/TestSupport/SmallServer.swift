@@ -78,13 +78,3 @@ public final class SmallServer: Sendable {
         for connection in silent + [listener] { Glibc.close(connection) }
     }
 }
-
-/// A port of the loopback device that nothing listens at.
-public enum FreePort {
-    /// Returns a port at which nothing listened a moment ago.
-    public static func find() throws -> UInt16 {
-        let server = try SmallServer("")
-        defer { server.close() }
-        return server.port
-    }
-}

@@ -1,0 +1,56 @@
+import ConcurrencySupport
+import Glibc
+import Testing
+
+/// A port of the loopback device that nothing listens at.
+///
+/// It's below those that the kernel chooses, which may be another socket's a moment after they were free, and no other process of tests gets it: a
+/// program of one test would find that of another at its port.
+public enum FreePort {
+    private static let range: Range<UInt16> = 16_384..<32_768
+    private static let next = Lock(range.lowerBound + UInt16(getpid() % Int32(range.count)))
+
+    /// Returns a port that is given once, and to no other process of tests as long as this one lives.
+    public static func find() throws -> UInt16 {
+        for _ in range {
+            let port = next.withLock { next in
+                defer { next = next + 1 < range.upperBound ? next + 1 : range.lowerBound }
+                return next
+            }
+            if claim(port), isFree(port) { return port }
+        }
+        throw NoPort()
+    }
+
+    struct NoPort: Error {}
+
+    /// Takes a name that the kernel keeps for one process at a time, until its end: the socket isn't closed.
+    private static func claim(_ port: UInt16) -> Bool {
+        let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        // An abstract name begins with a zero, and has no file.
+        let name = [0] + "coordinators-test-port-\(port)".utf8
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name) }
+        let isClaimed = bind(descriptor, to: &address, length: MemoryLayout<sa_family_t>.size + name.count)
+        if !isClaimed { close(descriptor) }
+        return isClaimed
+    }
+
+    private static func isFree(_ port: UInt16) -> Bool {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+        address.sin_port = port.bigEndian
+        return bind(descriptor, to: &address, length: MemoryLayout<sockaddr_in>.size)
+    }
+
+    private static func bind<Address>(_ descriptor: Int32, to address: inout Address, length: Int) -> Bool {
+        // Unsafe: the call takes all kinds of addresses by one pointer, with their lengths.
+        withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.bind(descriptor, $0, socklen_t(length)) == 0 }
+        }
+    }
+}

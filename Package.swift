@@ -66,7 +66,7 @@ let package = Package(
 
         .target(name: "WorkerLifecycle", dependencies: ["Supervision"]),
         .target(name: "Acknowledgement"),
-        .target(name: "Flows", dependencies: ["WireProtocol"]),
+        .target(name: "Flows", dependencies: ["Acknowledgement", "WireProtocol"]),
         .target(name: "Ownership"),
         .target(name: "Placement", dependencies: ["Ownership"]),
 
@@ -225,6 +225,8 @@ let package = Package(
             dependencies: ["CProcess", "ChaosHistory", "Control", "Processes", "Supervision", argumentParser],
             path: "Tests/Chaos/Driver"
         ),
+        // For Tests/Walks/run.
+        .executableTarget(name: "Walks", dependencies: ["Coordinators", "CoordinatorsTesting"], path: "Tests/Walks", exclude: ["run"]),
         .example("Contacts"),
         .example("Experience"),
         .example("Thumbnails"),
@@ -348,7 +350,7 @@ let package = Package(
         ),
         .testTarget(
             name: "FlowsTests",
-            dependencies: ["FlowSimulation", "Flows", "SimulationSupport", "TestSupport", "WireProtocol"]
+            dependencies: ["ConcurrencySupport", "FlowSimulation", "Flows", "SimulationSupport", "TestSupport", "WireProtocol"]
         ),
         .testTarget(name: "OwnershipTests", dependencies: ["Ownership"]),
         .testTarget(name: "OwnershipSimulationTests", dependencies: ["OwnershipSimulation", "SimulationSupport"]),

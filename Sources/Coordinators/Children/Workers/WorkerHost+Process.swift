@@ -15,7 +15,7 @@ extension WorkerHost {
 
     func takeTurn() {
         tasks.add { [self] in
-            await runtime.processes.restartTokens.wait(orUntil: turn)
+            await runtime.processes.restartTokens.wait(orUntil: gone)
             handle(.turnCame)
         }
     }
@@ -28,9 +28,12 @@ extension WorkerHost {
             _ = await spawned.process.terminate(grace: .zero)
             await runtime.end([spawned.family])
         }
-        spawning.settle(pending)
+        let isUnwanted = state.withLock { state in
+            state.spawning = pending
+            return state.isUnwanted
+        }
         tasks.add { [self] in await tellWhileSpawning(pending) }
-        if state.withLock({ $0.isUnwanted }) { giveUpSpawn() }
+        if isUnwanted { giveUpSpawn() }
         do {
             let (spawned, ticket, pipe) = try await pending.value
             // Before the ticket, so that every worker that could be adopted is known to a next root.
@@ -50,7 +53,7 @@ extension WorkerHost {
 
     /// Gives the spawn up if it doesn't end in a moment, because the process isn't wanted: a file system may delay it for any time.
     func giveUpSpawn() {
-        guard let spawning = spawning.outcome else { return }
+        guard let spawning = state.withLock({ $0.spawning }) else { return }
         tasks.add { [self] in await spawning.giveUp(CoordinatorError.hasStopped(path), after: Self.usualSpawn) }
     }
 

@@ -16,6 +16,8 @@ final class WorkerHost: ChildHost {
         var outbox = Outbox<WorkerMachine.ProcessDirective>()
         /// The directives about links, which run code of users: their types are encoded, their asks end.
         fileprivate var talk = Outbox<Talk>()
+        /// The spawn of the process, once it has begun.
+        var spawning: PendingValue<(SpawnedProcess, Ticket, TicketPipe)>?
         var process: SpawnedProcess?
         /// The secret by which the worker proves who it is: a new one, or that of the worker which is adopted.
         var secret: [UInt8]
@@ -80,15 +82,12 @@ final class WorkerHost: ChildHost {
     let tasks = OwnedTasks()
     /// The messages to the worker that are delayed, because a test wants a slow link.
     let delayLine = DelayLine(.monotonic)
+    /// The signal that the start has ended.
     let readiness = OneShot<Result<Void, any Error>>()
-    /// The signal that a start that waits for its turn has to wait no more.
-    let turn = OneShot<Void>()
     /// The signal that the processes above know of the process, or that there is none.
     let launch = OneShot<Result<Void, any Error>>()
     /// The signal that nothing is left of the process and its descendants.
     let gone = OneShot<Void>()
-    /// The spawn of the process, once it has begun.
-    let spawning = OneShot<PendingValue<(SpawnedProcess, Ticket, TicketPipe)>>()
 
     /// - Parameter orphan: The worker to adopt instead of spawning one.
     init(
@@ -434,7 +433,6 @@ extension WorkerHost {
 
     private func end() {
         state.cancelWake()
-        turn.settle(())
         endSubscriptions()
         settleNextLink()
         gone.settle(())

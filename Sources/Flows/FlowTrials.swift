@@ -1,5 +1,3 @@
-import WireProtocol
-
 /// The trials of the flows that had work when the process before ended without closing the store: some of that work may have ended it, and does so again.
 ///
 /// First nothing is worked on for a while, so that an end by something else is no flow's. Then the suspects are tried, in up to eight groups in the
@@ -8,42 +6,44 @@ import WireProtocol
 /// times, so that work which ends the process late is alone in the end, too.
 ///
 /// The owner calls the methods one at a time, and carries out what they return.
-struct FlowTrials {
+package struct FlowTrials {
     /// What the process after this one is to know.
-    struct Note: Codable, Sendable, Hashable {
+    package struct Note: Codable, Sendable, Hashable {
         /// The number of ends in a row that came soon after a beginning, and narrowed nothing.
-        var round = 0
+        package var round = 0
         /// The number of suspects in the beginning.
-        var count = 0
+        package var count = 0
         /// The number of ends in a row that were those of the only suspect.
-        var ends = 0
+        package var ends = 0
         /// The flows that haven't been tried.
-        var suspects: [String] = []
+        package var suspects: [String] = []
         /// The flows that are worked on while nothing else is.
-        var underWay: [String] = []
+        package var underWay: [String] = []
 
         /// Whether an end during that has told something: it was one of few, or something else while nothing was worked on.
         fileprivate var narrows: Bool { underWay.isEmpty ? !suspects.isEmpty : underWay.count < max(count, 2) }
     }
 
     /// A flow that had work.
-    struct Work {
-        let key: String
+    package struct Work {
+        package let key: String
         /// Whether it was no attempt that waited for its time.
-        let isFirst: Bool
+        package let isFirst: Bool
+
+        package init(key: String, isFirst: Bool) { (self.key, self.isFirst) = (key, isFirst) }
     }
 
-    typealias GoOn = @Sendable () -> Void
+    package typealias GoOn = @Sendable () -> Void
 
     /// What follows a call.
-    struct Effects {
+    package struct Effects {
         /// What is to be noted, after which `noted` is called.
-        var note: Note?
+        package var note: Note?
         /// The time after which `passed` is called, with the number.
-        var timer: (time: Duration, number: Int)?
+        package var timer: (time: Duration, number: Int)?
         /// What is to be called, outside of locks.
-        var goOn: [GoOn] = []
-        var isOver = false
+        package var goOn: [GoOn] = []
+        package var isOver = false
     }
 
     private enum Stage {
@@ -63,10 +63,10 @@ struct FlowTrials {
     private static let doublings = 8
 
     /// The ends of a flow's process, with it alone, after which it's parked.
-    static let endsOfCulprit = 3
+    package static let endsOfCulprit = 3
 
     /// The flow whose work has ended the process before: it was alone.
-    let culprit: String?
+    package let culprit: String?
     private let round: Int
     private let ends: Int
     /// The number of suspects in the beginning, and in a group.
@@ -95,7 +95,7 @@ struct FlowTrials {
     ///   - former: What the process before has noted; `nil`: nothing.
     ///   - works: The flows that have work now.
     /// - Returns: `nil` when there are none.
-    init?(after former: Note?, _ works: [Work]) {
+    package init?(after former: Note?, _ works: [Work]) {
         guard !works.isEmpty else { return nil }
         let keys = Set(works.map(\.key))
         let wereAlone = former.map { $0.underWay.isEmpty ? $0.suspects : $0.underWay } ?? []
@@ -116,10 +116,10 @@ struct FlowTrials {
         round = isParked ? 0 : former.map { $0.narrows ? $0.round : $0.round + 1 } ?? 0
     }
 
-    var note: Note { Note(round: round, count: count, ends: ends, suspects: suspects.sorted(), underWay: underWay.sorted()) }
+    package var note: Note { Note(round: round, count: count, ends: ends, suspects: suspects.sorted(), underWay: underWay.sorted()) }
 
     /// Returns whether a flow may be worked on, or send; if not, it's called when it may.
-    mutating func admits(_ key: String, works: Bool, otherwise later: @escaping GoOn) -> (isAdmitted: Bool, Effects) {
+    package mutating func admits(_ key: String, works: Bool, otherwise later: @escaping GoOn) -> (isAdmitted: Bool, Effects) {
         var effects = Effects()
         if stage == .waiting {
             stage = .control
@@ -146,7 +146,7 @@ struct FlowTrials {
     }
 
     /// The attempt at a page of a flow has ended.
-    mutating func hasEnded(_ key: String) -> Effects {
+    package mutating func hasEnded(_ key: String) -> Effects {
         guard underWay.remove(key) != nil else { return Effects() }
         trial.remove(key)
         admitted.remove(key)
@@ -154,7 +154,7 @@ struct FlowTrials {
     }
 
     /// A time has passed.
-    mutating func hasPassed(_ number: Int) -> Effects {
+    package mutating func hasPassed(_ number: Int) -> Effects {
         guard number == timer else { return Effects() }
         switch stage {
         case .control:
@@ -166,7 +166,7 @@ struct FlowTrials {
     }
 
     /// What was to be noted is.
-    mutating func hasNoted() -> Effects {
+    package mutating func hasNoted() -> Effects {
         var effects = Effects()
         admitted.formUnion(noting ?? [])
         effects.goOn = (noting ?? []).compactMap { held.removeValue(forKey: $0) }

@@ -1,8 +1,7 @@
 import ConcurrencySupport
+import Flows
 import TestSupport
 import Testing
-
-@testable import Coordinators
 
 /// Worlds in which flows end their process, one life after the other, by a clock of milliseconds.
 @Suite("Trials of flows whose work may have ended a process")

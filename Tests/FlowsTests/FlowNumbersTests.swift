@@ -2,8 +2,6 @@ import Flows
 import Testing
 import WireProtocol
 
-@testable import Coordinators
-
 @Suite("The numbers of flows' messages")
 struct FlowNumbersTests {
     @Test("A message that stays open for ever keeps no receiver from taking thousands of others, each of them once")

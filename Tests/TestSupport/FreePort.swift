@@ -8,21 +8,27 @@ import Testing
 /// program of one test would find that of another at its port.
 public enum FreePort {
     private static let range: Range<UInt16> = 16_384..<32_768
-    private static let next = Lock(range.lowerBound + UInt16(getpid() % Int32(range.count)))
+    /// The number of ports that a process takes at a time.
+    private static let share = 256
+    private static let own = Lock<[UInt16]>([])
 
     /// Returns a port that is given once, and to no other process of tests as long as this one lives.
     public static func find() throws -> UInt16 {
-        for _ in range {
-            let port = next.withLock { next in
-                defer { next = next + 1 < range.upperBound ? next + 1 : range.lowerBound }
-                return next
+        try own.withLock { own in
+            while true {
+                if own.isEmpty { own = try claimShare() }
+                let port = own.removeFirst()
+                if isFree(port) { return port }
             }
-            if claim(port), isFree(port) { return port }
         }
-        throw NoPort()
     }
 
     struct NoPort: Error {}
+
+    private static func claimShare() throws -> [UInt16] {
+        guard let first = stride(from: range.lowerBound, to: range.upperBound, by: share).first(where: claim) else { throw NoPort() }
+        return Array(first..<first + UInt16(share))
+    }
 
     /// Takes a name that the kernel keeps for one process at a time, until its end: the socket isn't closed.
     private static func claim(_ port: UInt16) -> Bool {
@@ -30,7 +36,7 @@ public enum FreePort {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         // An abstract name begins with a zero, and has no file.
-        let name = [0] + "coordinators-test-port-\(port)".utf8
+        let name = [0] + "coordinators-test-ports-\(port)".utf8
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name) }
         let isClaimed = bind(descriptor, to: &address, length: MemoryLayout<sa_family_t>.size + name.count)
         if !isClaimed { close(descriptor) }

@@ -89,7 +89,11 @@ final class HTTPServer: @unchecked Sendable {
     }
 
     deinit {
-        if let daemon { MHD_stop_daemon(daemon) }
+        if let daemon {
+            // The descriptor stays the socket's.
+            MHD_quiesce_daemon(daemon)
+            MHD_stop_daemon(daemon)
+        }
         close(alarm)
     }
 

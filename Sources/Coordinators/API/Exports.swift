@@ -2,6 +2,7 @@
 // belong to this library's API, though they are declared in lower targets.
 @_exported public import struct Flows.WallTime
 @_exported public import enum Processes.Capability
+@_exported public import struct Processes.GivenSockets
 @_exported public import struct Processes.GroupLimits
 @_exported public import struct Processes.HealthCheck
 @_exported public import struct Processes.ProcessAttributes
@@ -9,6 +10,7 @@
 @_exported public import enum Processes.ProgramInput
 @_exported public import enum Processes.Readiness
 @_exported public import struct Processes.Signal
+@_exported public import struct Processes.SocketSpecification
 @_exported public import struct Supervision.Backoff
 @_exported public import enum Supervision.ExitReason
 @_exported public import struct Supervision.RestartLimits

@@ -150,8 +150,15 @@ final class RunningCluster: Sendable {
     @discardableResult
     func control(_ name: String, _ arguments: String...) async throws -> BuiltProgram.Ended { try await control(name, arguments) }
 
+    /// Runs a command, again as its operator would when the store of an overloaded machine hasn't taken the change in time.
     func control(_ name: String, _ arguments: [String]) async throws -> BuiltProgram.Ended {
-        try await Self.coordinatorctl.run(["--runtime-dir", directory.file("\(name)/run")] + arguments)
+        var ended: BuiltProgram.Ended
+        var tries = 0
+        repeat {
+            ended = try await Self.coordinatorctl.run(["--runtime-dir", directory.file("\(name)/run")] + arguments)
+            tries += 1
+        } while tries < 6 && ended.exitCode != 0 && ended.errors.contains("etcd hasn't answered in time")
+        return ended
     }
 
     /// Returns how a command is started that goes on until it's ended.

@@ -25,7 +25,7 @@ final class EtcdMembers: Sendable {
         let directory: TemporaryDirectory
         let ports: [UInt16]
 
-        init(_ count: Int) throws { (directory, ports) = (try TemporaryDirectory(), try Ports.free(2 * count)) }
+        init(_ count: Int) throws { (directory, ports) = (try TemporaryDirectory(), try (0..<2 * count).map { _ in try FreePort.find() }) }
     }
 
     let members: [Member]
@@ -153,32 +153,14 @@ final class EtcdMembers: Sendable {
     }
 }
 
-enum Ports {
-    static func free(_ count: Int) throws -> [UInt16] { try (0..<count).map { _ in try FreePort.find() } }
-}
-
 /// Ports that no other socket gets, and at which connections are refused, until the last reference goes.
 final class HeldPorts {
-    private(set) var numbers: [UInt16] = []
-    private var sockets: [Int32] = []
+    let numbers: [UInt16]
+    private let sockets: [Int32]
 
     init(_ count: Int) throws {
-        for _ in 0..<count {
-            let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-            sockets.append(socket)
-            let port = try FreePort.find()
-            var address = sockaddr_in()
-            address.sin_family = sa_family_t(AF_INET)
-            address.sin_addr.s_addr = in_addr_t(0x7f00_0001).bigEndian
-            address.sin_port = port.bigEndian
-            // Unsafe: the kernel reads an address of this size.
-            let size = socklen_t(MemoryLayout<sockaddr_in>.size)
-            let isBound = withUnsafePointer(to: &address) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(socket, $0, size) == 0 }
-            }
-            try #require(isBound, "port \(port) isn't free any more")
-            numbers.append(port)
-        }
+        let held = try (0..<count).map { _ in try FreePort.hold() }
+        (numbers, sockets) = (held.map(\.port), held.map(\.descriptor))
     }
 
     deinit { for socket in sockets { close(socket) } }

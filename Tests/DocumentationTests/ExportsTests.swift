@@ -53,13 +53,17 @@ struct ExportsTests {
     }
 
     private static let products = ["", "Cluster", "Observability", "SQLite", "Testing"].map { "Coordinators" + $0 }
-    private static let lower = [
-        "Acknowledgement", "ConcurrencySupport", "Flows", "Links", "NNG", "Ownership", "Placement", "Processes", "Supervision",
-        "WireProtocol",
-        "WorkerLifecycle",
-    ]
-
-    private static let targets = lower.map(Target.init)
+    /// The targets of this package from which the products are made, whichever way they're imported.
+    private static let targets: [Target] = {
+        let sources = "\(Files.packageRoot)/Sources"
+        let all = Set(Files.names(in: sources)).subtracting(products)
+        var (names, next): (Set<String>, Set<String>) = ([], Set(products))
+        while !next.isEmpty {
+            next = all.intersection(next.flatMap { FolderImports.imports(below: "\(sources)/\($0)") }).subtracting(names)
+            names.formUnion(next)
+        }
+        return names.map(Target.init)
+    }()
     private static let library = Target("Coordinators")
 
     @Test("A program that imports a product can name every type of its API", arguments: products)

@@ -34,7 +34,7 @@ enum FolderImports {
         return table.dropFirst(2).map { $0.split(separator: "|").map(String.init) }
     }
 
-    private static func imports(below folder: String) -> Set<String> {
+    static func imports(below folder: String) -> Set<String> {
         var modules: Set<String> = []
         for file in Catalogue.files(below: folder) {
             for line in (Files.text(of: file) ?? "").split(separator: "\n") {

@@ -1,6 +1,5 @@
 import ConcurrencySupport
 import Glibc
-import Testing
 
 /// A port of the loopback device that nothing listens at.
 ///
@@ -14,11 +13,18 @@ public enum FreePort {
 
     /// Returns a port that is given once, and to no other process of tests as long as this one lives.
     public static func find() throws -> UInt16 {
+        let (port, descriptor) = try hold()
+        close(descriptor)
+        return port
+    }
+
+    /// Returns such a port with a socket that has it and doesn't listen: until that is closed, connections are refused.
+    public static func hold() throws -> (port: UInt16, descriptor: Int32) {
         try own.withLock { own in
             while true {
                 if own.isEmpty { own = try claimShare() }
                 let port = own.removeFirst()
-                if isFree(port) { return port }
+                if let descriptor = bound(to: port) { return (port, descriptor) }
             }
         }
     }
@@ -43,14 +49,16 @@ public enum FreePort {
         return isClaimed
     }
 
-    private static func isFree(_ port: UInt16) -> Bool {
+    /// Returns a socket that has a port; `nil` when another one has it.
+    private static func bound(to port: UInt16) -> Int32? {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        defer { close(descriptor) }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
         address.sin_port = port.bigEndian
-        return bind(descriptor, to: &address, length: MemoryLayout<sockaddr_in>.size)
+        if bind(descriptor, to: &address, length: MemoryLayout<sockaddr_in>.size) { return descriptor }
+        close(descriptor)
+        return nil
     }
 
     private static func bind<Address>(_ descriptor: Int32, to address: inout Address, length: Int) -> Bool {

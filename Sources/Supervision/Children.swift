@@ -22,12 +22,20 @@ struct Child: Sendable {
     var hasEndedNormally = false
     /// The number of the latest incarnation, whether it has begun or not.
     var incarnation: Incarnation
+    var storedAttempts: Int32 = 0
     /// The number of restarts in a row, without a long enough time of being ready between them.
-    var attempts = 0
+    var attempts: Int {
+        get { Int(storedAttempts) }
+        set { storedAttempts = Int32(clamping: newValue) }
+    }
     /// The child's place in ``Children``, which saves a look-up by id; valid until the next removal.
-    var place = 0
+    var place: Int {
+        get { Int(storedPlace) }
+        set { storedPlace = Int32(newValue) }
+    }
+    var storedPlace: Int32 = 0
     /// The number of the appointment in ``Deadlines`` that counts; 0: none does.
-    var ticket: UInt64 = 0
+    var ticket: UInt32 = 0
 
     var id: String { specification.id }
 
@@ -55,23 +63,30 @@ struct Child: Sendable {
 ///
 /// A removed child leaves a gap; gaps are closed when they outnumber the children, so that a removal costs O(1) in the long run.
 struct Children: Sendable {
-    private var slots: [Child?] = []
-    private var places: [String: Int] = [:]
+    private var slots: [Slot] = []
+    private var places = PlaceIndex<Slot>()
     /// The place of the child that was added last: the next events are often about it, and need no look-up.
     private var latest: Int?
     private var counts = [Int](repeating: 0, count: ChildState.Kind.allCases.count)
     /// The number of children that are significant and active; see ``Child/isSignificantAndActive``.
     private(set) var significantCount = 0
 
-    var inOrder: some Sequence<Child> { slots.lazy.compactMap { $0 } }
+    /// A place, with the child that is there.
+    private struct Slot: Named {
+        var child: Child?
+
+        var name: String { child?.id ?? "" }
+    }
+
+    var inOrder: some Sequence<Child> { slots.lazy.compactMap(\.child) }
 
     subscript(id: String) -> Child? {
-        if let latest, let child = slots[latest], child.id == id { return child }
-        return places[id].flatMap { slots[$0] }
+        if let latest, let child = slots[latest].child, child.id == id { return child }
+        return places.place(of: id, in: slots).flatMap { slots[$0].child }
     }
 
     subscript(place place: Int) -> Child? {
-        slots[place]
+        slots[place].child
     }
 
     func count(in kind: ChildState.Kind) -> Int {
@@ -80,23 +95,24 @@ struct Children: Sendable {
 
     /// Returns the id of the child at this place and of all that were added after it.
     func ids(from place: Int) -> [String] {
-        slots[place...].compactMap { $0?.id }
+        slots[place...].compactMap { $0.child?.id }
     }
 
     /// Adds a child at the end and returns its place.
     @discardableResult
     mutating func append(_ child: Child) -> Int {
         let place = slots.count
-        places[child.id] = place
+        var child = child
+        child.place = place
         latest = place
-        slots.append(child)
-        slots[place]?.place = place
+        slots.append(Slot(child: child))
+        places.insert(place, of: slots)
         count(child.tally, 1)
         return place
     }
 
     mutating func update(_ place: Int, _ change: (inout Child) -> Void) {
-        guard let (former, tally) = Self.change(&slots[place], change), tally != former else { return }
+        guard let (former, tally) = Self.change(&slots[place].child, change), tally != former else { return }
         count(former, -1)
         count(tally, 1)
     }
@@ -110,9 +126,9 @@ struct Children: Sendable {
 
     @discardableResult
     mutating func remove(_ place: Int) -> Child? {
-        guard let child = slots[place] else { return nil }
-        slots[place] = nil
-        places[child.id] = nil
+        guard let child = slots[place].child else { return nil }
+        places.remove(child.id, in: slots)
+        slots[place].child = nil
         count(child.tally, -1)
         if slots.count > 32, slots.count > 2 * places.count {
             closeGaps()
@@ -123,8 +139,8 @@ struct Children: Sendable {
     /// Puts children into this order, behind those that aren't named.
     mutating func arrange(_ ids: [String]) {
         let named = Set(ids)
-        let others = slots.compactMap { $0 }.filter { !named.contains($0.id) }
-        slots = others + ids.compactMap { self[$0] }
+        let others = inOrder.filter { !named.contains($0.id) }
+        slots = (others + ids.compactMap { self[$0] }).map { Slot(child: $0) }
         renumber()
     }
 
@@ -134,16 +150,16 @@ struct Children: Sendable {
     }
 
     private mutating func closeGaps() {
-        slots.removeAll { $0 == nil }
+        slots.removeAll { $0.child == nil }
         renumber()
     }
 
     private mutating func renumber() {
         latest = nil
-        for place in slots.indices {
-            guard let child = slots[place] else { continue }
-            places[child.id] = place
-            slots[place]?.place = place
+        places = PlaceIndex()
+        for place in slots.indices where slots[place].child != nil {
+            slots[place].child?.place = place
+            places.insert(place, of: slots)
         }
     }
 }

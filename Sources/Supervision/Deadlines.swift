@@ -4,8 +4,10 @@
 struct Deadlines: Sendable {
     struct Entry: Sendable, Comparable {
         let time: Duration
-        /// The number of the appointment; the child stores the number of its current one.
+        /// The number of the appointment.
         let ticket: UInt64
+        /// The number that the child stores, which isn't zero.
+        var mark: UInt32 { UInt32(truncatingIfNeeded: ticket) }
         let id: String
 
         /// Appointments for the same time are kept in the order in which they were made.
@@ -20,10 +22,13 @@ struct Deadlines: Sendable {
     var count: Int { heap.count }
     var first: Entry? { heap.first }
 
-    mutating func add(_ id: String, at time: Duration) -> UInt64 {
+    /// Makes an appointment, and returns what the child stores.
+    mutating func add(_ id: String, at time: Duration) -> UInt32 {
         lastTicket += 1
-        heap.insert(Entry(time: time, ticket: lastTicket, id: id))
-        return lastTicket
+        if UInt32(truncatingIfNeeded: lastTicket) == 0 { lastTicket += 1 }
+        let entry = Entry(time: time, ticket: lastTicket, id: id)
+        heap.insert(entry)
+        return entry.mark
     }
 
     mutating func removeFirst() { heap.removeFirst() }

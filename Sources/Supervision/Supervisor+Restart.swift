@@ -226,6 +226,6 @@ extension Supervisor {
 
     private static func holds(_ entry: Deadlines.Entry, _ table: Children) -> Bool {
         guard let child = table[entry.id], case .waiting = child.state else { return false }
-        return child.ticket == entry.ticket
+        return child.ticket == entry.mark
     }
 }

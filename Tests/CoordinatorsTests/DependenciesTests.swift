@@ -75,7 +75,8 @@ struct DependenciesTests {
         #expect(node.effective.tea == "own")
         inherited.tea = "newer"
         inherited.milk = 2
-        node.inherit(inherited)
+        let isPassedOn = node.inherit(inherited)
+        #expect(isPassedOn)
         #expect(node.effective.tea == "own")
         #expect(node.effective.milk == 9)
     }

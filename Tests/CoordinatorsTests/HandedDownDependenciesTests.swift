@@ -12,7 +12,7 @@ struct HandedDownDependenciesTests {
     func concurrentProviders() async throws {
         try await withRoot("a", "b", in: .inProcess) { runtime in
             let root = try runtime.root
-            let leaves = try #require(root.existingChildren).hosts.compactMap { ($0 as? LocalHost)?.coordinator }
+            let leaves = try #require(root.existingChildren).hosts.compactMap { $0 as? CoordinatorCell }
             try #require(leaves.count == 2)
             let isOver = OneShot<Void>()
             // Nothing that was here goes again.

@@ -36,7 +36,7 @@ struct LifecycleTests {
         }
     }
 
-    @Test("A key that can't be part of a path is refused", arguments: ["", "a/b", "/"])
+    @Test("A key that can't be part of a path is refused", arguments: ["", "a/b", "/", "\u{301}b", "a\u{600}"])
     func invalidKey(_ key: String) async throws {
         try await withRoot { runtime in
             await expect(.invalidKey) { try await runtime.startChild(key, .inProcess) }

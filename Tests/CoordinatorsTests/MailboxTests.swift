@@ -592,7 +592,7 @@ struct MailboxTests {
             runtime: RuntimeCore(CoordinatorRuntime.Options()),
             startTimeout: .seconds(1)
         )
-        let cell = CoordinatorCell(birth, host: nil)
+        let cell = CoordinatorCell(birth)
         let child = AnyChild(supervisor: ChildSupervisor(cell: cell), key: "b", typeName: "B")
         let mailbox = Stage(MailboxPolicy())
         #expect(mailbox.append(.lifecycle(child, .paused)).isEmpty)

@@ -245,7 +245,7 @@ extension CoordinatorCell {
     func inThisProcess(_ rest: ArraySlice<Substring>) -> CoordinatorCell? {
         guard let key = rest.first else { return self }
         let host = try? existingChildren?.host(of: String(key))
-        return (host as? LocalHost)?.coordinator?.inThisProcess(rest.dropFirst())
+        return (host as? CoordinatorCell)?.ifBegun?.inThisProcess(rest.dropFirst())
     }
 
     /// Returns the name of the type of a coordinator at or below this one; `nil` when only another process knows it, or it doesn't live.

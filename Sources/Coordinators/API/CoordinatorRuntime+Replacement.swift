@@ -29,7 +29,7 @@ extension CoordinatorRuntime {
             for key in children.keys {
                 let place = Place(path: cell.path.appending(key), supervisor: children)
                 found.append(place)
-                if let child = (place.host as? LocalHost)?.coordinator { visit(child) }
+                if let child = place.host as? CoordinatorCell { visit(child) }
             }
         }
         if let root = try? root { visit(root) }

@@ -21,9 +21,9 @@ public final class CoordinatorRuntime: Service {
         /// The tree has not been started. Can transition to: running, ended.
         case idle
         /// The tree is starting or running. Can transition to: stopping, ended.
-        case running(LocalHost)
+        case running(CoordinatorCell)
         /// The tree is stopping; it can be described and its end hastened meanwhile. Can transition to: ended.
-        case stopping(LocalHost)
+        case stopping(CoordinatorCell)
         case ended
     }
 
@@ -127,14 +127,14 @@ public final class CoordinatorRuntime: Service {
             startTimeout: core.options.startTimeout,
             startContext: StartContext(dependencies: core.options.dependencies)
         )
-        let host = LocalHost(parameters, events: HostEvents(owner: self, life: IncarnationID(key: "", incarnation: 1)))
+        let host = CoordinatorCell(parameters, events: HostEvents(owner: self, life: IncarnationID(key: "", incarnation: 1)))
         let isFirst = state.withLock { state -> Bool in
             guard case .idle = state else { return false }
             state = .running(host)
             return true
         }
         guard isFirst else { throw CoordinatorError(.stopped, "this runtime was started before: create another one") }
-        core.execution.services.whenOneFails { [weak host] reason in host?.coordinator?.end(.failed(reason)) }
+        core.execution.services.whenOneFails { [weak self] reason in (try? self?.root)?.end(.failed(reason)) }
         do {
             try await core.takeOver()
             // The runtime may have been stopped while the remains of a former one were ended: the host has that state.
@@ -162,7 +162,7 @@ public final class CoordinatorRuntime: Service {
     ///
     /// Until then the tree can be described, its coordinators killed one by one, and its end hastened.
     public func stop() async {
-        let (host, isFirst) = state.withLock { state -> (LocalHost?, Bool) in
+        let (host, isFirst) = state.withLock { state -> (CoordinatorCell?, Bool) in
             switch state {
             case .running(let host):
                 state = .stopping(host)
@@ -180,10 +180,10 @@ public final class CoordinatorRuntime: Service {
         guard isFirst else { return await end.value }
         if begin.outcome == nil {
             // The tree is about to start: it never does, or its start is ended.
-            host.stop(host.coordinator == nil ? .brutalKill : core.options.shutdown)
+            host.stop(host.ifBegun == nil ? .brutalKill : core.options.shutdown)
             _ = await begin.value
         }
-        if let root = host.coordinator { await Self.end(root, core, exit.outcome ?? .shutdown) }
+        if let root = host.ifBegun { await Self.end(root, core, exit.outcome ?? .shutdown) }
         state.withLock { $0 = .ended }
         exit.settle(.shutdown)
         end.settle(())
@@ -201,21 +201,21 @@ public final class CoordinatorRuntime: Service {
             host.stop(shutdown)
             return true
         }
-        guard let root = host.coordinator else { return false }
+        guard let root = host.ifBegun else { return false }
         guard root.isStopping || root.isDraining else { return false }
         root.hasten(shutdown)
         return true
     }
 
     deinit {
-        guard case .running(let host) = state.withLock({ $0 }), let root = host.coordinator else { return }
+        guard case .running(let host) = state.withLock({ $0 }), let root = host.ifBegun else { return }
         // The runtime is being released, so nothing can own this task, which ends with the tree.
         core.time.task { [core] in await Self.end(root, core, .shutdown) }
     }
 
     private static func end(_ root: CoordinatorCell, _ core: RuntimeCore, _ reason: ExitReason) async {
         if core.options.shutdown.drains { root.awaitRun() }
-        _ = await root.stop(CoordinatorCell.Stop(core.options.shutdown, core.time))
+        _ = await root.shutDown(within: CoordinatorCell.Stop(core.options.shutdown, core.time))
         // No supervisor is above the root that could restart it.
         core.observation.instruments.changed(.root, reason.isNormal ? .stopped(reason) : .gaveUp(reason))
         await core.close()
@@ -230,12 +230,12 @@ public final class CoordinatorRuntime: Service {
 
     var root: CoordinatorCell {
         get throws {
-            let host: LocalHost? =
+            let host: CoordinatorCell? =
                 switch state.withLock({ $0 }) {
                 case .running(let host), .stopping(let host): host
                 case .idle, .ended: nil
                 }
-            guard let cell = host?.coordinator else {
+            guard let cell = host?.ifBegun else {
                 throw CoordinatorError(.stopped, "the runtime isn't running: it was not started yet, or has ended")
             }
             return cell

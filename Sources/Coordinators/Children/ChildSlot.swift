@@ -73,17 +73,18 @@ struct ChildSlot {
     var startInitiator: Initiator?
     /// The number of the latest life.
     var incarnation: Incarnation = 0
-    /// The calls that wait for the child to be ready.
-    var starts: [Start] = []
     /// The state that few children have, stored apart so that the slots of the others are small.
     private(set) var storedRecord = LazyStorage<Record>()
 
     init(_ registration: ChildRegistration) { self.registration = registration }
 
+    /// The calls that wait for the child to be ready.
+    var starts: [Start] { storedRecord.isEmpty ? [] : record.starts }
+
     /// Adds a call that waits for the child to be ready.
     mutating func awaitStart() -> Start {
         let start = Start()
-        starts.append(start)
+        record.starts.append(start)
         return start
     }
 
@@ -91,7 +92,7 @@ struct ChildSlot {
     func settle(with error: CoordinatorError) {
         let record = record
         let failure = record.lastError ?? error
-        for start in starts { start.settle(record.output == nil ? .failure(failure) : .success(())) }
+        for start in record.starts { start.settle(record.output == nil ? .failure(failure) : .success(())) }
         for end in record.ends { end.settle(record.output.map { .success($0) } ?? .failure(failure)) }
         for stop in record.stops { stop.end.settle(()) }
         for wait in record.endWaits { wait.settle(.asWanted) }
@@ -225,6 +226,8 @@ extension ChildSlot {
 extension ChildSlot {
     /// The parts of a slot that are empty for a child that was started once and runs, and that has no observers.
     struct Record: Emptiable {
+        /// The calls that wait for the child to be ready.
+        var starts: [Start] = []
         var restarts = 0
         /// The number of lives that were killed, or abandoned, because they didn't stop in time.
         var forcedKills = 0
@@ -268,7 +271,9 @@ extension ChildSlot {
         /// The waits until it's known how the present life has ended.
         var endWaits: [OneShot<IncarnationEnd>] = []
 
-        var isEmpty: Bool {
+        var isEmpty: Bool { starts.isEmpty && isEmptyButForStarts }
+
+        var isEmptyButForStarts: Bool {
             restarts == 0 && forcedKills == 0 && lastExit == nil && lastError == nil && output == nil && stops.isEmpty
                 && stopInitiator == nil && stoppingSince == nil && ends.isEmpty && !isRun && !tracksDeliveries
                 && watchers.isEmpty && !parking.isBusy && pauseTurn == nil && configurationTurn == nil && observers.isEmpty
@@ -282,6 +287,13 @@ extension ChildSlot {
     }
 
     // What is asked of each child, most of which have no record: without a copy of an empty one.
+
+    /// Removes and returns the calls that wait for the child to be ready.
+    mutating func takeStarts() -> [Start] {
+        if storedRecord.isEmpty { return [] }
+        defer { record.starts = [] }
+        return record.starts
+    }
 
     var hasObservers: Bool { storedRecord.isEmpty ? false : !record.observers.all.isEmpty }
 
@@ -395,22 +407,29 @@ extension ChildState {
 /// Each slot is in a box of its own and changed in place, because a table of a hundred thousand slots has as many empty places, which must
 /// be small.
 struct ChildSlots: Sendable {
-    private var boxes: [String: Box<ChildSlot>] = [:]
+    private struct Entry: Named, Sendable {
+        let box: Box<ChildSlot>
+
+        var name: String { box.value.registration.definition.key }
+    }
+
+    private var entries: [Entry] = []
+    private var places = PlaceIndex<Entry>()
     private var registrations: UInt64 = 0
 
     /// Returns a copy of a slot; `nil` when there is none.
-    subscript(key: String) -> ChildSlot? { boxes[key]?.value }
+    subscript(key: String) -> ChildSlot? { box(key)?.value }
 
-    func contains(_ key: String) -> Bool { boxes[key] != nil }
+    func contains(_ key: String) -> Bool { places.place(of: key, in: entries) != nil }
 
     /// Returns a slot as it stays in the table, for several changes of it under one lock; `nil` when there is none.
-    func box(_ key: String) -> Box<ChildSlot>? { boxes[key] }
+    func box(_ key: String) -> Box<ChildSlot>? { places.place(of: key, in: entries).map { entries[$0].box } }
 
     /// Reads or changes a slot in place.
     ///
     /// - Returns: `nil` when there is none.
     func with<Result>(_ key: String, _ body: (inout ChildSlot) throws -> Result) rethrows -> Result? {
-        guard let box = boxes[key] else { return nil }
+        guard let box = box(key) else { return nil }
         return try body(&box.value)
     }
 
@@ -423,7 +442,8 @@ struct ChildSlots: Sendable {
         let registration = ChildSlot.ChildRegistration(number: registrations, definition: definition)
         guard let known else {
             let box = Box(ChildSlot(registration))
-            boxes[definition.key] = box
+            entries.append(Entry(box: box))
+            places.insert(entries.count - 1, of: entries)
             return (box, nil)
         }
         let former = known.value
@@ -431,10 +451,16 @@ struct ChildSlots: Sendable {
         return (known, former)
     }
 
-    mutating func remove(_ key: String) -> ChildSlot? { boxes.removeValue(forKey: key)?.value }
+    /// Removes a slot; the last one takes its place.
+    mutating func remove(_ key: String) -> ChildSlot? {
+        guard let last = entries.last, let place = places.remove(key, in: entries) else { return nil }
+        if place < entries.count - 1 { places.move(last.name, to: place, in: entries) }
+        entries.swapAt(place, entries.count - 1)
+        return entries.removeLast().box.value
+    }
 
     mutating func removeAll() -> [ChildSlot] {
-        defer { boxes = [:] }
-        return boxes.values.map(\.value)
+        defer { (entries, places) = ([], PlaceIndex()) }
+        return entries.map(\.box.value)
     }
 }

@@ -298,8 +298,8 @@ extension CoordinatorCell {
 
     /// Gives a message back to the parent, for the next life, if this one has failed.
     func handBack(_ envelope: Envelope) -> Bool {
-        guard hasFailed, let host else { return false }
-        host.handBack(envelope)
+        guard hasFailed, !isOver else { return false }
+        returnToParent(envelope)
         return true
     }
 }

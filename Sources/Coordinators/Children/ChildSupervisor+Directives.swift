@@ -63,8 +63,14 @@ extension ChildSupervisor {
             spares: mayHaveSpares ? slot.value.record.spares : nil,
             successor: definition.isInWorker ? slot.value.takeSuccessor() : nil
         )
-        let events = HostEvents(owner: self, life: instance)
-        let host = cell.runtime.makeHost(definition, parent: cell, startContext: startContext, processes: processes, events: events)
+        let host = cell.runtime.makeHost(
+            definition,
+            parent: cell,
+            startContext: startContext,
+            processes: processes,
+            owner: self,
+            life: instance
+        )
         slot.value.phase = .starting(ChildSlot.Occupant(host: host))
         slot.value.incarnation = incarnation
         if attempt > 0 || former?.attempt ?? 0 > 0 { slot.value.record.attempt = attempt }
@@ -95,9 +101,9 @@ extension ChildSupervisor {
             }
             return start
         }
-        if let host = life.host as? LocalHost {
+        if let host = life.host as? CoordinatorCell {
             // A coordinator of this process begins at once, and has a task of its own only for a hook that takes time.
-            guard let rest = host.startCell() else { return conclude(.success(()), life, isAwaited: isAwaited) }
+            guard let rest = host.beginStart() else { return conclude(.success(()), life, isAwaited: isAwaited) }
             // The life can't end before the host proceeds, so that the value is settled with its start.
             let start = isAwaited ? state.withLock { _ in life.slot.value.awaitStart() } : nil
             host.proceed(rest) { self.conclude($0, life) }
@@ -195,10 +201,7 @@ extension ChildSupervisor {
         guard let key else { return cell.logger.error("a supervision policy was refused", metadata: ["error": "\(error)"]) }
         let path = cell.path.appending(key)
         let (starts, removed) = state.withLock { state -> ([ChildSlot.Start], ChildSlot?) in
-            let starts = state.slots.with(key) { slot in
-                defer { slot.starts = [] }
-                return slot.starts
-            }
+            let starts = state.slots.with(key) { $0.takeStarts() }
             return (starts ?? [], state.machine.state(of: key) == nil ? state.slots.remove(key) : nil)
         }
         for start in starts { start.settle(.failure(CoordinatorError(.invalidSpecification, "\(path): \(error.message)"))) }

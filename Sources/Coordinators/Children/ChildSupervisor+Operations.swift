@@ -8,8 +8,8 @@ extension ChildSupervisor {
 
     /// Returns whether the description of a child depends on the answer of a process below.
     func asksOthers(about key: String) -> Bool {
-        let (isInWorker, host) = withSlot(key) { ($0.definition.isInWorker, $0.host as? LocalHost) } ?? (false, nil)
-        return isInWorker || host?.coordinator?.existingChildren != nil
+        let (isInWorker, host) = withSlot(key) { ($0.definition.isInWorker, $0.host as? CoordinatorCell) } ?? (false, nil)
+        return isInWorker || host?.existingChildren != nil
     }
 
     /// Has a child's process carry out a request; while the child is between two lives, without a process or a link, the call waits for it.

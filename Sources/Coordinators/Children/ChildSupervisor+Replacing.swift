@@ -13,7 +13,7 @@ extension ChildSupervisor {
         let waiting = HandlerScope.current?.beginWaitForChild()
         defer { waiting?.end() }
         let present = try presentLife(of: key)
-        if let pool = (present.host as? LocalHost)?.coordinator, pool.type.table.isPool { return try await replaceMembers(of: key) }
+        if let pool = present.host as? CoordinatorCell, pool.type.table.isPool { return try await replaceMembers(of: key) }
         let successor = try await makeSuccessor(present.definition)
         if let successor { try await tryOpenFlows(of: key, by: successor) }
         let handover = ChildSlot.Handover(
@@ -125,13 +125,13 @@ extension ChildSupervisor {
             if let successor = handover.successor, slot.value.host === successor {
                 // The present life has ended meanwhile, and supervision goes on with the one that had begun beside it.
                 if state.isRunning(key) { return true }
-                slot.value.starts.append(handover.start)
+                slot.value.record.starts.append(handover.start)
                 return false
             }
             guard state.canReplace(present, of: key), handover.isUsable else { return nil }
             guard slot.value.handover == nil || slot.value.handover?.start === handover.start else { return nil }
             slot.value.record.handover = handover
-            slot.value.starts.append(handover.start)
+            slot.value.record.starts.append(handover.start)
             slot.value.phase.hold()
             state.feed(.restartRequested(key))
             return false

@@ -123,7 +123,7 @@ extension ChildSupervisor {
         mutateAndPerform { state in
             let isLast = state.slots.with(key) { slot in
                 let former = slot.starts.count
-                slot.starts.removeAll { $0 === start }
+                slot.record.starts.removeAll { $0 === start }
                 // A start that supervision itself has decided upon isn't this call's to end.
                 return former == 1 && slot.starts.isEmpty && slot.record.ends.isEmpty && slot.startInitiator != nil
             }

@@ -101,7 +101,7 @@ struct ChildTransition {
             slot.phase = mustFlush ? .flushing(life) : .active(life)
         }
         record.lastError = nil
-        takeStarts(&slot)
+        takeStarts(&record)
         observed = change.event
         event = change == .restarted || slot.startInitiator != .parent ? observed : nil
         slot.startInitiator = nil
@@ -129,18 +129,17 @@ struct ChildTransition {
         observed = !change.isStop ? .startFailed(reason) : reason == .shutdown ? .stopped(reason) : .crashed(reason)
         event = record.stopInitiator == .parent && reason == .shutdown ? nil : observed
         record.stopInitiator = nil
-        if !change.isStop, let handover = record.handover, incarnation > handover.former { failHandover(&slot, handover, reason, record) }
+        if !change.isStop, let handover = record.handover, incarnation > handover.former { failHandover(&record, handover, reason) }
     }
 
     /// Tells the caller of a handover that the next life has failed to start; the supervision's rules decide what follows.
     private mutating func failHandover(
-        _ slot: inout ChildSlot,
+        _ record: inout ChildSlot.Record,
         _ handover: ChildSlot.Handover,
-        _ reason: ExitReason,
-        _ record: ChildSlot.Record
+        _ reason: ExitReason
     ) {
         starts = [handover.start]
-        slot.starts.removeAll { $0 === handover.start }
+        record.starts.removeAll { $0 === handover.start }
         failure = record.lastError ?? CoordinatorError(.startFailed, "\(path) could not be started: \(reason)")
     }
 
@@ -150,7 +149,7 @@ struct ChildTransition {
         hopeless = record.parking.removeAll()
         spares = record.spares
         record.spares = nil
-        takeStarts(&slot)
+        takeStarts(&record)
         // A child that finishes within its start hook has started.
         if record.output == nil, !starts.isEmpty {
             failure = record.lastError ?? CoordinatorError(change.isStop ? .stopped : .startFailed, "\(path) has ended: \(reason)")
@@ -170,9 +169,9 @@ struct ChildTransition {
         if case .startFailed = change { slot.startInitiator == .parent } else { false }
     }
 
-    private mutating func takeStarts(_ slot: inout ChildSlot) {
-        starts = slot.starts
-        slot.starts = []
+    private mutating func takeStarts(_ record: inout ChildSlot.Record) {
+        starts = record.starts
+        record.starts = []
     }
 }
 

@@ -12,7 +12,8 @@ extension RuntimeCore {
         parent: CoordinatorCell,
         startContext: StartContext,
         processes: PreparedProcesses,
-        events: consuming HostEvents
+        owner: any HostOwner,
+        life: IncarnationID
     ) -> any ChildHost {
         let path = parent.path.appending(definition.key)
         switch definition.kind {
@@ -23,7 +24,7 @@ extension RuntimeCore {
                 path: path,
                 parent: parent,
                 startContext: startContext,
-                events: events
+                events: HostEvents(owner: owner, life: life)
             )
         case .coordinator(let coordinator):
             switch coordinator.place {
@@ -35,18 +36,18 @@ extension RuntimeCore {
                     type: standIn ?? type,
                     configuration: standIn == nil ? coordinator.configuration : .none,
                     path: path,
-                    incarnation: events.life.incarnation,
+                    incarnation: life.incarnation,
                     parent: parent,
                     runtime: self,
                     startTimeout: options.startTimeout,
                     startContext: startContext
                 )
-                return LocalHost(parameters, events: events)
+                return CoordinatorCell(parameters)
             case .worker(_, let program, let plan):
                 let assignment = WorkerHost.Assignment(
                     definition: coordinator,
                     startTimeout: options.startTimeout,
-                    events: events,
+                    events: HostEvents(owner: owner, life: life),
                     startContext: startContext
                 )
                 if let successor = processes.successor, successor.assign(assignment) { return successor }

@@ -4,7 +4,7 @@ import Supervision
 import WireProtocol
 
 /// The supervisor of a coordinator's children, as the coordinator knows it.
-protocol ChildSupervision: ChildOwner {
+protocol ChildSupervision: ChildOwner, HostOwner {
     /// The present lives, in start order.
     var hosts: [any ChildHost] { get }
     /// The lives of the children that are run to their ends.
@@ -199,24 +199,36 @@ protocol HostOwner: AnyObject, Sendable {
     func handle(_ event: HostEvent, of life: IncarnationID)
 }
 
+extension HostEvent {
+    /// Sends the event to the owner of a life; what waits for an answer ends when the owner is gone.
+    func send(to owner: (any HostOwner)?, of life: IncarnationID) {
+        if let owner { return owner.handle(self, of: life) }
+        switch self {
+        case .dismissalRequested(_, let decision): decision.settle(false)
+        case .messageReturned(let message):
+            message.envelope.end(.failure(CoordinatorError(.stopped, "\(life.key) has ended, and so has its parent")))
+        case .exited, .finished, .emitted, .becameUnreachable, .becameReachable, .becameIdle, .recyclingDue: break
+        }
+    }
+
+    /// Asks the owner of a life for the child's dismissal.
+    ///
+    /// - Returns: Whether it's granted.
+    static func requestDismissal(timeout: Duration, _ send: (HostEvent) -> Void) async -> Bool {
+        let decision = OneShot<Bool>()
+        send(.dismissalRequested(timeout: timeout, decision: decision))
+        return await decision.value
+    }
+}
+
 /// The sender of a life's events to its owner; all code of the life sends its events directly by it.
 struct HostEvents: Sendable {
     weak let owner: (any HostOwner)?
     let life: IncarnationID
 
-    func send(_ event: HostEvent) {
-        if let owner { return owner.handle(event, of: life) }
-        if case .dismissalRequested(_, let decision) = event { decision.settle(false) }
-    }
+    func send(_ event: HostEvent) { event.send(to: owner, of: life) }
 
-    /// Asks for the child's dismissal.
-    ///
-    /// - Returns: Whether the dismissal is granted.
-    func requestDismissal(timeout: Duration) async -> Bool {
-        let decision = OneShot<Bool>()
-        send(.dismissalRequested(timeout: timeout, decision: decision))
-        return await decision.value
-    }
+    func requestDismissal(timeout: Duration) async -> Bool { await HostEvent.requestDismissal(timeout: timeout) { send($0) } }
 }
 
 /// A failure of a start for a reason that the supervision machine distinguishes.

@@ -36,7 +36,7 @@ extension CoordinatorCell {
     func route(_ envelope: Envelope, to target: CoordinatorPath) {
         var cell = self
         while true {
-            if let rest = target.components(below: cell.path) { return cell.deliver(envelope, to: rest, isDirect: true) }
+            if let rest = target.components(below: cell.path) { return cell.deliverHere(envelope, to: rest, isDirect: true) }
             guard let parent = cell.parent else { break }
             cell = parent
         }
@@ -49,7 +49,7 @@ extension CoordinatorCell {
     /// - Parameters:
     ///   - rest: The keys from here down.
     ///   - isDirect: Whether only the coordinator's own table is searched; otherwise the message climbs from there.
-    func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
+    func deliverHere(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
         guard let key = rest.first else { return isDirect ? acceptDirectly(envelope) : climbFromHere(envelope) }
         guard let supervision = knownSupervision ?? (runtime.mayStillStart(for: envelope) ? supervision : nil) else {
             return envelope.end(.failure(noSuchPath(key)))

@@ -3,7 +3,7 @@ import Logging
 
 extension CoordinatorCell {
     /// Creates the coordinator and runs its `start` hook.
-    func start(_ configuration: ConfigurationValue) async throws {
+    func start(with configuration: ConfigurationValue) async throws {
         let instance = try make(configuration)
         guard store(instance, isReady: false) == .starting else {
             await runtime.features.close(instance, of: self)
@@ -87,7 +87,7 @@ extension CoordinatorCell {
     /// The cancelled handlers and the hook after them share the grace, and with the drain and the children if there is a drain.
     ///
     /// - Returns: False when some code ignored its cancellation past the grace and had to be abandoned.
-    func stop(_ stop: Stop) async -> Bool {
+    func shutDown(within stop: Stop) async -> Bool {
         await drain(for: stop)
         // Another call may have begun the stop.
         guard let begun = beginStop(stop) else {
@@ -139,7 +139,7 @@ extension CoordinatorCell {
             case .stopping, .stopped: return nil
             }
             let hasStarted = state.life.phase != .starting
-            (state.life.phase, state.life.stop) = (.stopping, stop)
+            (state.life.phase, state.life.hostPhase) = (.stopping, .ended(stop))
             // The stop waits for the coordinators below, which may ask this one while they end.
             state.mailbox.handlerWaits()
             return BegunStop(instance: state.life.instance, hasStarted: hasStarted, children: state.supervision)
@@ -153,7 +153,7 @@ extension CoordinatorCell {
             state.mailbox.resume()
             return state.mailbox.removeMessages()
         }
-        for item in waiting { giveUp(item, hasFailed: isFailure, host) }
+        for item in waiting { giveUp(item, hasFailed: isFailure) }
         endDrainWaits()
     }
 
@@ -193,7 +193,7 @@ extension CoordinatorCell {
                 drainWaits: state.extras.drainWaits, drainNotice: state.extras.drainNotice
             )
             (state.extras.drainWaits, state.handlers.batch) = ([], [])
-            (state.life.phase, state.life.instance, state.life.host) = (.stopped, nil, nil)
+            (state.life.phase, state.life.instance) = (.stopped, nil)
             (state.runTask, state.supervision) = (nil, nil)
             return (state.mailbox.removeAll(), Array(former.handlers.running.values), former)
         }
@@ -203,7 +203,7 @@ extension CoordinatorCell {
         openAsks.end(with: .hasStopped(path), forGood: true)
         former.children?.refuse()
         for handler in abandoned { handler.hook?.settle(()) }
-        for item in waiting { giveUp(item, hasFailed: hasFailed, former.life.host) }
+        for item in waiting { giveUp(item, hasFailed: hasFailed) }
         for envelope in abandoned.map(\.envelope) + former.handlers.batch.map(\.envelope) {
             envelope?.end(.failure(endError(hasFailed, maybeExecuted: true)))
         }
@@ -214,12 +214,10 @@ extension CoordinatorCell {
     /// Ends a message that waited and never begins: its asker gets an error, and an accepted one-way message becomes a dead letter.
     ///
     /// One of a pool that has failed is given to the pool's next life instead.
-    private func giveUp(_ item: Mailbox.Item, hasFailed: Bool, _ host: LocalHost?) {
+    private func giveUp(_ item: Mailbox.Item, hasFailed: Bool) {
         switch item {
         case .message(let envelope, _):
-            if hasFailed, type.table.isPool, let host, !envelope.isWithdrawn {
-                return host.handBack(envelope)
-            }
+            if hasFailed, type.table.isPool, !envelope.isWithdrawn { return returnToParent(envelope) }
             // One that has ended already was accepted: its sender isn't informed any more.
             if envelope.endIfOpen(.failure(endError(hasFailed, maybeExecuted: false))) { return }
             guard envelope.isOneWay, !envelope.isWithdrawn else { return }
@@ -349,14 +347,5 @@ extension CoordinatorCell {
         if let run { runMailbox(run) }
         if holdsUpAsks { watchForCycles() }
         runtime.features.isResumed(self)
-    }
-}
-
-extension CoordinatorCell {
-    /// Asks the parent, wherever it is, to dismiss this coordinator.
-    func requestDismissal(timeout: Duration) async -> Bool {
-        let waiting = HandlerScope.current?.beginWait()
-        defer { waiting?.end() }
-        return await host?.events.requestDismissal(timeout: timeout) ?? false
     }
 }

@@ -264,7 +264,7 @@ extension CoordinatorCell.State {
     mutating func mailboxRunToBegin() -> MailboxRun? {
         // The instance is retained only by the caller that needs it.
         guard life.instance != nil, mailbox.beginRun(), let instance = life.instance else { return nil }
-        return MailboxRun(coordinator: instance, number: handlers.addRun())
+        return MailboxRun(coordinator: instance, number: handlers.addRun(mailbox.nextNumber()))
     }
 }
 
@@ -285,7 +285,7 @@ extension CoordinatorCell {
 
     /// Notes a handler that runs for the coordinator: it's cancelled at the stop, and awaited within the grace.
     func noteHandler(_ envelope: Envelope? = nil) -> UInt64 {
-        state.withLock { $0.handlers.add(Handler(envelope: envelope)) }
+        state.withLock { $0.add(Handler(envelope: envelope)) }
     }
 
     /// Assigns the task behind a handler.
@@ -316,7 +316,7 @@ extension CoordinatorCell {
         let done = OneShot<Void>()
         let begun = state.withLock { state -> (any Coordinator, UInt64)? in
             guard state.life.phase == .active, let instance = state.life.instance else { return nil }
-            return (instance, state.handlers.add(Handler(hook: done)))
+            return (instance, state.add(Handler(hook: done)))
         }
         guard let (instance, id) = begun else { return }
         let task = Task.immediate(executorPreference: runtime.time.executor) {
@@ -336,7 +336,12 @@ extension CoordinatorCell {
     var dependencies: Dependencies { state.withLock { $0.dependencies.effective } }
 
     /// Provides this coordinator and those below it with values, which they all have when the call returns.
-    func provide(_ more: Dependencies) { spread { $0.provide(more) } }
+    func provide(_ more: Dependencies) {
+        spread {
+            $0.provide(more)
+            return true
+        }
+    }
 
     /// Takes over the dependencies that the coordinators above provide, and passes them on to those below.
     func inherit(_ dependencies: Dependencies) { spread { $0.inherit(dependencies) } }
@@ -348,11 +353,13 @@ extension CoordinatorCell {
     ///
     /// Several threads may do so at the same time, and no lock is held meanwhile. Each passes on the present dependencies, with their
     /// version: those that reach a child late are older than the child's own, and change nothing.
-    private func spread(_ change: (inout CellDependencies) -> Void) {
-        let (effective, children) = state.withLock { state in
-            change(&state.dependencies)
-            return (state.dependencies.effective, state.supervision)
+    ///
+    /// - Parameter change: The change; false when there is nothing to pass on.
+    private func spread(_ change: (inout CellDependencies) -> Bool) {
+        let spread = state.withLock { state in
+            change(&state.dependencies) ? (state.dependencies.effective, state.supervision) : nil
         }
+        guard let (effective, children) = spread else { return }
         for host in children?.hosts ?? [] { host.inherit(effective) }
         if !releaseWhatIsProvided().isEmpty { learnWhatIsNeeded() }
     }

@@ -126,7 +126,7 @@ extension CoordinatorCell {
             let isObserved = state.mailbox.observesHandler(of: item)
             let goesOn = !rest.isEmpty || state.mailbox.continuesRun()
             if rest.isEmpty { state.handlers.batch = [] }
-            return (task, state.life.cancelsHandlers, isObserved, goesOn ? state.handlers.addRun() : nil)
+            return (task, state.life.cancelsHandlers, isObserved, goesOn ? state.handlers.addRun(state.mailbox.nextNumber()) : nil)
         }
         if let next { continueRun(next, rest, on: instance) }
         if isCancelled { task?.cancel() }

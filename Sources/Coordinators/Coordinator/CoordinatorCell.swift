@@ -8,8 +8,8 @@ import WireProtocol
 /// One incarnation of a coordinator in this process: its place in the tree, its mailbox and its children.
 ///
 /// The user's actor has the state of the program, the cell all that the pattern adds to it. A restart makes a new cell, of the next
-/// incarnation, while path and key stay. Its parent starts and stops it by a `LocalHost`; messages reach it by `climb` from below, and from
-/// above by the `ChildSupervisor` of its parent.
+/// incarnation, while path and key stay. Its parent's `ChildSupervisor` starts and stops it as a ``ChildHost``; messages reach it by `climb` from
+/// below, and from above by that supervisor.
 ///
 /// What always holds:
 /// - One lock guards the state, and no code of users runs under it.
@@ -54,10 +54,8 @@ final class CoordinatorCell: ConfiguredReceiver {
     /// The coordinator itself, and the progress of its life.
     struct RunState {
         var instance: (any Coordinator)?
-        /// The host of this life, until the coordinator has stopped.
-        var host: LocalHost?
-        /// The stop, set when it or the drain before it begins.
-        var stop: Stop?
+        /// What the owner of this life knows of it.
+        var hostPhase: HostPhase
         var phase = Phase.starting
         /// Whether the coordinator has declared that it ends by itself.
         var hasEnded = false
@@ -67,6 +65,21 @@ final class CoordinatorCell: ConfiguredReceiver {
         var cancelsHandlers = false
         /// Whether a drain waits for the `run` hook, whatever its code does.
         var awaitsRun = false
+
+        /// The end of the coordinator, once that was requested.
+        var stop: Stop? { if case .ended(let stop) = hostPhase { stop } else { nil } }
+    }
+
+    /// What few coordinators have, and what doesn't change.
+    final class Attributes: Sendable {
+        /// The border that messages to and from the coordinator cross, if it stands for a worker in a test.
+        let border: Border?
+        /// The events of this life, if their owner isn't in the coordinator's process.
+        let events: Box<HostEvents>?
+        /// The coordinator's logger, made when it's first needed.
+        let logger = LazyReference<Box<Logger>>()
+
+        init(_ border: Border? = nil, _ events: HostEvents? = nil) { (self.border, self.events) = (border, events.map { Box($0) }) }
     }
 
     final class Stop: Sendable {
@@ -102,23 +115,15 @@ final class CoordinatorCell: ConfiguredReceiver {
         var running: [UInt64: Handler] = [:]
         /// The items that are begun one after the other at the moment.
         var batch: [Mailbox.Item] = []
-        private var next: UInt64 = 0
         /// The number of the run that is under way; zero when none is.
         private(set) var run: UInt64 = 0
         /// The task of the run that is under way, once it's known.
         var runTask: Task<Void, Never>?
 
-        mutating func add(_ handler: Handler) -> UInt64 {
-            next += 1
-            running[next] = handler
-            return next
-        }
-
-        /// Returns the number of a run that is about to begin.
-        mutating func addRun() -> UInt64 {
-            next += 1
-            (run, runTask) = (next, nil)
-            return next
+        /// Notes a run that is about to begin, under a number that nothing else has.
+        mutating func addRun(_ number: UInt64) -> UInt64 {
+            (run, runTask) = (number, nil)
+            return number
         }
 
         /// Makes the task of the run the one of a handler, which has the run's number.
@@ -202,6 +207,15 @@ final class CoordinatorCell: ConfiguredReceiver {
             self.dependencies = dependencies
         }
 
+        /// Notes a handler.
+        ///
+        /// - Returns: Its number.
+        mutating func add(_ handler: Handler) -> UInt64 {
+            let number = mailbox.nextNumber()
+            handlers.running[number] = handler
+            return number
+        }
+
         var extras: Extras {
             _read { yield storedExtras.value }
             _modify { yield &storedExtras.value }
@@ -218,13 +232,11 @@ final class CoordinatorCell: ConfiguredReceiver {
     /// The parent, held strongly: a parent drops its child, and with it this reference, when the child ends.
     let parent: CoordinatorCell?
     let runtime: RuntimeCore
-    /// The border that messages to and from the coordinator cross, if it stands for a worker in a test.
-    let border: Border?
     let state: Lock<State>
     /// The open asks, made when the coordinator asks first.
     private let ownOpenAsks = LazyReference<OpenAsks>()
-    /// The coordinator's logger, made when it's first needed.
-    private let ownLogger = LazyReference<Box<Logger>>()
+    /// What few coordinators have, made at the first need.
+    let attributes = LazyReference<Attributes>()
     #if !SLOW_PATH_ONLY
     /// The turn of the direct ask that is on the coordinator's executor.
     ///
@@ -234,17 +246,19 @@ final class CoordinatorCell: ConfiguredReceiver {
     /// The incarnation, which stands in the gap behind the turn.
     let incarnation: Incarnation
 
-    init(_ parameters: CellParameters, host: LocalHost?) {
+    /// - Parameter events: The events of this life, of a coordinator without a parent in this process.
+    init(_ parameters: CellParameters, events: HostEvents? = nil) {
         path = parameters.path
         incarnation = parameters.incarnation
         type = parameters.type
         parent = parameters.parent
         runtime = parameters.runtime
         let startContext = parameters.startContext
-        border = startContext.isBehindBorder && runtime.options.encodesBorders ? Border(of: path, runtime.time) : nil
+        let border = startContext.isBehindBorder && runtime.options.encodesBorders ? Border(of: path, runtime.time) : nil
+        if border != nil || events != nil { _ = attributes.storeIfNil(Attributes(border, events)) }
         state = Lock(
             State(
-                life: RunState(host: host),
+                life: RunState(hostPhase: .created(Box(Beginning(parameters.configuration, within: parameters.startTimeout)))),
                 pauseReasons: startContext.pauseReasons,
                 mailbox: Mailbox(type.mailbox),
                 dependencies: CellDependencies(
@@ -305,15 +319,16 @@ final class CoordinatorCell: ConfiguredReceiver {
         }
     }
 
-    /// The host of this life; `nil` once it's over.
-    var host: LocalHost? { state.withLock { $0.life.host } }
+    /// The border that messages to and from the coordinator cross, if it stands for a worker in a test.
+    var border: Border? { attributes.load()?.border }
 
     /// A logger whose metadata names the coordinator.
     var logger: Logger {
-        if let logger = ownLogger.load() { return logger.value }
+        let attributes = attributes.load() ?? attributes.storeIfNil(Attributes())
+        if let logger = attributes.logger.load() { return logger.value }
         var logger = runtime.observation.logger
         logger[metadataKey: "coordinator.path"] = "\(path)"
-        return ownLogger.storeIfNil(Box(logger)).value
+        return attributes.logger.storeIfNil(Box(logger)).value
     }
 
     var existingSupervision: (any ChildSupervision)? { state.withLock { $0.supervision } }
@@ -331,7 +346,7 @@ final class CoordinatorCell: ConfiguredReceiver {
     /// Sends an event to the delegates.
     func emit(_ event: Answer) {
         guard let event = crossed(event, "an event") else { return }
-        host?.events.send(.emitted(event))
+        tell(.emitted(event))
         runtime.observation.tap.publish(TreeEvent(.event(type: type.name), at: path))
     }
 
@@ -359,24 +374,22 @@ final class CoordinatorCell: ConfiguredReceiver {
             defer { state.life.hasEnded = true }
             return (!state.life.hasEnded, state.life.phase == .draining)
         }
-        guard isFirst, let host else { return }
+        guard isFirst else { return }
         switch end {
         case .finished(let output):
             guard let output = crossed(output, "the output") else {
-                return host.endByItself(.failed("its output can't cross to its parent's process"))
+                return endByItself(.failed("its output can't cross to its parent's process"))
             }
-            host.events.send(.finished(output))
+            report(.finished(output))
         // The stop that goes with a drain is under way.
-        case .returned: if !isDraining { host.endByItself(.normal) }
-        case .failed(let reason): host.endByItself(reason)
+        case .returned: if !isDraining { endByItself(.normal) }
+        case .failed(let reason): endByItself(reason)
         }
     }
 }
 
-/// The values that a coordinator is created with, passed on without copies.
-///
-/// `@unchecked`: the host that they are for guards `startContext` by its lock; the others don't change.
-final class CellParameters: @unchecked Sendable {
+/// The values that a coordinator is created with.
+struct CellParameters {
     let type: CoordinatorType
     let configuration: ConfigurationValue
     let path: CoordinatorPath
@@ -384,33 +397,7 @@ final class CellParameters: @unchecked Sendable {
     let parent: CoordinatorCell?
     let runtime: RuntimeCore
     let startTimeout: Duration
-    var startContext: StartContext
-
-    init(
-        type: CoordinatorType,
-        configuration: ConfigurationValue,
-        path: CoordinatorPath,
-        incarnation: Incarnation,
-        parent: CoordinatorCell?,
-        runtime: RuntimeCore,
-        startTimeout: Duration,
-        startContext: StartContext = StartContext()
-    ) {
-        self.type = type
-        self.configuration = configuration
-        self.path = path
-        self.incarnation = incarnation
-        self.parent = parent
-        self.runtime = runtime
-        self.startTimeout = startTimeout
-        self.startContext = startContext
-    }
-
-    /// Returns the configuration as it arrives across the border, if there is one.
-    func crossedConfiguration() throws(CoordinatorError) -> ConfigurationValue {
-        guard startContext.isBehindBorder, runtime.options.encodesBorders else { return configuration }
-        return try Border.crossed(configuration, to: path)
-    }
+    var startContext = StartContext()
 }
 
 /// What features keep for a coordinator, by the types of what they keep.

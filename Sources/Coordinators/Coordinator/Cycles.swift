@@ -218,7 +218,7 @@ private struct WaitEdges {
             for envelope in cell.existingOpenAsks?.all ?? [] {
                 if let cause = envelope.cause { edges.asks[cause, default: []].append((cell, envelope)) }
             }
-            nodes += (cell.existingSupervision?.hosts ?? []).compactMap { ($0 as? LocalHost)?.coordinator }
+            nodes += (cell.existingSupervision?.hosts ?? []).compactMap { $0 as? CoordinatorCell }
         }
         return edges
     }

@@ -84,17 +84,46 @@ struct Mailbox {
         let row: MessageRow
     }
 
+    private struct Others: Emptiable {
+        /// The notices, which neither a pause nor a full mailbox delays.
+        var notices: Deque<Notice> = []
+        var needing: Deque<Needing> = []
+        /// The number of events that wait or are handled, and their bytes.
+        var events = 0
+        var eventBytes = 0
+
+        var isEmpty: Bool { notices.isEmpty && needing.isEmpty && events == 0 }
+    }
+
+    private struct Flags: OptionSet {
+        let rawValue: UInt8
+
+        static let paused = Flags(rawValue: 1)
+        static let running = Flags(rawValue: 2)
+        static let closed = Flags(rawValue: 4)
+        static let wasFull = Flags(rawValue: 8)
+
+        mutating func set(_ flag: Flags, _ isSet: Bool) { if isSet { insert(flag) } else { remove(flag) } }
+    }
+
     /// The policy of the coordinator's type, which never changes, and which all of its mailboxes share.
     private let limits: Box<MailboxPolicy>
     private var messages = WaitingMessages()
     /// The messages without envelopes, which are older than all that wait in lanes; `nil`: none wait or run.
     private var accepted: AcceptedMessages?
-    /// The notices, which neither a pause nor a full mailbox delays.
-    private var notices: Deque<Notice> = []
-    private var needing: Deque<Needing> = []
-    private var next: UInt64 = 0
+    private var storedOthers = LazyStorage<Others>()
+    private var last: UInt64 = 0
     private(set) var bytes = 0
     private var runningBytes = 0
+    /// The number of messages that the coordinator has handled, those that failed included.
+    private(set) var handled: UInt64 = 0
+    #if !SLOW_PATH_ONLY
+    /// The asks that are on their way to the coordinator in their askers' tasks: nothing may overtake them.
+    var reservations = Reservations()
+    #endif
+    private var flags: Flags = []
+    /// The number of running handlers of rows that interleave.
+    private var interleaving: Int16 = 0
     /// The number of messages that wait or run.
     ///
     /// This and the other small numbers take 32 bits each, because every coordinator has a mailbox.
@@ -102,9 +131,6 @@ struct Mailbox {
     private var running: Int32 = 0
     /// The number of running handlers that have taken a place.
     private var places: Int32 = 0
-    /// The number of running handlers of rows that interleave.
-    private var interleaving: Int16 = 0
-    private var events: Int16 = 0
     /// The number of running handlers that have taken a place, and don't say when they wait for other coordinators.
     private var unobservedPlaces: Int32 = 0
     /// The number of running handlers that wait for other coordinators; for a moment it may be less than zero.
@@ -114,21 +140,40 @@ struct Mailbox {
     /// The number of waiting messages that share an envelope with one before them.
     private var sharing: Int32 = 0
     private var arrivalsWhileFull: Int32 = 0
-    // These stand in the gap that the small numbers leave.
-    private(set) var isPaused = false
-    private(set) var isRunning = false
-    private var isClosed = false
-    /// Whether there was no room for a message without an envelope, when one came last.
-    private var wasFull = false
-    private var eventBytes = 0
-    /// The number of messages that the coordinator has handled, those that failed included.
-    private(set) var handled: UInt64 = 0
-    #if !SLOW_PATH_ONLY
-    /// The asks that are on their way to the coordinator in their askers' tasks: nothing may overtake them.
-    var reservations = Reservations()
-    #endif
 
     init(_ limits: Box<MailboxPolicy>) { self.limits = limits }
+
+    private(set) var isPaused: Bool {
+        get { flags.contains(.paused) }
+        set { flags.set(.paused, newValue) }
+    }
+
+    private(set) var isRunning: Bool {
+        get { flags.contains(.running) }
+        set { flags.set(.running, newValue) }
+    }
+
+    /// Whether there was no room for a message without an envelope, when one came last.
+    private var wasFull: Bool {
+        get { flags.contains(.wasFull) }
+        set { flags.set(.wasFull, newValue) }
+    }
+
+    private var isClosed: Bool { flags.contains(.closed) }
+
+    /// What is neither a message of a lane nor one without an envelope; most mailboxes never have any.
+    private var others: Others {
+        _read { yield storedOthers.value }
+        _modify { yield &storedOthers.value }
+    }
+
+    private var hasNotices: Bool { !storedOthers.isEmpty && !others.notices.isEmpty }
+
+    /// Returns a number that no other item, and no handler, has or had.
+    mutating func nextNumber() -> UInt64 {
+        last += 1
+        return last
+    }
 
     var policy: MailboxPolicy { limits.value }
 
@@ -148,7 +193,7 @@ struct Mailbox {
     ///   - isNeeding: Whether a dependency of its row isn't provided yet.
     mutating func enqueue(_ envelope: Envelope, _ row: MessageRow, isFromSubtree: Bool = false, isNeeding: Bool) -> Admission {
         // A message must not begin before messages of the same row that wait already.
-        let isNeeding = isNeeding || !row.needs.isEmpty && needing.contains { $0.row.index == row.index }
+        let isNeeding = isNeeding || !row.needs.isEmpty && hasNeeding && others.needing.contains { $0.row.index == row.index }
         let lane: WaitingMessages.Lane = row.interleaves ? .interleaving : isFromSubtree ? .subtree : .ordinary
         let admission = makeRoom(for: envelope, in: isNeeding ? nil : lane)
         switch admission {
@@ -159,7 +204,7 @@ struct Mailbox {
         bytes += envelope.size
         if row.inline != nil { inline += 1 }
         if isNeeding {
-            needing.append(Needing(lane: lane, envelope: envelope, row: row))
+            others.needing.append(Needing(lane: lane, envelope: envelope, row: row))
         } else {
             append(envelope, row, to: lane)
         }
@@ -189,7 +234,7 @@ struct Mailbox {
 
     /// Takes a one-way message without an envelope, unless something else is to be decided about it, or other messages or notices wait.
     mutating func take(_ message: @autoclosure () -> AcceptedMessage, of size: Int) -> Bool {
-        guard places < policy.running, !isPaused, Int(count) == Int(running) + acceptedCount, notices.isEmpty else { return false }
+        guard places < policy.running, !isPaused, Int(count) == Int(running) + acceptedCount, !hasNotices else { return false }
         wasFull = isCrowded || !hasRoom || bytes + reserved.bytes + size > policy.bytes
         guard !wasFull else { return false }
         count += 1
@@ -204,16 +249,15 @@ struct Mailbox {
     ///
     /// - Returns: The events that were dropped to make room.
     mutating func append(_ item: Item) -> [Item] {
-        next += 1
-        notices.append(Notice(turn: next, item: item))
+        others.notices.append(Notice(turn: nextNumber(), item: item))
         guard item.isEvent else { return [] }
-        events += 1
-        eventBytes += item.eventBytes
+        others.events += 1
+        others.eventBytes += item.eventBytes
         var dropped: [Item] = []
-        while events > Self.eventLimit || events > 1 && eventBytes > Self.eventBytesLimit,
-            let oldest = notices.firstIndex(where: { $0.item.isEvent })
+        while others.events > Self.eventLimit || others.events > 1 && others.eventBytes > Self.eventBytesLimit,
+            let oldest = others.notices.firstIndex(where: { $0.item.isEvent })
         {
-            let item = notices.remove(at: oldest).item
+            let item = others.notices.remove(at: oldest).item
             forgetEvent(item)
             dropped.append(item)
         }
@@ -221,8 +265,8 @@ struct Mailbox {
     }
 
     private mutating func forgetEvent(_ item: Item) {
-        events -= 1
-        eventBytes -= item.eventBytes
+        others.events -= 1
+        others.eventBytes -= item.eventBytes
     }
 
     /// The number of messages that wait or run.
@@ -235,7 +279,7 @@ struct Mailbox {
     var oldestArrival: MonotonicTime? { accepted?.oldestArrival ?? messages.oldestArrival }
 
     /// The messages that wait for the dependencies of their rows.
-    var messagesForDependencies: some Sequence<Envelope> { needing.lazy.map(\.envelope) }
+    var messagesForDependencies: some Sequence<Envelope> { others.needing.lazy.map(\.envelope) }
 
     /// The number of queued messages whose askers don't wait any more, as after a time-out: no handler will begin for them.
     var withdrawnCount: Int { messagesInEnvelopes.reduce(0) { $0 + ($1.isWithdrawn ? $1.count : 0) } }
@@ -243,10 +287,10 @@ struct Mailbox {
     /// The messages that haven't begun.
     var waitingMessages: [Envelope] { (accepted?.all.map(\.envelope) ?? []) + messagesInEnvelopes }
 
-    private var messagesInEnvelopes: [Envelope] { messages.all + needing.map(\.envelope) }
+    private var messagesInEnvelopes: [Envelope] { messages.all + others.needing.map(\.envelope) }
 
     /// Whether nothing waits and nothing runs.
-    var isIdle: Bool { count == 0 && notices.isEmpty && !isPaused && !isRunning }
+    var isIdle: Bool { count == 0 && !hasNotices && flags.isDisjoint(with: [.paused, .running]) }
 
     /// Notes a message that is handled without a place here.
     mutating func noteHandled() { handled &+= 1 }
@@ -255,7 +299,7 @@ struct Mailbox {
     ///
     /// - Returns: Whether the caller has to begin draining.
     mutating func beginRun() -> Bool {
-        guard !isRunning, reserved.count == 0 else { return false }
+        guard count > 0 || hasNotices, !isRunning, reserved.count == 0 else { return false }
         return continuesRun()
     }
 
@@ -263,7 +307,7 @@ struct Mailbox {
     ///
     /// - Returns: Whether draining goes on.
     mutating func continuesRun() -> Bool {
-        isRunning = !isClosed && (!notices.isEmpty || count > 0 && (!isPaused && acceptedCount > 0 || nextMessage != nil))
+        isRunning = !isClosed && (hasNotices || count > 0 && (!isPaused && acceptedCount > 0 || nextMessage != nil))
         if !isRunning { releaseMemory() }
         return isRunning
     }
@@ -384,7 +428,7 @@ struct Mailbox {
     }
 
     /// Closes the mailbox: no item begins any more.
-    mutating func close() { isClosed = true }
+    mutating func close() { flags.insert(.closed) }
 
     /// Pauses the mailbox: messages wait from now on, and handlers that have begun go on.
     mutating func pause() { isPaused = true }
@@ -396,8 +440,7 @@ struct Mailbox {
     /// - Parameter standing: What is there of what a row needs, which is asked once for each row: the answer may change meanwhile.
     /// - Returns: What those need that wait on until it's read.
     mutating func release(by standing: (MessageRow) -> MessageRow.Needs.Standing) -> [MessageRow.Needs] {
-        let waiting = needing
-        needing = []
+        let waiting = takeNeeding()
         var standings: [Int: MessageRow.Needs.Standing] = [:]
         var unread: [MessageRow.Needs] = []
         for message in waiting {
@@ -409,33 +452,39 @@ struct Mailbox {
             if standings[message.row.index] == .provided {
                 append(message.envelope, message.row, to: message.lane)
             } else {
-                needing.append(message)
+                others.needing.append(message)
             }
         }
         return unread
     }
 
-    var hasNeeding: Bool { !needing.isEmpty }
+    var hasNeeding: Bool { !storedOthers.isEmpty && !others.needing.isEmpty }
+
+    private mutating func takeNeeding() -> Deque<Needing> {
+        guard hasNeeding else { return [] }
+        defer { others.needing = [] }
+        return others.needing
+    }
 
     /// Removes and returns the messages that wait.
     mutating func removeMessages() -> [Item] {
-        defer { (needing, sharing) = ([], 0) }
+        defer { sharing = 0 }
         var waiting = accepted?.removeAll().map { ($0.envelope, $0.row) } ?? []
         waiting += messages.removeAll().map { ($0.envelope, $0.row) }
-        waiting += needing.map { ($0.envelope, $0.row) }
+        waiting += takeNeeding().map { ($0.envelope, $0.row) }
         for (envelope, row) in waiting { forget(envelope, row) }
         return waiting.map { .message($0, $1) }
     }
 
     /// Removes and returns all waiting items.
     mutating func removeAll() -> [Item] {
-        defer { (notices, events, eventBytes) = ([], 0, 0) }
-        return removeMessages() + notices.map(\.item)
+        defer { storedOthers = LazyStorage() }
+        return removeMessages() + others.notices.map(\.item)
     }
 
     private mutating func takeNext() -> Item? {
-        guard let (lane, turn) = nextMessage else { return notices.popFirst()?.item }
-        if let notice = notices.first, notice.turn < turn { return notices.popFirst()?.item }
+        guard let (lane, turn) = nextMessage else { return hasNotices ? others.notices.popFirst()?.item : nil }
+        if hasNotices, let notice = others.notices.first, notice.turn < turn { return others.notices.popFirst()?.item }
         let message = messages.removeFirst(in: lane)
         running += Int32(message.envelope.count)
         runningBytes += message.envelope.size
@@ -446,7 +495,19 @@ struct Mailbox {
 
     /// The lane of the message that begins next, and its turn; `nil` when none may.
     private var nextMessage: (lane: WaitingMessages.Lane, turn: UInt64)? {
-        isPaused ? nil : messages.oldest { mayBegin(in: $0, bytes: $1) }
+        if isPaused { return nil }
+        var oldest: (lane: WaitingMessages.Lane, turn: UInt64)?
+        consider(.ordinary, instead: &oldest)
+        consider(.subtree, instead: &oldest)
+        consider(.interleaving, instead: &oldest)
+        return oldest
+    }
+
+    /// Takes a lane whose first message may begin, and is older than that of another.
+    @inline(__always)
+    private func consider(_ lane: WaitingMessages.Lane, instead oldest: inout (lane: WaitingMessages.Lane, turn: UInt64)?) {
+        guard let first = messages.first(in: lane), oldest.map({ $0.turn > first.turn }) ?? true else { return }
+        if mayBegin(in: lane, bytes: first.bytes) { oldest = (lane, first.turn) }
     }
 
     private func mayBegin(in lane: WaitingMessages.Lane, bytes: Int) -> Bool {
@@ -469,20 +530,19 @@ struct Mailbox {
     private var mayBeginBesides: Bool { waitingHandlers > 0 && Int(places) - Self.interleavingLimit < policy.running }
 
     private mutating func append(_ envelope: Envelope, _ row: MessageRow, to lane: WaitingMessages.Lane) {
-        next += 1
         sharing += Int32(envelope.count - 1)
-        messages.append(WaitingMessages.Message(turn: next, envelope: envelope, row: row), to: lane)
+        messages.append(WaitingMessages.Message(turn: nextNumber(), envelope: envelope, row: row), to: lane)
     }
 
     private mutating func removeOldestMessage() -> (Envelope, MessageRow)? {
         let oldest: (envelope: Envelope, row: MessageRow)
         if let message = accepted?.removeFirst() {
             oldest = (message.envelope, message.row)
-        } else if let (lane, _) = messages.oldest(where: { _, _ in true }) {
+        } else if let lane = messages.oldestLane {
             let message = messages.removeFirst(in: lane)
             sharing -= Int32(message.envelope.count - 1)
             oldest = (message.envelope, message.row)
-        } else if let message = needing.popFirst() {
+        } else if hasNeeding, let message = others.needing.popFirst() {
             oldest = (message.envelope, message.row)
         } else {
             return nil
@@ -517,7 +577,8 @@ struct Mailbox {
 
     /// The number of messages that wait, without those that the next drain begins.
     private var waiting: Int {
-        needing.count + max(claimants - freePlaces, 0) + max(messages.count(in: .interleaving) - freeInterleavingPlaces, 0)
+        let forDependencies = hasNeeding ? others.needing.count : 0
+        return forDependencies + max(claimants - freePlaces, 0) + max(messages.count(in: .interleaving) - freeInterleavingPlaces, 0)
     }
 
     /// Whether a message of a lane begins with the next drain.
@@ -547,10 +608,8 @@ struct Mailbox {
             sharing -= Int32(message.envelope.count - 1)
             forget(message.envelope, message.row)
         }
-        let former = needing
-        needing = []
-        for message in former {
-            if message.envelope.isWithdrawn { forget(message.envelope, message.row) } else { needing.append(message) }
+        for message in takeNeeding() {
+            if message.envelope.isWithdrawn { forget(message.envelope, message.row) } else { others.needing.append(message) }
         }
     }
 

@@ -4,7 +4,7 @@ import DequeModule
 /// The messages that wait for their turn, apart by what they wait for.
 struct WaitingMessages {
     /// The condition on which a message begins.
-    enum Lane {
+    enum Lane: CaseIterable {
         /// The message begins when a handler may begin.
         case ordinary
         /// The message comes from the coordinator's own subtree: it begins also while a handler waits for other coordinators.
@@ -24,32 +24,39 @@ struct WaitingMessages {
 
     private var ordinary: Deque<Message> = []
     private var subtree: Deque<Message> = []
-    private var interleaving: Deque<Message> = []
+    /// Those of the lane in which few coordinators have any.
+    private var storedInterleaving = LazyStorage<Deque<Message>>()
+
+    private var interleaving: Deque<Message> {
+        _read { yield storedInterleaving.value }
+        _modify { yield &storedInterleaving.value }
+    }
 
     /// The number of messages in a lane.
     func count(in lane: Lane) -> Int {
         switch lane {
         case .ordinary: ordinary.count
         case .subtree: subtree.count
-        case .interleaving: interleaving.count
+        case .interleaving: storedInterleaving.isEmpty ? 0 : interleaving.count
         }
     }
 
-    /// Returns the lane with the oldest message among those whose first message may begin, and the turn of that message.
-    ///
-    /// - Parameter mayBegin: Whether a message of a lane, which has so many bytes, may begin.
-    func oldest(where mayBegin: (Lane, _ bytes: Int) -> Bool) -> (lane: Lane, turn: UInt64)? {
-        var oldest: (lane: Lane, turn: UInt64)?
-        func consider(_ messages: Deque<Message>, _ lane: Lane) {
-            guard !messages.isEmpty else { return }
-            let turn = messages[0].turn
-            if let oldest, oldest.turn < turn { return }
-            if mayBegin(lane, messages[0].envelope.size) { oldest = (lane, turn) }
+    /// Returns the turn and the size of a lane's first message.
+    func first(in lane: Lane) -> (turn: UInt64, bytes: Int)? {
+        switch lane {
+        case .ordinary: Self.first(of: ordinary)
+        case .subtree: Self.first(of: subtree)
+        case .interleaving: storedInterleaving.isEmpty ? nil : Self.first(of: interleaving)
         }
-        consider(ordinary, .ordinary)
-        consider(subtree, .subtree)
-        consider(interleaving, .interleaving)
-        return oldest
+    }
+
+    private static func first(of messages: Deque<Message>) -> (turn: UInt64, bytes: Int)? {
+        messages.isEmpty ? nil : (messages[0].turn, messages[0].envelope.size)
+    }
+
+    /// The lane with the oldest message.
+    var oldestLane: Lane? {
+        Lane.allCases.compactMap { lane in first(in: lane).map { (lane, $0.turn) } }.min { $0.1 < $1.1 }?.0
     }
 
     mutating func append(_ message: Message, to lane: Lane) {
@@ -94,7 +101,7 @@ struct WaitingMessages {
     /// Removes and returns the messages whose askers have given up.
     mutating func removeWithdrawn() -> [Message] {
         var withdrawn: [Message] = []
-        for lane in [Lane.ordinary, .subtree, .interleaving] {
+        for lane in Lane.allCases {
             // Each message is looked at once: one that is withdrawn a moment later is kept, and counted as one that is kept.
             for _ in 0..<count(in: lane) {
                 let message = removeFirst(in: lane)
@@ -104,6 +111,8 @@ struct WaitingMessages {
         return withdrawn
     }
 }
+
+extension Deque: Emptiable {}
 
 /// A one-way message of this process that was accepted, for a row that doesn't await: nobody waits for its end, nor can withdraw it.
 ///

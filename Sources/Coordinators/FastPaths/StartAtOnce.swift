@@ -10,41 +10,39 @@ extension CoordinatorType {
     var startsAtOnce: Bool { lacks(.start) && !ownsScene && !isDurable }
 }
 
-extension LocalHost {
+extension CoordinatorCell {
     /// Creates a coordinator and makes it active, in the caller's thread.
     ///
     /// - Returns: What is left to be done by `proceed`; `nil` when the coordinator is ready.
-    func startAtOnce(_ cell: CoordinatorCell, _ configuration: ConfigurationValue, within limit: Duration) -> RestOfStart? {
+    func startAtOnce(_ configuration: ConfigurationValue) -> RestOfStart? {
         do {
             // What a coordinator begins is no part of the handler that starts it.
-            guard let paused = try HandlerScope.perform(in: nil, { try cell.startAtOnce(configuration) }) else {
-                return becomeReady() ? nil : .work(cell, within: limit) {}
+            guard let paused = try HandlerScope.perform(in: nil, { try becomeActive(configuration) }) else {
+                return becomeReady() ? nil : { @Sendable in }
             }
-            return .work(cell, within: limit) { try await cell.proceed(paused) }
+            return { try await self.proceed(paused) }
         } catch {
-            return .work(cell, within: limit) { throw error }
+            return { throw error }
         }
     }
 
     /// Concludes a start that took no time.
     ///
-    /// - Returns: False when the host was told to stop meanwhile.
+    /// - Returns: False when the coordinator was told to stop meanwhile.
     private func becomeReady() -> Bool {
         let (isReady, earlyEnd) = state.withLock { state -> (Bool, ExitReason?) in
-            guard case .beginning(let beginning) = state.phase, beginning.value.shutdown == nil else { return (false, nil) }
-            state.phase = .ready
+            guard case .beginning(let beginning) = state.life.hostPhase, beginning.value.shutdown == nil else { return (false, nil) }
+            state.life.hostPhase = .ready
             return (true, beginning.value.earlyEnd)
         }
         if let earlyEnd { endByItself(earlyEnd) }
         return isReady
     }
-}
 
-extension CoordinatorCell {
     /// Creates a coordinator whose type starts at once, and makes it active.
     ///
     /// - Returns: The coordinator, if it begins paused: the caller then has to call ``proceed(_:)``.
-    fileprivate func startAtOnce(_ configuration: ConfigurationValue) throws -> (any Coordinator)? {
+    private func becomeActive(_ configuration: ConfigurationValue) throws -> (any Coordinator)? {
         let instance = try make(configuration)
         switch store(instance, isReady: true) {
         case .active:
@@ -61,10 +59,11 @@ extension ChildSlot {
     ///
     /// - Returns: Those calls; `nil` when the start has to be reported to others too, or messages wait for the child.
     mutating func becameReady(at time: MonotonicTime) -> [Start]? {
-        guard case .starting(let life) = phase, storedRecord.isEmpty, startInitiator == .parent else { return nil }
+        guard case .starting(let life) = phase, storedRecord.isEmpty || record.isEmptyButForStarts, startInitiator == .parent else {
+            return nil
+        }
         phase = .active(Occupant(host: life.host, readySince: life.host.readyBefore ?? time))
         startInitiator = nil
-        defer { starts = [] }
-        return starts
+        return takeStarts()
     }
 }

@@ -25,10 +25,10 @@ enum WarmUp {
             runtime: runtime,
             startTimeout: .seconds(5)
         )
-        let host = LocalHost(parameters, events: HostEvents(owner: nil, life: IncarnationID(key: "rehearsal", incarnation: 1)))
-        guard (try? await host.start()) != nil, let cell = host.coordinator else { return }
+        let cell = CoordinatorCell(parameters)
+        guard (try? await cell.start()) != nil else { return }
         for codec in [PayloadCodec.compact, .json] { await ask(cell, codec) }
-        host.stop(.timeout(.seconds(1)))
+        cell.stop(.timeout(.seconds(1)))
     }
 
     private static func ask(_ cell: CoordinatorCell, _ codec: PayloadCodec) async {

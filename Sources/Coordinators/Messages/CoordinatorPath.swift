@@ -59,7 +59,10 @@ public struct CoordinatorPath: Sendable, Hashable, Codable, CustomStringConverti
     public var components: [Substring] { description.split(separator: "/") }
 
     /// The last key; empty for the root.
-    public var key: String { components.last.map(String.init) ?? "" }
+    public var key: String {
+        guard let slash = description.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "" }
+        return String(description[description.utf8.index(after: slash)...])
+    }
 
     /// The path of the parent; `nil` for the root.
     public var parent: CoordinatorPath? {
@@ -91,6 +94,13 @@ public struct CoordinatorPath: Sendable, Hashable, Codable, CustomStringConverti
         }
         guard isPlain || !key.unicodeScalars.contains(where: \.disturbsLines) else {
             throw CoordinatorError(.invalidKey, "\(key.debugDescription) is not a key: give one without control characters")
+        }
+        // Such a key and the slash beside it would be one character, so that its path would be split elsewhere.
+        guard isPlain || "/\(key)/".first == "/" && "/\(key)/".last == "/" else {
+            throw CoordinatorError(
+                .invalidKey,
+                "\(key.debugDescription) is not a key: give one whose first and last characters don't combine with what is beside them"
+            )
         }
         guard key.utf8.count <= Self.keyLimit else {
             throw CoordinatorError(

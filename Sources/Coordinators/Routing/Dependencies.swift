@@ -174,11 +174,14 @@ struct CellDependencies {
     }
 
     /// Takes over the dependencies that the coordinators above provide, unless newer ones have arrived already.
-    mutating func inherit(_ dependencies: Dependencies) {
-        if layers.isEmpty, dependencies.isUntouched { return }
-        guard dependencies.version >= layers.value.inherited.version else { return }
+    ///
+    /// - Returns: False when nothing was ever provided.
+    mutating func inherit(_ dependencies: Dependencies) -> Bool {
+        if layers.isEmpty, dependencies.isUntouched { return false }
+        guard dependencies.version >= layers.value.inherited.version else { return true }
         layers.value.inherited = layers.value.isBehindBorder ? dependencies.acrossBorder : dependencies
         layers.value.update()
+        return true
     }
 }
 

@@ -77,8 +77,8 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
     private static var interval: Duration { .milliseconds(500) }
     /// The same while another program takes the daemon's place.
     private static var upgradeInterval: Duration { .milliseconds(20) }
-    /// The time that a daemon may take to close the connection after its last answer.
-    private static var farewell: Duration { .milliseconds(100) }
+    /// The time that a daemon may take to close the connection after its last answer, also on a busy machine.
+    private static var farewell: Duration { .seconds(2) }
 
     let directory: RuntimeDirectory
     let isJSON: Bool
@@ -126,14 +126,20 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
                     try? await Task.sleep(for: Self.upgradeInterval)
                     continue
                 }
-                // A daemon that stops says so before it closes the connection.
-                try? await Task.sleep(for: Self.farewell)
-                let isDaemon = connected?.hasEnded ?? true
+                let isDaemon = await isGone(connected)
                 isAnother = isAnother || isDaemon
                 position.note(absenceOf: isDaemon ? Self.daemon : node)
             }
             try? await Task.sleep(for: Self.interval)
         }
+    }
+
+    /// Returns whether the daemon is gone, rather than a node from which it had the stream: one that stops says so before it closes the connection.
+    private func isGone(_ connected: ControlClient?) async -> Bool {
+        guard let connected else { return true }
+        let limit = MonotonicTime.now + Self.farewell
+        while !connected.hasEnded, MonotonicTime.now < limit { try? await Task.sleep(for: Self.upgradeInterval) }
+        return connected.hasEnded
     }
 
     private static var daemon: String { "the daemon" }

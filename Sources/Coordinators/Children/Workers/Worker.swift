@@ -19,7 +19,7 @@ final class Worker: Sendable {
         var incarnation: Incarnation
         /// The first start frame that has arrived.
         var order: Order?
-        var host: LocalHost?
+        var host: CoordinatorCell?
         /// The reasons for which the coordinator is paused, the dependencies that were provided, and whether its events are wanted.
         var startContext = StartContext(areEventsWanted: false)
         /// The versions of the provided dependencies, by name, as the parent counts them.
@@ -56,7 +56,7 @@ final class Worker: Sendable {
         options.runtimeDirectory = ticket.parentUserID == geteuid() ? ticket.directory : nil
         runtime = RuntimeCore(options, counts: counts, uplink: uplink)
         runtime.execution.services.whenOneFails { [weak self] reason in
-            self?.state.withLock { $0.host }?.coordinator?.end(.failed(reason))
+            self?.state.withLock { $0.host }?.end(.failed(reason))
         }
     }
 
@@ -129,7 +129,7 @@ extension Worker {
                 startContext: startContext
             )
             let life = IncarnationID(key: path.key, incarnation: incarnation)
-            let host = LocalHost(parameters, events: HostEvents(owner: self, life: life))
+            let host = CoordinatorCell(parameters, events: HostEvents(owner: self, life: life))
             state.withLock { $0.host = host }
             tasks.add { await self.run(host) }
         } catch {
@@ -137,7 +137,7 @@ extension Worker {
         }
     }
 
-    private func run(_ host: LocalHost) async {
+    private func run(_ host: CoordinatorCell) async {
         // The dependencies that arrived after the parameters were made are passed on.
         let startContext = state.withLock { $0.startContext }
         host.inherit(startContext.dependencies)
@@ -195,7 +195,7 @@ extension Worker {
 // MARK: - What the parent tells
 
 extension Worker: UplinkOwner {
-    var top: (any MessageReceiver)? { state.withLock { $0.host }?.coordinator }
+    var top: (any MessageReceiver)? { state.withLock { $0.host }?.ifBegun }
 
     func frameReceived(_ frame: Frame, on link: Link) {
         switch frame.content {
@@ -261,7 +261,7 @@ extension Worker: UplinkOwner {
     }
 
     private func inherit(_ name: String, _ dependency: Dependency, _ frame: Frame) {
-        let change = state.withLock { state -> (LocalHost?, Dependencies)? in
+        let change = state.withLock { state -> (CoordinatorCell?, Dependencies)? in
             // The parent sends from several threads, so that an older version may arrive after a newer one. A root that adopts counts anew.
             let version = (epoch: frame.epoch, version: dependency.version)
             guard version >= state.inheritedVersions[name, default: (0, 0)] else { return nil }
@@ -285,7 +285,7 @@ extension Worker: UplinkOwner {
     }
 
     func messageLost(_ envelope: Envelope, _ error: any Error) {
-        state.withLock { $0.host }?.coordinator?.recordLoss(of: envelope, because: error)
+        state.withLock { $0.host }?.recordLoss(of: envelope, because: error)
     }
 
     func inspected(_ operation: String, _ target: String, _ payload: JSONValue) async throws -> JSONValue {
@@ -311,7 +311,7 @@ extension Worker: UplinkOwner {
     }
 
     private func place(_ target: String) -> (CoordinatorCell, ArraySlice<Substring>)? {
-        guard let cell = state.withLock({ $0.host })?.coordinator else { return nil }
+        guard let cell = state.withLock({ $0.host })?.ifBegun else { return nil }
         // An empty target is this process's own coordinator.
         if target.isEmpty { return (cell, []) }
         guard let rest = CoordinatorPath(target)?.components(below: path) else { return nil }

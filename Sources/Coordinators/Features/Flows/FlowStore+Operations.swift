@@ -449,7 +449,7 @@ extension ChildSupervisor {
             for key in keys {
                 if asksOthers(about: key) {
                     group.addTask { await self.flows(of: key, budget, after) }
-                } else if withSlot(key, { ($0.host as? LocalHost)?.coordinator?.existingFlows?.store != nil }) == true,
+                } else if withSlot(key, { ($0.host as? CoordinatorCell)?.existingFlows?.store != nil }) == true,
                     let listing = await flows(of: key, budget, after)
                 {
                     listings.append(listing)

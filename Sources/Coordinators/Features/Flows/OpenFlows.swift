@@ -94,7 +94,7 @@ extension CoordinatorCell {
 
     /// The coordinators of this process that own stores, at this one and below, in the order of the tree.
     private var ownersOfFlows: [CoordinatorCell] {
-        let below = existingChildren?.hosts.compactMap { ($0 as? LocalHost)?.coordinator } ?? []
+        let below = existingChildren?.hosts.compactMap { $0 as? CoordinatorCell } ?? []
         return (existingFlows?.store == nil ? [] : [self]) + below.flatMap(\.ownersOfFlows)
     }
 }

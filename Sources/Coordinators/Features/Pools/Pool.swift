@@ -76,7 +76,7 @@ public struct Pool<Member: Coordinator>: Sendable {
     /// The members, by number.
     public var members: [Child<Member>] {
         let host = child.supervisor.withSlot(child.key) { $0.host } ?? nil
-        let handles = (host as? LocalHost)?.coordinator?.existingChildren?.handles ?? []
+        let handles = (host as? CoordinatorCell)?.existingChildren?.handles ?? []
         return handles.compactMap { $0.typed(as: Member.self) }.sorted { Int($0.key) ?? 0 < Int($1.key) ?? 0 }
     }
 

@@ -323,8 +323,8 @@ extension PoolCoordinator: HandingOn {
 
     /// Whether a member may wait for other coordinators, as far as is known in this process.
     private func mayWait(_ number: Int) -> Bool {
-        guard let host = try? context.cell.children.host(of: key(of: number)) as? LocalHost else { return true }
-        return host.coordinator?.state.withLock { $0.mailbox.isAnyHandlerWaiting } == true
+        guard let host = try? context.cell.children.host(of: key(of: number)) as? CoordinatorCell else { return true }
+        return host.state.withLock { $0.mailbox.isAnyHandlerWaiting }
     }
 
     func refuse(_ ask: Envelope, _ error: CoordinatorError) -> Bool {

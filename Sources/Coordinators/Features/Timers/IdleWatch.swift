@@ -46,7 +46,7 @@ extension CoordinatorCell {
             return watch.quietLooks >= IdleWatch.looks
         }
         guard let isIdle else { return }
-        if isIdle { host?.events.send(.becameIdle) }
+        if isIdle { tell(.becameIdle) }
         look(after: interval)
     }
 

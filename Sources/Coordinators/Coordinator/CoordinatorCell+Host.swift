@@ -1,0 +1,283 @@
+import ConcurrencySupport
+import Processes
+import WireProtocol
+
+/// A child in the process of its parent: the coordinator itself is the host of its life.
+///
+/// It runs the `start` hook within its time, and tells its owner, the supervisor of the parent's children, exactly one outcome of the start
+/// and, later, one end. What is needed for a start alone is dropped when it's over. A stop that comes before the start ends the start with it.
+extension CoordinatorCell: ChildHost {
+    typealias Conclusion = @Sendable (Result<Void, any Error>) -> Void
+
+    /// The part of its life that a coordinator's owner knows of.
+    enum HostPhase {
+        /// The start hasn't been requested yet. Can transition to: beginning.
+        case created(Box<Beginning>)
+        /// The coordinator isn't ready yet. Can transition to: ready, failed.
+        case beginning(Box<Beginning>)
+        /// The coordinator is ready. Can transition to: ended.
+        case ready
+        /// The start hasn't succeeded. Can transition to: ended.
+        case failed
+        /// The end was requested, or has begun.
+        case ended(Stop)
+
+        var beginning: Box<Beginning>? {
+            switch self {
+            case .created(let beginning), .beginning(let beginning): beginning
+            case .ready, .failed, .ended: nil
+            }
+        }
+    }
+
+    /// The state that is needed until the coordinator is ready, and is dropped then.
+    struct Beginning: Sendable {
+        /// The value that the coordinator is configured with, on this side of a border.
+        let configuration: ConfigurationValue
+        /// The time within which it has to be ready.
+        let limit: Duration
+        /// The function that takes the outcome of the start, once.
+        var concluded: Conclusion?
+        /// The task of the `start` hook, once it runs.
+        var hook: Task<Void, Never>?
+        /// The timers that end the hook, by its own time limit and by that of a stop: they keep the coordinator alive, and are cancelled with
+        /// the end of the start.
+        var timers: [PatientTimer] = []
+        /// The shutdown of a stop that was requested meanwhile.
+        var shutdown: Shutdown?
+        /// The reason of the coordinator's end by itself before its owner knew that it was ready.
+        var earlyEnd: ExitReason?
+
+        init(_ configuration: ConfigurationValue, within limit: Duration) { (self.configuration, self.limit) = (configuration, limit) }
+    }
+
+    /// The work of a start that isn't over at once.
+    typealias RestOfStart = @Sendable () async throws -> Void
+
+    var process: ProcessIdentity? { .current }
+
+    /// The coordinator, unless its start hasn't been requested yet.
+    var ifBegun: CoordinatorCell? {
+        state.withLock { if case .created = $0.life.hostPhase { false } else { true } } ? self : nil
+    }
+
+    /// Sends an event of this life to its owner.
+    func report(_ event: HostEvent) {
+        if let events = attributes.load()?.events?.value { return events.send(event) }
+        event.send(to: parent?.existingSupervision, of: IncarnationID(key: path.key, incarnation: incarnation))
+    }
+
+    /// Whether nothing is left of the coordinator.
+    var isOver: Bool { state.withLock { $0.life.phase == .stopped } }
+
+    /// Sends an event of this life to its owner, unless the life is over.
+    func tell(_ event: HostEvent) { if !isOver { report(event) } }
+
+    /// Asks the parent, wherever it is, to dismiss this coordinator.
+    func requestDismissal(timeout: Duration) async -> Bool {
+        if isOver { return false }
+        let waiting = HandlerScope.current?.beginWait()
+        defer { waiting?.end() }
+        return await HostEvent.requestDismissal(timeout: timeout) { report($0) }
+    }
+
+    func start() async throws {
+        guard let rest = beginStart() else { return }
+        let outcome = OneShot<Result<Void, any Error>>()
+        proceed(rest) { outcome.settle($0) }
+        try await outcome.value.get()
+    }
+
+    /// Creates the coordinator, and starts it if no hook has to be waited for.
+    ///
+    /// - Returns: What is left to be done by `proceed`; `nil` when the coordinator is ready.
+    func beginStart() -> RestOfStart? {
+        do throws(CoordinatorError) {
+            let configuration = try takeConfiguration()
+            #if !SLOW_PATH_ONLY
+            if type.startsAtOnce { return startAtOnce(configuration) }
+            #endif
+            return { try await self.start(with: configuration) }
+        } catch {
+            return { throw error }
+        }
+    }
+
+    /// Notes that the start is requested.
+    ///
+    /// - Returns: The configuration, as it arrives across the border, if there is one.
+    /// - Throws: `stopped` when the coordinator was told to stop before.
+    private func takeConfiguration() throws(CoordinatorError) -> ConfigurationValue {
+        let configuration = try state.withLock { state throws(CoordinatorError) in
+            guard case .created(let beginning) = state.life.hostPhase else { throw CoordinatorError(.stopped, "it has begun before") }
+            state.life.hostPhase = .beginning(beginning)
+            if beginning.value.shutdown != nil { throw CoordinatorError.hasStopped(path) }
+            return beginning.value.configuration
+        }
+        return border == nil ? configuration : try Border.crossed(configuration, to: path)
+    }
+
+    /// Does the rest of a start.
+    ///
+    /// - Parameter concluded: A function that is called once, when the coordinator is ready, or nothing is left of it. It must not block.
+    func proceed(_ rest: @escaping RestOfStart, _ concluded: @escaping Conclusion) {
+        let limit = state.withLock { state -> Duration? in
+            state.life.hostPhase.beginning?.value.concluded = concluded
+            return state.life.hostPhase.beginning?.value.limit
+        }
+        guard let limit else { return concluded(.failure(CoordinatorError.hasStopped(path))) }
+        // The timeout and the stop cancel the hook; one that ignores that is abandoned.
+        let hook = HandlerScope.perform(in: nil) {
+            runtime.time.task {
+                do {
+                    try await rest()
+                    self.conclude(.success(()))
+                } catch {
+                    self.conclude(.failure(Failures.crossable(error)))
+                }
+            }
+        }
+        let isUnderWay = limitStart(to: limit, { $0.hook = hook }, { hook.cancel() }) { [path] in
+            CoordinatorError(.startTimedOut, "\(path) was not ready within \(limit)")
+        }
+        if isUnderWay, let beginning = state.withLock({ $0.life.hostPhase.beginning?.value }) { cancelIfStopped(beginning) }
+    }
+
+    /// Has a timer end a start that isn't over by then.
+    ///
+    /// - Parameters:
+    ///   - change: A change of the start's data that goes with it.
+    ///   - cancel: A function that is called after the end, since the error that a cancelled hook throws isn't the reason.
+    /// - Returns: False when the start is over already.
+    @discardableResult
+    private func limitStart(
+        to limit: Duration,
+        _ change: (inout Beginning) -> Void = { _ in },
+        _ cancel: @escaping @Sendable () -> Void = {},
+        error: @escaping @Sendable () -> CoordinatorError
+    ) -> Bool {
+        let timer = PatientTimer(limit, of: runtime.time) {
+            self.conclude(.failure(error()))
+            cancel()
+        }
+        let isUnderWay = state.withLock { state -> Bool in
+            guard let beginning = state.life.hostPhase.beginning else { return false }
+            beginning.value.timers.append(timer)
+            change(&beginning.value)
+            return true
+        }
+        if !isUnderWay { timer.cancel() }
+        return isUnderWay
+    }
+
+    /// Concludes the start with its outcome, the first that there is; a coordinator that isn't to be is ended before.
+    private func conclude(_ result: Result<Void, any Error>) {
+        let beginning = state.withLock { state -> Box<Beginning>? in
+            guard let beginning = state.life.hostPhase.beginning else { return nil }
+            if case .success = result, beginning.value.shutdown == nil {
+                state.life.hostPhase = .ready
+            } else {
+                state.life.hostPhase = .failed
+            }
+            return beginning
+        }
+        // The phase has changed: from now on no other thread uses the box.
+        guard let beginning, let concluded = beginning.value.concluded else { return }
+        for timer in beginning.value.timers { timer.cancel() }
+        let shutdown = beginning.value.shutdown
+        if case .success = result, shutdown == nil {
+            if let earlyEnd = beginning.value.earlyEnd { endByItself(earlyEnd) }
+            return concluded(.success(()))
+        }
+        // The task ends with the coordinator; nothing may cancel the task.
+        runtime.time.task { [self] in
+            _ = await shutDown(within: Stop(shutdown ?? .timeout(.seconds(5)), runtime.time))
+            if case .failure(let error) = result, shutdown == nil || !(error is CancellationError) { return concluded(.failure(error)) }
+            concluded(.failure(CoordinatorError.hasStopped(path)))
+        }
+    }
+
+    /// Cancels the hook of a start that is to stop; a hook that ignores its cancellation is abandoned when the grace is over.
+    private func cancelIfStopped(_ beginning: Beginning) {
+        guard let hook = beginning.hook, let shutdown = beginning.shutdown else { return }
+        hook.cancel()
+        if let grace = shutdown.grace { limitStart(to: grace) { [path] in CoordinatorError.hasStopped(path) } }
+    }
+
+    func stop(_ shutdown: Shutdown) {
+        let (beginning, stop, isEnding) = state.withLock { state -> (Beginning?, Stop?, Bool) in
+            switch state.life.hostPhase {
+            case .created(let beginning), .beginning(let beginning):
+                // A second stop can only shorten the time that is left.
+                if let former = beginning.value.shutdown, former.isShorter(than: shutdown) { return (nil, nil, false) }
+                beginning.value.shutdown = shutdown
+                return (beginning.value, nil, false)
+            case .ready:
+                let stop = Stop(shutdown, runtime.time)
+                state.life.hostPhase = .ended(stop)
+                return (nil, stop, false)
+            case .failed:
+                return (nil, nil, true)
+            case .ended(let stop):
+                if let grace = shutdown.grace { stop.shorten(to: grace) }
+                return (nil, nil, true)
+            }
+        }
+        if isEnding { hasten(shutdown) }
+        if let beginning { cancelIfStopped(beginning) }
+        if let stop { conclude(.shutdown, stop) }
+    }
+
+    /// Ends the life of a coordinator that ends by itself.
+    func endByItself(_ reason: ExitReason) {
+        let stop = state.withLock { state -> Stop? in
+            switch state.life.hostPhase {
+            case .created(let beginning), .beginning(let beginning):
+                beginning.value.earlyEnd = reason
+                return nil
+            case .ready:
+                let stop = Stop(.timeout(.seconds(5)), hasFailed: !reason.isNormal, runtime.time)
+                state.life.hostPhase = .ended(stop)
+                return stop
+            case .failed, .ended:
+                return nil
+            }
+        }
+        guard let stop else { return }
+        // Messages that are sent from now on wait for the next life, if there is one.
+        report(.becameUnreachable)
+        conclude(reason, stop)
+    }
+
+    private func conclude(_ reason: ExitReason, _ stop: Stop) {
+        // The task ends with the coordinator, whose end is the event that the owner waits for; nothing may cancel the task.
+        runtime.time.task { [self] in
+            let isClean = await shutDown(within: stop)
+            report(.exited(isClean ? reason : .stopTimedOut))
+        }
+    }
+
+    func deliver(_ envelope: Envelope, to rest: ArraySlice<Substring>, isDirect: Bool) {
+        guard let border else { return deliverHere(envelope, to: rest, isDirect: isDirect) }
+        border.cross(envelope) { self.deliverHere($0, to: rest, isDirect: isDirect) }
+    }
+
+    /// Gives a message back to the parent, for the next life.
+    func returnToParent(_ envelope: Envelope) {
+        envelope.forgetTaker()
+        report(.messageReturned(ParkedMessage(envelope: envelope, rest: [], isDirect: true)))
+    }
+
+    func observeEvents() {}
+
+    var isBusy: Bool { hasMessages }
+
+    var isLost: Bool {
+        switch state.withLock({ $0.life.hostPhase }) {
+        case .failed, .ended: true
+        case .created, .beginning, .ready: false
+        }
+    }
+
+    func kill() throws { throw CoordinatorError(.notAWorker, "\(path) has no process of its own to kill") }
+}

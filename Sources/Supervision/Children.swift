@@ -65,7 +65,7 @@ struct Child: Sendable {
 struct Children: Sendable {
     private var slots: [Slot] = []
     private var places = PlaceIndex<Slot>()
-    /// The place of the child that was added last: the next events are often about it, and need no look-up.
+    /// The place of the child that was added or looked for last: what follows is often about it, and needs no look-up.
     private var latest: Int?
     private var counts = [Int](repeating: 0, count: ChildState.Kind.allCases.count)
     /// The number of children that are significant and active; see ``Child/isSignificantAndActive``.
@@ -79,6 +79,13 @@ struct Children: Sendable {
     }
 
     var inOrder: some Sequence<Child> { slots.lazy.compactMap(\.child) }
+
+    /// Returns a child, about which the next questions will be.
+    mutating func find(_ id: String) -> Child? {
+        guard let child = self[id] else { return nil }
+        latest = child.place
+        return child
+    }
 
     subscript(id: String) -> Child? {
         if let latest, let child = slots[latest].child, child.id == id { return child }

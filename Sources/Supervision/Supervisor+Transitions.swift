@@ -9,7 +9,7 @@ extension Supervisor {
 
     /// Handles an event of one incarnation; an event of an older incarnation has no effect.
     mutating func observe(_ id: String, _ incarnation: Incarnation, _ occurrence: Occurrence) {
-        guard let child = table[id], child.state.incarnation == incarnation else { return }
+        guard let child = table.find(id), child.state.incarnation == incarnation else { return }
         transition(child, occurrence)
         stopFollowers(of: id)
     }
@@ -19,7 +19,7 @@ extension Supervisor {
     /// Once the supervisor is ending, requests have no effect: every child is stopped in its turn.
     mutating func request(_ id: String, _ occurrence: Occurrence) {
         if isEnding { return }
-        if let child = table[id] {
+        if let child = table.find(id) {
             transition(child, occurrence)
         } else if case .startRequested(let specification) = occurrence {
             add(specification)

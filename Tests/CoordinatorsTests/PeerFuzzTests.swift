@@ -20,7 +20,8 @@ struct PeerFuzzTests {
         var sent = 0
         var (parts, closed): (Int, [String: Int]) = (0, [:])
         let before = Resident.bytes
-        while ContinuousClock.now < end {
+        // An overloaded machine may have had time for links of one kind only.
+        while ContinuousClock.now < end || sent == 0 || parts == 0 {
             let outcome = try await play(&frames, count: 400, "seed \(seed)")
             sent += outcome.sent
             if frames.usesParts { parts += outcome.sent }

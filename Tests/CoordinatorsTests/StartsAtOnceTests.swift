@@ -137,6 +137,48 @@ struct StartsAtOnceTests {
         }
     }
 
+    @Test("What a child that has stopped at once has left running can neither ask nor start anything")
+    func leftOvers() async throws {
+        try await Parent.with { context, runtime in
+            let before = runtime.counters.coordinators
+            let child = try await context.start(Plain.self, as: "a")
+            let left = try #require(try child.supervisor.host(of: "a") as? CoordinatorCell)
+            let own = CoordinatorContext<Plain>(cell: left)
+            #expect(try await child.ask(Plain.Value()) == 0)
+            await child.remove()
+            // The call has returned, and nothing is left: there was nothing to wait for.
+            #expect(left.isOver && left.isLost && !left.isBusy)
+            await expect(.stopped) { _ = try await own.ask(Plain.Value()) }
+            await expect(.stopped) { _ = try await own.start(Plain.self, as: "below") }
+            await expect(.stopped) { _ = try await child.ask(Plain.Value()) }
+            left.stop(.brutalKill)
+            #expect(try await context.start(Plain.self, as: "a").incarnation == 2)
+            #expect(runtime.counters.coordinators == before + 2)
+        }
+    }
+
+    @Test("A child whose handler runs, or that has a child, is waited for", arguments: [false, true])
+    func waitsForWhatRuns(_ hasChild: Bool) async throws {
+        let events = Lock<[String]>([])
+        try await Parent.with { context, _ in
+            let child = try await context.start(Plain.self, as: "a")
+            let cell = try #require(try child.supervisor.host(of: "a") as? CoordinatorCell)
+            if hasChild {
+                try await CoordinatorContext<Plain>(cell: cell).start(Plain.self, as: "below")
+            } else {
+                cell.handle {
+                    try? await untilCancelled()
+                    for _ in 0..<50 { await Task.yield() }
+                    events.withLock { $0.append("handled") }
+                }
+            }
+            await child.remove()
+            events.withLock { $0.append("removed") }
+            #expect(cell.existingChildren == nil)
+        }
+        #expect(events.withLock { $0 } == (hasChild ? ["removed"] : ["handled", "removed"]))
+    }
+
     @Test("No start succeeds after its parent's stop has begun")
     func shutDown() async throws {
         for _ in 0..<20 {

@@ -88,6 +88,20 @@ struct ChildSlot {
         return start
     }
 
+    /// Adds a call that stops the life, and waits for its end.
+    mutating func awaitStop(_ stop: Stop, by initiator: Initiator) {
+        func add(to record: inout Record) {
+            record.stops.append(stop)
+            record.stopInitiator = initiator
+        }
+        add(to: &record)
+    }
+
+    /// Notes that a life is told to stop; of several times the first one counts.
+    mutating func noteStop(of incarnation: Incarnation, at time: MonotonicTime) {
+        if self.incarnation == incarnation, !isStopNoted { record.stoppingSince = time }
+    }
+
     /// Ends all calls and messages that wait for the slot, which was removed.
     func settle(with error: CoordinatorError) {
         let record = record
@@ -282,7 +296,7 @@ extension ChildSlot {
     }
 
     var record: Record {
-        get { storedRecord.value }
+        _read { yield storedRecord.value }
         _modify { yield &storedRecord.value }
     }
 
@@ -309,10 +323,10 @@ extension ChildSlot {
 
     /// Changes the slot and its record together, so that the record is moved only once.
     mutating func withRecord<Result>(_ change: (inout ChildSlot, inout Record) -> Result) -> Result {
-        var record = record
+        var taken = storedRecord
         storedRecord = LazyStorage()
-        defer { self.record = record }
-        return change(&self, &record)
+        defer { storedRecord = taken }
+        return change(&self, &taken.value)
     }
 }
 
@@ -415,15 +429,22 @@ struct ChildSlots: Sendable {
 
     private var entries: [Entry] = []
     private var places = PlaceIndex<Entry>()
+    /// The place that was looked for last: what follows is often about it, and needs no look-up.
+    private let latest = Box<Int>(0)
     private var registrations: UInt64 = 0
 
     /// Returns a copy of a slot; `nil` when there is none.
     subscript(key: String) -> ChildSlot? { box(key)?.value }
 
-    func contains(_ key: String) -> Bool { places.place(of: key, in: entries) != nil }
+    func contains(_ key: String) -> Bool { box(key) != nil }
 
     /// Returns a slot as it stays in the table, for several changes of it under one lock; `nil` when there is none.
-    func box(_ key: String) -> Box<ChildSlot>? { places.place(of: key, in: entries).map { entries[$0].box } }
+    func box(_ key: String) -> Box<ChildSlot>? {
+        if latest.value < entries.count, entries[latest.value].name == key { return entries[latest.value].box }
+        guard let place = places.place(of: key, in: entries) else { return nil }
+        latest.value = place
+        return entries[place].box
+    }
 
     /// Reads or changes a slot in place.
     ///
@@ -442,6 +463,7 @@ struct ChildSlots: Sendable {
         let registration = ChildSlot.ChildRegistration(number: registrations, definition: definition)
         guard let known else {
             let box = Box(ChildSlot(registration))
+            latest.value = entries.count
             entries.append(Entry(box: box))
             places.insert(entries.count - 1, of: entries)
             return (box, nil)

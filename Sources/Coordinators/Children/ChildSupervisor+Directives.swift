@@ -10,11 +10,13 @@ extension ChildSupervisor {
             let life = state.withLock { state in state.slots.box(key).map { makeLife(in: $0, incarnation, attempt) } }
             if let life { startLife(life, isAwaited: false) } else { handle(.exited(key, incarnation, .unknown)) }
         case .stop(let key, let incarnation, let shutdown):
-            let (host, limited, leaving) = state.withLock { state in
-                let limited = state.limited(state.isHandingOver(key, from: incarnation) ? shutdown.drainingFirst : shutdown)
+            let (host, limited, leaving) = state.withLock { state -> ((any ChildHost)?, Shutdown, WorkerHost?) in
+                guard let slot = state.slots.box(key) else { return (nil, shutdown, nil) }
+                let handover = slot.value.handover
+                let limited = state.limited(handover?.former == incarnation ? shutdown.drainingFirst : shutdown)
                 if limited.drains { state.holdMessages(forDraining: key) }
-                state.noteStop(of: key, incarnation)
-                return (state.host(of: key), limited, state.leave(key, incarnation))
+                slot.value.noteStop(of: incarnation, at: state.time.now)
+                return (slot.value.host, limited, handover == nil ? nil : state.leave(key, incarnation))
             }
             if shutdown.drains { host?.awaitRun() }
             host?.stop(limited)

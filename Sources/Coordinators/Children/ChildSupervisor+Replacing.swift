@@ -254,14 +254,6 @@ extension ChildSlot {
 }
 
 extension ChildSupervisor.State {
-    /// Notes that a life is told to stop; of several times the first one counts.
-    func noteStop(of key: String, _ incarnation: Incarnation) {
-        let now = time.now
-        slots.with(key) { slot in
-            if slot.incarnation == incarnation, !slot.isStopNoted { slot.record.stoppingSince = now }
-        }
-    }
-
     /// Notes that a life leaves beside its successor, which has begun: supervision goes on with that at once.
     ///
     /// - Returns: The life's host; `nil` when the life has no such successor: its end is awaited.
@@ -271,11 +263,6 @@ extension ChildSupervisor.State {
         else { return nil }
         leaving.append(host)
         return host
-    }
-
-    /// Whether this life of a child gives way to one that was prepared.
-    func isHandingOver(_ key: String, from incarnation: Incarnation) -> Bool {
-        slots.with(key) { $0.handover?.former == incarnation } == true
     }
 }
 

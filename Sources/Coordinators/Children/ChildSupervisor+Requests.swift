@@ -155,18 +155,14 @@ extension ChildSupervisor {
         let event = forgets ? Supervisor.Event.removeRequested(key) : .stopRequested(key)
         let end = OneShot<Void>()
         let mustWait = mutateAndPerform { state -> Bool? in
+            guard let slot = state.slots.box(key), registration == nil || slot.value.registration.number == registration else { return nil }
+            let present = state.machine.state(of: key)
             // The machine may know of the end of a life already that is about to be noted in the slot.
-            let lives = state.isAlive(key) || state.isEnding(key) || state.host(of: key) != nil
-            let incarnation = state.machine.state(of: key)?.incarnation
-            let isMeant = state.slots.with(key) { slot in
-                guard registration == nil || slot.registration.number == registration else { return false }
-                if lives {
-                    slot.record.stops.append(ChildSlot.Stop(incarnation: incarnation ?? slot.incarnation, end: end))
-                    slot.record.stopInitiator = initiator
-                }
-                return true
+            let lives = present?.isAlive == true || present?.kind == .stopping || slot.value.host != nil
+            if lives {
+                let incarnation = present?.incarnation ?? slot.value.incarnation
+                slot.value.awaitStop(ChildSlot.Stop(incarnation: incarnation, end: end), by: initiator)
             }
-            guard isMeant == true else { return nil }
             state.feed(event)
             return lives
         }

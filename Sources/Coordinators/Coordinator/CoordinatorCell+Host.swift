@@ -13,19 +13,19 @@ extension CoordinatorCell: ChildHost {
     enum HostPhase {
         /// The start hasn't been requested yet. Can transition to: beginning.
         case created(Box<Beginning>)
-        /// The coordinator isn't ready yet. Can transition to: ready, failed.
+        /// The coordinator isn't ready yet. Can transition to: ready, over.
         case beginning(Box<Beginning>)
         /// The coordinator is ready. Can transition to: ended.
         case ready
-        /// The start hasn't succeeded. Can transition to: ended.
-        case failed
+        /// The start hasn't succeeded, or the coordinator has ended at once. Can transition to: ended.
+        case over
         /// The end was requested, or has begun.
         case ended(Stop)
 
         var beginning: Box<Beginning>? {
             switch self {
             case .created(let beginning), .beginning(let beginning): beginning
-            case .ready, .failed, .ended: nil
+            case .ready, .over, .ended: nil
             }
         }
     }
@@ -177,7 +177,7 @@ extension CoordinatorCell: ChildHost {
             if case .success = result, beginning.value.shutdown == nil {
                 state.life.hostPhase = .ready
             } else {
-                state.life.hostPhase = .failed
+                state.life.hostPhase = .over
             }
             return beginning
         }
@@ -205,6 +205,9 @@ extension CoordinatorCell: ChildHost {
     }
 
     func stop(_ shutdown: Shutdown) {
+        #if !SLOW_PATH_ONLY
+        if endAtOnce(shutdown) { return }
+        #endif
         let (beginning, stop, isEnding) = state.withLock { state -> (Beginning?, Stop?, Bool) in
             switch state.life.hostPhase {
             case .created(let beginning), .beginning(let beginning):
@@ -216,7 +219,7 @@ extension CoordinatorCell: ChildHost {
                 let stop = Stop(shutdown, runtime.time)
                 state.life.hostPhase = .ended(stop)
                 return (nil, stop, false)
-            case .failed:
+            case .over:
                 return (nil, nil, true)
             case .ended(let stop):
                 if let grace = shutdown.grace { stop.shorten(to: grace) }
@@ -239,7 +242,7 @@ extension CoordinatorCell: ChildHost {
                 let stop = Stop(.timeout(.seconds(5)), hasFailed: !reason.isNormal, runtime.time)
                 state.life.hostPhase = .ended(stop)
                 return stop
-            case .failed, .ended:
+            case .over, .ended:
                 return nil
             }
         }
@@ -274,7 +277,7 @@ extension CoordinatorCell: ChildHost {
 
     var isLost: Bool {
         switch state.withLock({ $0.life.hostPhase }) {
-        case .failed, .ended: true
+        case .over, .ended: true
         case .created, .beginning, .ready: false
         }
     }

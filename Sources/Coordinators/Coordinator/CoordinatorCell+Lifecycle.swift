@@ -192,7 +192,8 @@ extension CoordinatorCell {
                 life: state.life, run: state.runTask, handlers: state.handlers, children: state.supervision,
                 drainWaits: state.extras.drainWaits, drainNotice: state.extras.drainNotice
             )
-            (state.extras.drainWaits, state.handlers.batch) = ([], [])
+            if state.hasExtras { state.extras.drainWaits = [] }
+            state.handlers.batch = []
             (state.life.phase, state.life.instance) = (.stopped, nil)
             (state.runTask, state.supervision) = (nil, nil)
             return (state.mailbox.removeAll(), Array(former.handlers.running.values), former)
@@ -200,7 +201,7 @@ extension CoordinatorCell {
         endWaitingForChildren()
         runtime.features.hasEnded(self)
         let hasFailed = former.life.stop?.hasFailed == true
-        openAsks.end(with: .hasStopped(path), forGood: true)
+        endOpenAsks()
         former.children?.refuse()
         for handler in abandoned { handler.hook?.settle(()) }
         for item in waiting { giveUp(item, hasFailed: hasFailed) }

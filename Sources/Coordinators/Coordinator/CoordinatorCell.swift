@@ -293,6 +293,9 @@ final class CoordinatorCell: ConfiguredReceiver {
 
     var existingOpenAsks: OpenAsks? { ownOpenAsks.load() }
 
+    /// Ends the open asks, and every later one too.
+    func endOpenAsks() { ownOpenAsks.storeIfNil(runtime.execution.noAsks).end(with: .hasStopped(path), forGood: true) }
+
     /// The supervisor of the children, made when the first child is.
     var supervision: any ChildSupervision {
         state.withLock { state in

@@ -2,7 +2,8 @@
 struct LazyStorage<Value: Emptiable> {
     /// A value that isn't empty; a copy of its owner shares it until one of them changes it.
     private final class Storage {
-        var value: Value
+        // The owner's exclusivity excludes what the runtime would check at each access.
+        @exclusivity(unchecked) var value: Value
 
         init(_ value: Value) { self.value = value }
     }

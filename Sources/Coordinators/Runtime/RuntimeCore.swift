@@ -62,6 +62,8 @@ final class RuntimeCore: ServiceOwner {
         let tasks: OwnedTasks
         /// The asks that no coordinator of the tree has made.
         let openAsks: OpenAsks
+        /// The asks of coordinators that have stopped, and never asked before.
+        let noAsks: OpenAsks
         /// The services that this process has made.
         let services: ProcessServices
         /// The numbers of the acknowledged messages that coordinators of this process send.
@@ -162,7 +164,12 @@ final class RuntimeCore: ServiceOwner {
             spares: OwnedTasks(time)
         )
         let tasks = OwnedTasks(time)
-        execution = Execution(tasks: tasks, openAsks: OpenAsks(time), services: ProcessServices(logger: logger, time))
+        execution = Execution(
+            tasks: tasks,
+            openAsks: OpenAsks(time),
+            noAsks: OpenAsks(time),
+            services: ProcessServices(logger: logger, time)
+        )
         let hub = LinkHub(directory: directory, socket: directory.socketName(isRoot: isRoot), tasks: tasks, logger: logger)
         links = ProcessLinks(hub: hub, uplink: uplink)
         if isRoot, options.isSubreaper { ControlGroup.enterLeaf() }

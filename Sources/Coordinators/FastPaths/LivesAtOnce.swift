@@ -1,6 +1,7 @@
-// Saves: 53 % of the time of a start within the process: 13.3 us without it, 6.3 us with it; `becameReady` alone 30 %.
-// Measured: `Measure starts count=20000`, five rounds in turn.
-// Off: COORDINATORS_SLOW_PATH_ONLY: each start has a task, and is reported through the supervisor's outbox.
+// Saves: 53 % of the time of a start within the process: 13.3 us without it, 6.3 us with it; `becameReady` alone 30 %. 67 % of that of a stop
+// that has nothing to wait for: 13.8 us without it, 4.5 us with it.
+// Measured: `Measure starts count=20000`, five rounds in turn; each when it was made.
+// Off: COORDINATORS_SLOW_PATH_ONLY: each start and each stop has a task, and a start is reported through the supervisor's outbox.
 
 import ConcurrencySupport
 
@@ -65,5 +66,39 @@ extension ChildSlot {
         phase = .active(Occupant(host: life.host, readySince: life.host.readyBefore ?? time))
         startInitiator = nil
         return takeStarts()
+    }
+}
+
+// MARK: - Stops
+
+extension CoordinatorCell {
+    /// Ends a coordinator that is ready and has nothing to wait for, in the caller's thread, and tells its owner.
+    ///
+    /// - Returns: False when there may be something to wait for.
+    func endAtOnce(_ shutdown: Shutdown) -> Bool {
+        guard type.endsAtOnce, !shutdown.drains else { return false }
+        let instance = state.withLock { state -> (any Coordinator)? in
+            guard case .ready = state.life.hostPhase, state.hasNothingToEnd else { return nil }
+            (state.life.phase, state.life.hostPhase, state.life.cancelsHandlers) = (.stopped, .over, true)
+            state.mailbox.close()
+            return state.life.instance.take()
+        }
+        if instance == nil { return false }
+        endOpenAsks()
+        report(.exited(.shutdown))
+        return true
+    }
+}
+
+extension CoordinatorType {
+    /// Whether the end of such a coordinator is known to have nothing to wait for but its children and its handlers, nor anything to put away.
+    fileprivate var endsAtOnce: Bool { stopsAtOnce && !isDurable }
+}
+
+extension CoordinatorCell.State {
+    /// Whether the coordinator has no children, no messages and nothing of a feature, and runs no code that is known of.
+    fileprivate var hasNothingToEnd: Bool {
+        life.phase == .active && supervision == nil && !hasExtras && handlers.running.isEmpty && runTask == nil && mailbox.isIdle
+            && mailbox.reserved.count == 0
     }
 }

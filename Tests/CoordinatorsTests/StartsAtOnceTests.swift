@@ -203,6 +203,65 @@ struct StartsAtOnceTests {
     }
 }
 
+/// A root whose drain is held up by an ask.
+private actor Holder: Coordinator {
+    struct Hold: ResponderMessage { typealias Reply = Int }
+
+    nonisolated let context: Context
+    init(_ context: Context) { self.context = context }
+
+    static let responders: Responders = [
+        .respond(to: Hold.self) { _, _ in
+            try await untilCancelled()
+            return 0
+        }
+    ]
+
+    /// Begins the end of a tree, and returns when it drains.
+    static func draining(_ body: (CoordinatorRuntime, CoordinatorCell) async throws -> Void) async throws {
+        var options = Support.options
+        options.shutdown = .draining(.seconds(600))
+        let runtime = CoordinatorRuntime(Holder.self, options: options)
+        try await runtime.start()
+        let root = try runtime.root
+        let ask = Task { try await runtime.ask(Hold(), timeout: .seconds(900)) }
+        try await eventually("the ask is handled") { root.hasMessages }
+        for key in 0..<6 { try await CoordinatorContext<Holder>(cell: root).start(Counted.self, as: "\(key)") }
+        let stop = Task { await runtime.stop() }
+        try await eventually("it drains") { root.isDraining }
+        try await body(runtime, root)
+        await stop.value
+        _ = await ask.result
+    }
+}
+
+/// A coordinator whose lives are counted.
+private actor Counted: Coordinator {
+    static let lives = Lock(0)
+
+    nonisolated let context: Context
+    init(_ context: Context) {
+        self.context = context
+        Self.lives.withLock { $0 += 1 }
+    }
+}
+
+@Suite("A drain that has no time any more", .serialized, .timeLimit(minutes: 3))
+struct HastenedDrainTests {
+    @Test("Idle children that are killed while their parent drains aren't started again")
+    func killed() async throws {
+        Counted.lives.withLock { $0 = 0 }
+        try await Holder.draining { runtime, _ in #expect(runtime.hasten(.brutalKill)) }
+        #expect(Counted.lives.withLock { $0 } == 6)
+    }
+
+    @Test("A root that fails while it drains has five seconds from then on")
+    func failed() async throws {
+        // Otherwise the drain takes ten minutes, and the suite's time is over.
+        try await Holder.draining { _, root in root.end(.failed(.failed("the test wants it"))) }
+    }
+}
+
 extension DependencyKeys {
     fileprivate var number: DependencyKey<Int> { .init() }
 }

@@ -137,6 +137,7 @@ public final class CoordinatorRuntime: Service {
         core.execution.services.whenOneFails { [weak self] reason in (try? self?.root)?.end(.failed(reason)) }
         do {
             try await core.takeOver()
+            host.isBorn()
             // The runtime may have been stopped while the remains of a former one were ended: the host has that state.
             try await host.start()
             begin.settle(.success(core.time.now))
@@ -178,12 +179,14 @@ public final class CoordinatorRuntime: Service {
             return
         }
         guard isFirst else { return await end.value }
+        var isBegun = true
         if begin.outcome == nil {
             // The tree is about to start: it never does, or its start is ended.
-            host.stop(host.ifBegun == nil ? .brutalKill : core.options.shutdown)
-            _ = await begin.value
+            isBegun = host.ifBegun != nil
+            host.stop(isBegun ? core.options.shutdown : .brutalKill)
+            if case .success = await begin.value { isBegun = true }
         }
-        if let root = host.ifBegun { await Self.end(root, core, exit.outcome ?? .shutdown) }
+        if isBegun, let root = host.ifBegun { await Self.end(root, core, exit.outcome ?? .shutdown) }
         state.withLock { $0 = .ended }
         exit.settle(.shutdown)
         end.settle(())

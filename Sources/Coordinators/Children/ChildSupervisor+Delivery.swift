@@ -294,7 +294,7 @@ extension ChildSupervisor {
 
 extension CoordinatorCell {
     /// Whether the coordinator has failed and is ending.
-    var hasFailed: Bool { state.withLock { $0.life.stop?.hasFailed == true } }
+    var hasFailed: Bool { state.withLock { $0.stop?.hasFailed == true } }
 
     /// Gives a message back to the parent, for the next life, if this one has failed.
     func handBack(_ envelope: Envelope) -> Bool {

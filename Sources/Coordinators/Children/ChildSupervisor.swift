@@ -101,8 +101,13 @@ final class ChildSupervisor: ChildSupervision {
 
     /// Shortens the end of the children that are stopping; a child that is told to stop later gets no longer than this either.
     func hasten(_ shutdown: Shutdown) {
-        let hosts = state.withLock { state -> [any ChildHost] in
+        let hosts = mutateAndPerform { state -> [any ChildHost] in
             state.haste = state.hastened(shutdown)
+            // Those that end before their turn came are not to be started again.
+            if shutdown.grace == .zero, state.phase != .ended {
+                state.phase = .refusing
+                state.feed(.shutdownRequested(.shutdown))
+            }
             // The others of the chain are stopped in their turn, unless there is no time for turns.
             let ending = state.machine.ids.filter { shutdown.grace == .zero || state.isEnding($0) }.compactMap { state.host(of: $0) }
             return ending + state.leaving

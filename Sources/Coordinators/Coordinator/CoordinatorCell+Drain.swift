@@ -29,7 +29,7 @@ extension CoordinatorCell {
     private func beginDrain(_ stop: Stop) -> Bool {
         state.withLock { state in
             guard state.life.phase == .active else { return false }
-            (state.life.phase, state.life.hostPhase) = (.draining, .ended(stop))
+            state.begin(stop, .draining)
             return true
         }
     }

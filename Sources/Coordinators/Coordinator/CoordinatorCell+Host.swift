@@ -17,9 +17,9 @@ extension CoordinatorCell: ChildHost {
         case beginning(Box<Beginning>)
         /// The coordinator is ready. Can transition to: ended.
         case ready
-        /// The start hasn't succeeded, or the coordinator has ended at once. Can transition to: ended.
+        /// The start hasn't succeeded, or the coordinator has ended at once.
         case over
-        /// The end was requested, or has begun.
+        /// The end was requested.
         case ended(Stop)
 
         var beginning: Box<Beginning>? {
@@ -122,8 +122,9 @@ extension CoordinatorCell: ChildHost {
     /// - Parameter concluded: A function that is called once, when the coordinator is ready, or nothing is left of it. It must not block.
     func proceed(_ rest: @escaping RestOfStart, _ concluded: @escaping Conclusion) {
         let limit = state.withLock { state -> Duration? in
-            state.life.hostPhase.beginning?.value.concluded = concluded
-            return state.life.hostPhase.beginning?.value.limit
+            guard let beginning = state.life.hostPhase.beginning, beginning.value.concluded == nil else { return nil }
+            beginning.value.concluded = concluded
+            return beginning.value.limit
         }
         guard let limit else { return concluded(.failure(CoordinatorError.hasStopped(path))) }
         // The timeout and the stop cancel the hook; one that ignores that is abandoned.

@@ -92,7 +92,7 @@ extension CoordinatorCell {
         // Another call may have begun the stop.
         guard let begun = beginStop(stop) else {
             if let grace = stop.grace.limit { hasten(.timeout(grace)) }
-            return await state.withLock { $0.life.stop }?.end.value ?? true
+            return await state.withLock { $0.stop }?.end.value ?? true
         }
         // The readers of a coordinator that has failed get the error that ends their handlers.
         if !stop.hasFailed { runtime.features.beginsToEnd(self) }
@@ -135,11 +135,11 @@ extension CoordinatorCell {
         state.withLock { state in
             switch state.life.phase {
             case .starting, .active: break
-            case .draining: guard state.life.stop === stop else { return nil }
+            case .draining: guard state.stop === stop else { return nil }
             case .stopping, .stopped: return nil
             }
             let hasStarted = state.life.phase != .starting
-            (state.life.phase, state.life.hostPhase) = (.stopping, .ended(stop))
+            state.begin(stop, .stopping)
             // The stop waits for the coordinators below, which may ask this one while they end.
             state.mailbox.handlerWaits()
             return BegunStop(instance: state.life.instance, hasStarted: hasStarted, children: state.supervision)
@@ -189,7 +189,7 @@ extension CoordinatorCell {
         let (waiting, abandoned, former) = state.withLock { state in
             // The objects that are dropped here are released outside the lock.
             let former = (
-                life: state.life, run: state.runTask, handlers: state.handlers, children: state.supervision,
+                life: state.life, stop: state.stop, run: state.runTask, handlers: state.handlers, children: state.supervision,
                 drainWaits: state.extras.drainWaits, drainNotice: state.extras.drainNotice
             )
             if state.hasExtras { state.extras.drainWaits = [] }
@@ -200,7 +200,7 @@ extension CoordinatorCell {
         }
         endWaitingForChildren()
         runtime.features.hasEnded(self)
-        let hasFailed = former.life.stop?.hasFailed == true
+        let hasFailed = former.stop?.hasFailed == true
         endOpenAsks()
         former.children?.refuse()
         for handler in abandoned { handler.hook?.settle(()) }
@@ -248,7 +248,7 @@ extension CoordinatorCell {
         guard let limit = shutdown.grace else { return }
         let (stop, children) = state.withLock { state in
             switch state.life.phase {
-            case .draining, .stopping: (state.life.stop, state.supervision)
+            case .draining, .stopping: (state.stop, state.supervision)
             case .starting, .active, .stopped: (nil, nil)
             }
         }
@@ -305,6 +305,8 @@ extension CoordinatorCell {
     ///
     /// New messages wait from the first reason on, until the last one is gone. Handlers that have begun go on, and so does control.
     func pause(for reasons: PauseReasons) async {
+        let isChange = state.withLock { $0.pauseReasons != reasons || $0.hasExtras && $0.extras.transitions != nil }
+        guard isChange else { return }
         await lock(\.transitions).pass { [self] in
             state.withLock { $0.pauseReasons = reasons }
             await followReasons()

@@ -174,7 +174,7 @@ extension CoordinatorCell {
         if error is MessageHandedBack { return }
         // A handler that the stop has cancelled has not been cancelled by its asker, which gets an error about the stop; nor has one of a pool whose
         // members have ended, because it has failed, a moment before its handlers are cancelled.
-        let (areCancelled, hasFailed) = state.withLock { ($0.life.cancelsHandlers, $0.life.stop?.hasFailed == true) }
+        let (areCancelled, hasFailed) = state.withLock { ($0.life.cancelsHandlers, $0.stop?.hasFailed == true) }
         let isStopped = (areCancelled || hasFailed) && error is CancellationError
         // No coordinator further up responded: the sender gets the error that the message wasn't accepted.
         let isUnhandled = row.isInterceptor && (error as? CoordinatorError)?.code == .unhandled

@@ -65,9 +65,6 @@ final class CoordinatorCell: ConfiguredReceiver {
         var cancelsHandlers = false
         /// Whether a drain waits for the `run` hook, whatever its code does.
         var awaitsRun = false
-
-        /// The end of the coordinator, once that was requested.
-        var stop: Stop? { if case .ended(let stop) = hostPhase { stop } else { nil } }
     }
 
     /// What few coordinators have, and what doesn't change.
@@ -170,6 +167,8 @@ final class CoordinatorCell: ConfiguredReceiver {
         var drainWaits: [DrainWait] = []
         /// What the coordinator's code learns of a drain, once it has asked or there is one.
         var drainNotice: DrainNotice?
+        /// The stop of a coordinator that no owner has told to stop: of the root, as its runtime ends.
+        var ownStop: Stop?
         /// The acknowledged messages from other processes that the coordinator has taken, once there was one.
         var taking: DeliveryDeduplication?
         /// The handlers that run on though their messages were cancelled long ago.
@@ -183,7 +182,7 @@ final class CoordinatorCell: ConfiguredReceiver {
             features.isEmpty && waitingForChildren.isEmpty
                 && sharedAsks == nil && taking == nil && transitions == nil
                 && selections == nil && idleWaiters.isEmpty && drainWaits.isEmpty && stuck.isEmpty && drainNotice == nil
-                && cycleLooks == 0
+                && cycleLooks == 0 && ownStop == nil
         }
     }
 
@@ -221,13 +220,27 @@ final class CoordinatorCell: ConfiguredReceiver {
             _modify { yield &storedExtras.value }
         }
 
+        /// The end of the coordinator, once that was requested.
+        var stop: Stop? {
+            if hasExtras, let own = extras.ownStop { return own }
+            return if case .ended(let stop) = life.hostPhase { stop } else { nil }
+        }
+
+        /// Notes a stop that begins.
+        mutating func begin(_ stop: Stop, _ phase: Phase) {
+            life.phase = phase
+            if case .ended(let requested) = life.hostPhase, requested === stop { return }
+            extras.ownStop = stop
+        }
+
         /// Whether the coordinator has any of the data that most don't have: to look is quicker than to read what is empty.
         var hasExtras: Bool { !storedExtras.isEmpty }
     }
 
     let path: CoordinatorPath
     /// The time at which this life began: a message that may have been handled before may have been by a former life.
-    let born = MonotonicTime.now
+    var born: MonotonicTime { MonotonicTime(nanoseconds: bornAt.load(ordering: .relaxed)) }
+    private let bornAt = Atomic(MonotonicTime.now.nanoseconds)
     let type: CoordinatorType
     /// The parent, held strongly: a parent drops its child, and with it this reference, when the child ends.
     let parent: CoordinatorCell?
@@ -282,6 +295,9 @@ final class CoordinatorCell: ConfiguredReceiver {
 
     var typeName: String { type.name }
 
+    /// Notes that the life begins only now: a root is made before it waits for the end of what another process has left.
+    func isBorn() { bornAt.store(MonotonicTime.now.nanoseconds, ordering: .relaxed) }
+
     /// Returns a receiver of messages as what each of them is.
     @inline(__always)
     static func of(_ receiver: any MessageReceiver) -> CoordinatorCell { unsafeDowncast(receiver, to: CoordinatorCell.self) }
@@ -294,7 +310,11 @@ final class CoordinatorCell: ConfiguredReceiver {
     var existingOpenAsks: OpenAsks? { ownOpenAsks.load() }
 
     /// Ends the open asks, and every later one too.
-    func endOpenAsks() { ownOpenAsks.storeIfNil(runtime.execution.noAsks).end(with: .hasStopped(path), forGood: true) }
+    func endOpenAsks() {
+        let noAsks = runtime.execution.noAsks
+        let asks = ownOpenAsks.storeIfNil(noAsks)
+        if asks !== noAsks { asks.end(with: .hasStopped(path), forGood: true) }
+    }
 
     /// The supervisor of the children, made when the first child is.
     var supervision: any ChildSupervision {
@@ -323,7 +343,7 @@ final class CoordinatorCell: ConfiguredReceiver {
     }
 
     /// The border that messages to and from the coordinator cross, if it stands for a worker in a test.
-    var border: Border? { attributes.load()?.border }
+    var border: Border? { attributes.withInstance { $0.border } ?? nil }
 
     /// A logger whose metadata names the coordinator.
     var logger: Logger {

@@ -14,7 +14,11 @@ final class OpenAsks: Sendable {
     /// Set under the lock, read without it by asks that don't wait here.
     private let hasClosed = Atomic(false)
 
-    init(_ time: TimeSource) { self.time = time }
+    /// - Parameter isClosed: Whether they are those of a coordinator that has stopped.
+    init(_ time: TimeSource, isClosed: Bool = false) {
+        self.time = time
+        if isClosed { hasClosed.store(true, ordering: .releasing) }
+    }
 
     /// Whether the coordinator has stopped.
     var isClosed: Bool { hasClosed.load(ordering: .acquiring) }

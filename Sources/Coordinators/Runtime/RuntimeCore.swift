@@ -167,7 +167,7 @@ final class RuntimeCore: ServiceOwner {
         execution = Execution(
             tasks: tasks,
             openAsks: OpenAsks(time),
-            noAsks: OpenAsks(time),
+            noAsks: OpenAsks(time, isClosed: true),
             services: ProcessServices(logger: logger, time)
         )
         let hub = LinkHub(directory: directory, socket: directory.socketName(isRoot: isRoot), tasks: tasks, logger: logger)

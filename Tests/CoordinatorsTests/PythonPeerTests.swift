@@ -10,7 +10,10 @@ import WireProtocol
 
 @Suite("A worker in Python, written from the documented format", .enabled(if: PythonPeer.isAvailable, "pynng isn't installed"))
 struct PythonPeerTests {
-    @Test("A Python worker says hello, starts, answers, asks its parent, and ends on request", .timeLimit(minutes: 1))
+    /// An overloaded machine leaves a process no thread for more than the five seconds of an ask.
+    private static let patience = Duration.seconds(60)
+
+    @Test("A Python worker says hello, starts, answers, asks its parent, and ends on request", .timeLimit(minutes: 3))
     func wholeLife() async throws {
         try await withRuntime(PythonParent.self, options: Support.options) { runtime in
             try await runtime.ask(PythonParent.StartPeer(), timeout: .seconds(20))
@@ -19,15 +22,23 @@ struct PythonPeerTests {
             #expect(!snapshot.isUnresponsive)
             let peer = try #require(snapshot.processID.flatMap { ProcessIdentity(processID: $0) })
 
-            let answer = try await runtime.ask(named: "Fixture.Echo", payload: ["text": "hello"], at: "/python")
+            let answer = try await runtime.ask(named: "Fixture.Echo", payload: ["text": "hello"], at: "/python", timeout: Self.patience)
             #expect(answer == "HELLO")
-            #expect(try await runtime.ask(named: "Python.AskAbove", payload: ["text": "up"], at: "/python") == "above: up")
+            #expect(
+                try await runtime.ask(named: "Python.AskAbove", payload: ["text": "up"], at: "/python", timeout: Self.patience)
+                    == "above: up"
+            )
             // In each direction one side knows the other's message by a former name.
-            #expect(try await runtime.ask(Shout(text: "louder"), at: "/python") == "LOUDER")
-            let formerly = try await runtime.ask(named: "Python.AskAbove", payload: ["text": "up", "name": "Python.Murmur"], at: "/python")
+            #expect(try await runtime.ask(Shout(text: "louder"), at: "/python", timeout: Self.patience) == "LOUDER")
+            let formerly = try await runtime.ask(
+                named: "Python.AskAbove",
+                payload: ["text": "up", "name": "Python.Murmur"],
+                at: "/python",
+                timeout: Self.patience
+            )
             #expect(formerly == "above: up, softly")
             await expect(.unhandled) {
-                try await runtime.ask(named: "Python.Unknown", payload: [:], at: "/python")
+                try await runtime.ask(named: "Python.Unknown", payload: [:], at: "/python", timeout: Self.patience)
             }
 
             // The worker knows no parts.

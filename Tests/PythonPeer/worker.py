@@ -138,7 +138,7 @@ class Worker:
             names = struct.pack("<III", 0, self.name(self.path), self.name(message))
             self.next_correlation += 1
             self.open_asks[self.next_correlation] = then
-            body = names + struct.pack("<Q", 5_000_000) + blob(b"") + payload
+            body = names + struct.pack("<Q", 60_000_000) + blob(b"") + payload
             self.frame(ASK, body, self.next_correlation, JSON)
 
     def send_acknowledged(self, message, payload, then):

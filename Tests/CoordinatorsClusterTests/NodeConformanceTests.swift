@@ -55,6 +55,15 @@ extension StoreConformance {
 
         @Test(arguments: StoreKind.allCases)
         func allThatHangsOnALeaseGoesWithItAndNotBefore(_ kind: StoreKind) async throws {
+            for _ in 0..<5 where try await isShown(kind) { return }
+            Issue.record("the machine stood still for a lease's time, five times")
+        }
+
+        /// Shows it on a store of its own.
+        ///
+        /// - Returns: False when the machine stood still for so long that the lease wasn't renewed in time.
+        private func isShown(_ kind: StoreKind) async throws -> Bool {
+            var isInTime = true
             try await kind.with { store in
                 let node = try NodeRecord.test("alpha")
                 var renewal = try await store.join(node, timeToLive: kind.leaseTime, until: soon)
@@ -65,6 +74,8 @@ extension StoreConformance {
                 // As long as it's renewed it lives, far beyond its first time.
                 while ContinuousClock.now < start + renewal.timeToLive * 2 {
                     try await realTime(renewal.timeToLive / 6, because: "the store counts the lease's time")
+                    isInTime = ContinuousClock.now < renewal.end
+                    if !isInTime { return }
                     renewal = try await store.renew(renewal.lease, until: renewal.end)
                 }
                 #expect(try await store.resolve("/shop", until: soon) != nil)
@@ -77,6 +88,7 @@ extension StoreConformance {
                 #expect(changes.allSatisfy { $0.entry == nil })
                 #expect(try await store.list(.everything, until: soon).entries.map(\.key) == [.node(other.node.name)])
             }
+            return isInTime
         }
 
         @Test(arguments: StoreKind.allCases)

@@ -435,8 +435,8 @@ for target in package.targets where target.type != .system && !["CConsoleAssets"
 // others depend on may not say so.
 if Context.environment["COORDINATORS_SHIPPED"] != nil {
     let shells: Set = [
-        "Control", "CoordinatorConsole", "CoordinatorDaemon", "CoordinatorsCluster", "CoordinatorsObservability", "DaemonConfiguration",
-        "Flows", "Links", "Migration", "NNG", "Ownership", "Placement", "Processes", "Supervision", "Supervisord", "WorkerLifecycle",
+        "Acknowledgement", "Control", "CoordinatorConsole", "CoordinatorDaemon", "CoordinatorsCluster", "CoordinatorsObservability",
+        "DaemonConfiguration", "Flows", "Links", "Migration", "NNG", "Ownership", "Placement", "Processes", "Supervision", "Supervisord", "WorkerLifecycle",
         "coordinator-console", "coordinatorctl", "coordinatord",
     ]
     for target in package.targets where target.type != .system && !shells.contains(target.name) {

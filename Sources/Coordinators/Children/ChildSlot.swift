@@ -439,6 +439,9 @@ struct ChildSlots: Sendable {
     func contains(_ key: String) -> Bool { box(key) != nil }
 
     /// Returns a slot as it stays in the table, for several changes of it under one lock; `nil` when there is none.
+    ///
+    /// It's never inlined: it's called from many places.
+    @inline(never)
     func box(_ key: String) -> Box<ChildSlot>? {
         if latest.value < entries.count, entries[latest.value].name == key { return entries[latest.value].box }
         guard let place = places.place(of: key, in: entries) else { return nil }

@@ -504,7 +504,6 @@ struct Mailbox {
     }
 
     /// Takes a lane whose first message may begin, and is older than that of another.
-    @inline(__always)
     private func consider(_ lane: WaitingMessages.Lane, instead oldest: inout (lane: WaitingMessages.Lane, turn: UInt64)?) {
         guard let first = messages.first(in: lane), oldest.map({ $0.turn > first.turn }) ?? true else { return }
         if mayBegin(in: lane, bytes: first.bytes) { oldest = (lane, first.turn) }

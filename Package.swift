@@ -436,7 +436,8 @@ for target in package.targets where target.type != .system && !["CConsoleAssets"
 if Context.environment["COORDINATORS_SHIPPED"] != nil {
     let shells: Set = [
         "Acknowledgement", "Control", "CoordinatorConsole", "CoordinatorDaemon", "CoordinatorsCluster", "CoordinatorsObservability",
-        "DaemonConfiguration", "Flows", "Links", "Migration", "NNG", "Ownership", "Placement", "Processes", "Supervision", "Supervisord", "WorkerLifecycle",
+        "DaemonConfiguration", "Flows", "Links", "Migration", "NNG", "Ownership", "Placement", "Processes", "Supervision", "Supervisord",
+        "WorkerLifecycle",
         "coordinator-console", "coordinatorctl", "coordinatord",
     ]
     for target in package.targets where target.type != .system && !shells.contains(target.name) {

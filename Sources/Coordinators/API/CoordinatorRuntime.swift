@@ -137,7 +137,7 @@ public final class CoordinatorRuntime: Service {
         core.execution.services.whenOneFails { [weak self] reason in (try? self?.root)?.end(.failed(reason)) }
         do {
             try await core.takeOver()
-            host.isBorn()
+            host.noteBirth()
             // The runtime may have been stopped while the remains of a former one were ended: the host has that state.
             try await host.start()
             begin.settle(.success(core.time.now))

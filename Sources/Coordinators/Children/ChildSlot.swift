@@ -88,6 +88,13 @@ struct ChildSlot {
         return start
     }
 
+    /// Removes and returns the calls that wait for the child to be ready.
+    mutating func takeStarts() -> [Start] {
+        if storedRecord.isEmpty { return [] }
+        defer { record.starts = [] }
+        return record.starts
+    }
+
     /// Adds a call that stops the life, and waits for its end.
     mutating func awaitStop(_ stop: Stop, by initiator: Initiator) {
         func add(to record: inout Record) {
@@ -301,13 +308,6 @@ extension ChildSlot {
     }
 
     // What is asked of each child, most of which have no record: without a copy of an empty one.
-
-    /// Removes and returns the calls that wait for the child to be ready.
-    mutating func takeStarts() -> [Start] {
-        if storedRecord.isEmpty { return [] }
-        defer { record.starts = [] }
-        return record.starts
-    }
 
     var hasObservers: Bool { storedRecord.isEmpty ? false : !record.observers.all.isEmpty }
 

@@ -296,7 +296,7 @@ final class CoordinatorCell: ConfiguredReceiver {
     var typeName: String { type.name }
 
     /// Notes that the life begins only now: a root is made before it waits for the end of what another process has left.
-    func isBorn() { bornAt.store(MonotonicTime.now.nanoseconds, ordering: .relaxed) }
+    func noteBirth() { bornAt.store(MonotonicTime.now.nanoseconds, ordering: .relaxed) }
 
     /// Returns a receiver of messages as what each of them is.
     @inline(__always)

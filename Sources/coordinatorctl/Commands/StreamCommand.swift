@@ -126,7 +126,7 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
                     try? await Task.sleep(for: Self.upgradeInterval)
                     continue
                 }
-                let isDaemon = await isGone(connected, within: position.isGone(node) ? .zero : Self.farewell)
+                let isDaemon = await hasDaemonEnded(connected, within: position.isGone(node) ? .zero : Self.farewell)
                 isAnother = isAnother || isDaemon
                 position.note(absenceOf: isDaemon ? Self.daemon : node)
             }
@@ -135,7 +135,7 @@ struct StreamRequest<Command: StreamCommand>: Sendable {
     }
 
     /// Returns whether the daemon is gone, rather than a node from which it had the stream: one that stops says so before it closes the connection.
-    private func isGone(_ connected: ControlClient?, within farewell: Duration) async -> Bool {
+    private func hasDaemonEnded(_ connected: ControlClient?, within farewell: Duration) async -> Bool {
         guard let connected else { return true }
         let limit = MonotonicTime.now + farewell
         while !connected.hasEnded, MonotonicTime.now < limit { try? await Task.sleep(for: Self.upgradeInterval) }

@@ -71,7 +71,10 @@ public struct Outbox<Directive: Sendable>: Sendable {
     package init() {}
 
     @inlinable
-    package mutating func add(_ directives: [Directive]) { waiting.append(contentsOf: directives) }
+    package mutating func add(_ directives: [Directive]) {
+        // Of the few that there are as a rule, one after the other takes less than to make room for all.
+        for directive in directives { waiting.append(directive) }
+    }
 
     @inlinable
     package mutating func add(_ directive: Directive) { waiting.append(directive) }

@@ -1,9 +1,11 @@
 /// A value that is settled once and may be waited for by many, before or after.
 ///
 /// The type is public, its members aren't: in other targets the compiler specializes only what belongs to public types.
-public final class OneShot<Outcome: Sendable>: Sendable {
+///
+/// `@unchecked`: the lock guards what changes. It holds none of it: the end of a lock with a generic value looks up the metadata of three types.
+public final class OneShot<Outcome: Sendable>: @unchecked Sendable {
     @usableFromInline
-    struct Waiter {
+    struct Waiter: Sendable {
         @usableFromInline let id: UInt64
         @usableFromInline let continuation: CheckedContinuation<Outcome?, Never>
 
@@ -14,30 +16,19 @@ public final class OneShot<Outcome: Sendable>: Sendable {
         }
     }
 
-    @usableFromInline
-    enum State {
-        /// The outcome isn't there yet. Can transition to: settled.
-        case open([Waiter], next: UInt64)
-        /// The outcome is there for good.
-        case settled(Outcome)
-
-        /// Adds a waiter, in place: there may be very many.
-        @inlinable
-        mutating func add(_ waiter: Waiter, next: UInt64) {
-            guard case .open(var waiters, _) = self else { return }
-            self = .open([], next: next)
-            waiters.append(waiter)
-            self = .open(waiters, next: next)
-        }
-    }
-
-    @usableFromInline let state = Lock(State.open([], next: 0))
+    @usableFromInline let lock = Lock(())
+    /// The outcome; `nil` as long as it isn't there.
+    @exclusivity(unchecked) @usableFromInline var settled: Outcome?
+    /// Those who wait; none once the outcome is there.
+    @exclusivity(unchecked) @usableFromInline var waiters: [Waiter] = []
+    /// The number of the next waiter.
+    @exclusivity(unchecked) @usableFromInline var next: UInt64 = 0
 
     @inlinable
     package init() {}
 
     /// Creates a value that is settled.
-    package init(_ outcome: Outcome) { state.withLock { $0 = .settled(outcome) } }
+    package init(_ outcome: Outcome) { settled = outcome }
 
     /// Settles the value, unless it has been settled before.
     ///
@@ -45,22 +36,19 @@ public final class OneShot<Outcome: Sendable>: Sendable {
     @inlinable
     @discardableResult
     package func settle(_ outcome: Outcome) -> Bool {
-        let waiters = state.withLock { state -> [Waiter]? in
-            guard case .open(let waiters, _) = state else { return nil }
-            state = .settled(outcome)
+        let woken = lock.withLock { _ -> [Waiter]? in
+            if settled != nil { return nil }
+            settled = outcome
+            defer { waiters = [] }
             return waiters
         }
-        for waiter in waiters ?? [] { waiter.continuation.resume(returning: outcome) }
-        return waiters != nil
+        for waiter in woken ?? [] { waiter.continuation.resume(returning: outcome) }
+        return woken != nil
     }
 
     /// The outcome, if there is one yet.
     @inlinable
-    package var outcome: Outcome? {
-        state.withLock { state in
-            if case .settled(let outcome) = state { outcome } else { nil }
-        }
-    }
+    package var outcome: Outcome? { lock.withLock { _ in settled } }
 
     /// Waits for the outcome, whether the waiting task is cancelled or not.
     @inlinable
@@ -88,18 +76,18 @@ public final class OneShot<Outcome: Sendable>: Sendable {
     ///
     /// - Returns: `nil` when the task was cancelled first.
     package func valueUnlessCancelled() async -> Outcome? {
-        let id = state.withLock { state -> UInt64? in
-            guard case .open(let waiters, let next) = state else { return nil }
-            state = .open(waiters, next: next + 1)
+        let id = lock.withLock { _ -> UInt64? in
+            if settled != nil { return nil }
+            defer { next += 1 }
             return next
         }
         guard let id else { return outcome }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let mustResume = state.withLock { state -> Bool in
+                let mustResume = lock.withLock { _ -> Bool in
                     // The handler has run already when the task was cancelled before this, and found no waiter.
-                    guard case .open(_, let next) = state, !Task.isCancelled else { return true }
-                    state.add(Waiter(id: id, continuation: continuation), next: next)
+                    if settled != nil || Task.isCancelled { return true }
+                    waiters.append(Waiter(id: id, continuation: continuation))
                     return false
                 }
                 if mustResume { continuation.resume(returning: outcome) }
@@ -111,26 +99,21 @@ public final class OneShot<Outcome: Sendable>: Sendable {
 
     @inlinable
     func wait(_ begun: (UInt64) -> Void) async -> Outcome? {
-        await withCheckedContinuation { continuation in
-            let (outcome, id) = state.withLock { state -> (Outcome?, UInt64) in
-                switch state {
-                case .settled(let outcome): return (outcome, 0)
-                case .open(_, let next):
-                    state.add(Waiter(id: next, continuation: continuation), next: next + 1)
-                    return (nil, next)
-                }
+        // Without a continuation, which costs more than all else of a wait that's over.
+        if let outcome { return outcome }
+        return await withCheckedContinuation { continuation in
+            let (outcome, id) = lock.withLock { _ -> (Outcome?, UInt64) in
+                if let settled { return (settled, 0) }
+                waiters.append(Waiter(id: next, continuation: continuation))
+                defer { next += 1 }
+                return (nil, next)
             }
             if let outcome { continuation.resume(returning: outcome) } else { begun(id) }
         }
     }
 
     private func giveUp(_ id: UInt64) {
-        let waiter = state.withLock { state -> Waiter? in
-            guard case .open(var waiters, let next) = state, let index = waiters.firstIndex(where: { $0.id == id }) else { return nil }
-            let waiter = waiters.remove(at: index)
-            state = .open(waiters, next: next)
-            return waiter
-        }
+        let waiter = lock.withLock { _ -> Waiter? in waiters.firstIndex { $0.id == id }.map { waiters.remove(at: $0) } }
         waiter?.continuation.resume(returning: nil)
     }
 }

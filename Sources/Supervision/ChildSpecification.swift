@@ -13,38 +13,44 @@ package struct ChildSpecification: Sendable, Hashable {
     package var id: String
     /// The rule for when the child is started again.
     package var restart: RestartType {
-        get { rules.restart }
+        get { if case .own(let rules) = storedRules { rules.restart } else { ChildRules.standard.restart } }
         set { rules.restart = newValue }
     }
     /// The time that the child is given to stop.
     package var shutdown: Shutdown {
-        get { rules.shutdown }
+        get { if case .own(let rules) = storedRules { rules.shutdown } else { ChildRules.standard.shutdown } }
         set { rules.shutdown = newValue }
     }
     /// Whether the end of this child may end the supervisor, as the policy's ``SupervisionPolicy/autoShutdown`` says (OTP's `significant`).
     ///
     /// A permanent child never ends for good, so it can't be significant.
     package var isSignificant: Bool {
-        get { rules.isSignificant }
+        get { if case .own(let rules) = storedRules { rules.isSignificant } else { ChildRules.standard.isSignificant } }
         set { rules.isSignificant = newValue }
     }
     /// Whether a first start that fails is a failure like any other, retried as the restart type and the policy say.
     ///
     /// With false, OTP's rule, the child is forgotten instead. A child that a configuration file declares uses true.
     package var isRetriedAtFirstStart: Bool {
-        get { rules.isRetriedAtFirstStart }
+        get { if case .own(let rules) = storedRules { rules.isRetriedAtFirstStart } else { ChildRules.standard.isRetriedAtFirstStart } }
         set { rules.isRetriedAtFirstStart = newValue }
     }
     /// The limits on this child's restarts where they differ from the policy's; nil if they don't.
     package var restartLimits: RestartLimits? {
-        get { rules.restartLimits }
+        get { if case .own(let rules) = storedRules { rules.restartLimits } else { ChildRules.standard.restartLimits } }
         set { rules.restartLimits = newValue }
     }
 
     /// The child's place in the order in which its supervisor stops its children when it ends; of the policy's ``SupervisionPolicy/StopOrder``
     /// depends whether it counts.
     package var stopPlace: StopPlace {
-        get { rules.stopPlace }
+        get {
+            switch storedRules {
+            case .standard: .chained
+            case .standardOutside: .unordered
+            case .own(let rules): rules.stopPlace
+            }
+        }
         set {
             // Most children's starts set this, and need no comparison of all rules.
             if case .standard = storedRules, newValue == .unordered { storedRules = .standardOutside } else { rules.stopPlace = newValue }
@@ -100,16 +106,20 @@ private struct ChildRules: Sendable, Hashable {
 
         var rules: ChildRules {
             switch self {
-            case .standard: ChildRules()
+            case .standard: .standard
             case .standardOutside: ChildRules(stopPlace: .unordered)
             case .own(let rules): rules
             }
         }
     }
 
+    static let standard = ChildRules()
+
     /// Whether all but the place is as it is for most children.
     private var areStandard: Bool {
-        restart == .permanent && !isSignificant && !isRetriedAtFirstStart && restartLimits == nil && shutdown == .timeout(.seconds(5))
+        // By patterns, since the specification of each child asks: what compares by `==` is called, with copies of all rules.
+        guard case .permanent = restart, case .none = restartLimits, case .timeout(let time) = shutdown else { return false }
+        return time == .seconds(5) && !isSignificant && !isRetriedAtFirstStart
     }
 
     var restart = RestartType.permanent
@@ -132,6 +142,8 @@ extension ChildSpecification {
     ///
     /// - Throws: A ``SupervisionError`` that names the child and the value to correct.
     package func validate(under autoShutdown: SupervisionPolicy.AutoShutdown) throws(SupervisionError) {
+        // The standard rules make sense.
+        guard case .own = storedRules else { return }
         if let time = shutdown.grace, time < .zero {
             throw SupervisionError(.invalidShutdown, "child \(id): its time to stop is \(time); give 0 s or more")
         }

@@ -81,8 +81,11 @@ struct Children: Sendable {
     var inOrder: some Sequence<Child> { slots.lazy.compactMap(\.child) }
 
     /// Returns a child, about which the next questions will be.
-    mutating func find(_ id: String) -> Child? {
-        guard let child = self[id] else { return nil }
+    mutating func find(_ id: String) -> Child? { self[id].map { note($0) } }
+
+    mutating func find(_ id: HashedName) -> Child? { places.place(of: id, in: slots).flatMap { slots[$0].child }.map { note($0) } }
+
+    private mutating func note(_ child: Child) -> Child {
         latest = child.place
         return child
     }
@@ -106,14 +109,15 @@ struct Children: Sendable {
     }
 
     /// Adds a child at the end and returns its place.
-    @discardableResult
-    mutating func append(_ child: Child) -> Int {
+    mutating func append(_ child: Child) -> Int { append(child, HashedName(child.id)) }
+
+    mutating func append(_ child: Child, _ id: HashedName) -> Int {
         let place = slots.count
         var child = child
         child.place = place
         latest = place
         slots.append(Slot(child: child))
-        places.insert(place, of: slots)
+        places.insert(id, at: place, of: slots)
         count(child.tally, 1)
         return place
     }
@@ -138,7 +142,7 @@ struct Children: Sendable {
         slots[place].child = nil
         count(child.tally, -1)
         if slots.count > 32, slots.count > 2 * places.count {
-            closeGaps()
+            reorder(Array(inOrder))
         }
         return child
     }
@@ -147,8 +151,7 @@ struct Children: Sendable {
     mutating func arrange(_ ids: [String]) {
         let named = Set(ids)
         let others = inOrder.filter { !named.contains($0.id) }
-        slots = (others + ids.compactMap { self[$0] }).map { Slot(child: $0) }
-        renumber()
+        reorder(others + ids.compactMap { self[$0] })
     }
 
     private mutating func count(_ tally: Child.Tally, _ change: Int) {
@@ -156,18 +159,18 @@ struct Children: Sendable {
         if tally.isSignificantAndActive { significantCount += change }
     }
 
-    private mutating func closeGaps() {
-        slots.removeAll { $0.child == nil }
-        renumber()
-    }
-
-    private mutating func renumber() {
-        latest = nil
-        places = PlaceIndex()
-        for place in slots.indices where slots[place].child != nil {
-            slots[place].child?.place = place
-            places.insert(place, of: slots)
+    /// Puts all children into this order, without gaps.
+    private mutating func reorder(_ children: [Child]) {
+        var moved = [Int32](repeating: -1, count: slots.count)
+        slots = []
+        slots.reserveCapacity(children.count)
+        for var child in children {
+            moved[child.place] = Int32(slots.count)
+            child.place = slots.count
+            slots.append(Slot(child: child))
         }
+        latest = nil
+        places.renumber(moved, of: slots)
     }
 }
 
@@ -192,7 +195,7 @@ struct ForgottenIncarnations: Sendable {
         latest[id] = incarnation
         if latest.count > Self.limit {
             floor = max(floor, latest.values.max() ?? 0)
-            latest = [:]
+            latest.removeAll(keepingCapacity: true)
         }
     }
 }

@@ -40,7 +40,7 @@ extension Supervisor {
 
     /// Ends the child's row of failures, if the life that ends has been ready for long enough.
     mutating func endRow(of child: Child) {
-        guard case .running(_, let since) = child.state, now - since >= backoff(of: child).resetAfter else { return }
+        guard child.attempts > 0, case .running(_, let since) = child.state, now - since >= backoff(of: child).resetAfter else { return }
         table.update(child.place) { $0.attempts = 0 }
     }
 

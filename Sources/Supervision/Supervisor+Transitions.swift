@@ -19,17 +19,18 @@ extension Supervisor {
     /// Once the supervisor is ending, requests have no effect: every child is stopped in its turn.
     mutating func request(_ id: String, _ occurrence: Occurrence) {
         if isEnding { return }
-        if let child = table.find(id) {
-            transition(child, occurrence)
-        } else if case .startRequested(let specification) = occurrence {
-            add(specification)
+        guard case .startRequested(let specification) = occurrence else {
+            if let child = table.find(id) { transition(child, occurrence) }
+            return
         }
+        let name = HashedName(id)
+        if let child = table.find(name) { transition(child, occurrence) } else { add(specification, name) }
     }
 
     /// Adds and starts a child whose id is unknown.
-    private mutating func add(_ specification: ChildSpecification) {
+    private mutating func add(_ specification: ChildSpecification, _ name: HashedName) {
         let incarnation = forgotten.recall(specification.id)
-        start(table.append(Child(specification: specification, state: .stopped, incarnation: incarnation)), as: .first)
+        start(table.append(Child(specification: specification, state: .stopped, incarnation: incarnation), name), as: .first)
     }
 
     /// Decides every pair of a state and an occurrence.
@@ -172,7 +173,7 @@ extension Supervisor {
     mutating func forget(_ place: Int) {
         guard let child = table.remove(place) else { return }
         forgotten.remember(child.id, child.incarnation)
-        ownWindows[child.id] = nil
+        if !ownWindows.isEmpty { ownWindows[child.id] = nil }
         leaveSiblings(child.id)
         directives.append(.removed(child.id))
     }

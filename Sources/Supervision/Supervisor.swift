@@ -66,8 +66,8 @@ package struct Supervisor: Sendable {
     var random: SplitMix64
     /// The time of the event that is being handled.
     var now = Duration.zero
-    /// The directives that the event that is being handled has led to so far.
-    var directives: [Directive] = []
+    /// The directives that the event that is being handled has led to so far, and the latest one until its owner has taken them.
+    package internal(set) var directives: [Directive] = []
     /// The wake that was given to the owner last and whose time has not come yet.
     var announcedWake: Duration?
 
@@ -94,7 +94,15 @@ package struct Supervisor: Sendable {
     ///
     /// - Parameter now: The monotonic time since any fixed origin; it never runs backwards from one event to the next.
     package mutating func handle(_ event: Event, now: Duration) -> [Directive] {
-        if case .ended = course { return [] }
+        decide(event, now: now)
+        return takeDirectives()
+    }
+
+    /// Handles an event, whose ``directives`` the owner reads before the next one, and takes or drops: most events have the room of the former
+    /// ones for theirs.
+    package mutating func decide(_ event: Event, now: Duration) {
+        assert(directives.isEmpty, "those of the event before were neither taken nor dropped")
+        if case .ended = course { return }
         self.now = now
         switch event {
         case .startRequested(let specification):
@@ -115,8 +123,21 @@ package struct Supervisor: Sendable {
         }
         proceed()
         announceNextWake()
+    }
+
+    /// The directive of the event that was handled last, if it's the only one.
+    package var soleDirective: Directive? { directives.count == 1 ? directives[0] : nil }
+
+    /// Removes and returns the directives of the event that was handled last.
+    package mutating func takeDirectives() -> [Directive] {
         defer { directives = [] }
         return directives
+    }
+
+    /// Removes the directives of the event that was handled last; the room of a few is kept.
+    package mutating func dropDirectives() {
+        if directives.count > 8 { directives = [] }
+        while directives.popLast() != nil {}
     }
 }
 
@@ -161,6 +182,11 @@ extension Supervisor {
     /// Returns the state of a child; nil if there is no such child.
     package func state(of id: String) -> ChildState? {
         table[id]?.state
+    }
+
+    /// Returns the state of a child, about which the next event is to be; nil if there is no such child.
+    package mutating func find(_ id: String) -> ChildState? {
+        table.find(id)?.state
     }
 
     /// Returns the specification of a child; nil if there is no such child.

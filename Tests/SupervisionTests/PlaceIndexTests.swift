@@ -59,4 +59,22 @@ struct PlaceIndexTests {
         }
         #expect(places.place(of: "", in: elements) == nil)
     }
+
+    @Test("Elements that have moved together are found at their new places", arguments: [20, 1_000, 40_000], [2, 100] as [Int])
+    func moved(_ count: Int, _ everyOneOf: Int) {
+        var elements = (0..<count).map { Element(name: "\($0)") }
+        var places = PlaceIndex<Element>()
+        for place in elements.indices { places.insert(place, of: elements) }
+        let isKept = { (place: Int) in place % everyOneOf == 1 }
+        for place in elements.indices where !isKept(place) { places.remove("\(place)", in: elements) }
+        var moved = [Int32](repeating: -1, count: count)
+        for (new, old) in elements.indices.filter(isKept).enumerated() { moved[old] = Int32(new) }
+        elements = elements.indices.filter(isKept).map { elements[$0] }
+        places.renumber(moved, of: elements)
+        #expect(places.count == elements.count)
+        for place in 0..<count { #expect(places.place(of: "\(place)", in: elements).map(Int32.init) ?? -1 == moved[place]) }
+        elements.append(Element(name: "new"))
+        places.insert(elements.count - 1, of: elements)
+        #expect(places.place(of: "new", in: elements) == elements.count - 1)
+    }
 }

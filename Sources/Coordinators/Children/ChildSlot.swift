@@ -79,7 +79,7 @@ struct ChildSlot {
     init(_ registration: ChildRegistration) { self.registration = registration }
 
     /// The calls that wait for the child to be ready.
-    var starts: [Start] { storedRecord.isEmpty ? [] : record.starts }
+    var starts: [Start] { storedRecord.existing?.value.starts ?? [] }
 
     /// Adds a call that waits for the child to be ready.
     mutating func awaitStart() -> Start {
@@ -106,7 +106,8 @@ struct ChildSlot {
 
     /// Notes that a life is told to stop; of several times the first one counts.
     mutating func noteStop(of incarnation: Incarnation, at time: MonotonicTime) {
-        if self.incarnation == incarnation, !isStopNoted { record.stoppingSince = time }
+        guard self.incarnation == incarnation, storedRecord.existing?.value.stoppingSince == nil else { return }
+        record.stoppingSince = time
     }
 
     /// Ends all calls and messages that wait for the slot, which was removed.
@@ -210,7 +211,7 @@ extension ChildSlot {
     mutating func accept(_ message: ParkedMessage, at path: CoordinatorPath) -> ChildSupervisor.Delivery {
         switch phase {
         case .active(let life):
-            let isTracked = !storedRecord.isEmpty && record.tracksDeliveries
+            let isTracked = storedRecord.existing?.value.tracksDeliveries ?? false
             if isTracked { record.deliveries += 1 }
             return .delivered(to: life.host, isTracked: isTracked)
         case .draining(let life):
@@ -307,19 +308,25 @@ extension ChildSlot {
         _modify { yield &storedRecord.value }
     }
 
-    // What is asked of each child, most of which have no record: without a copy of an empty one.
+    // What is asked of each child, most of which have no record: without a copy of the record, nor of an empty one.
 
-    var hasObservers: Bool { storedRecord.isEmpty ? false : !record.observers.all.isEmpty }
+    var observers: [ChildObservers.Observer] { storedRecord.existing?.value.observers.all ?? [] }
 
-    var hasParked: Bool { storedRecord.isEmpty ? false : record.parking.isBusy }
+    var hasParked: Bool { storedRecord.existing?.value.parking.isBusy ?? false }
 
-    var isStopNoted: Bool { storedRecord.isEmpty ? false : record.stoppingSince != nil }
+    var hasSpares: Bool { storedRecord.existing?.value.spares != nil }
 
     /// Whether the child was started by a call that waits for its end.
-    var isRun: Bool { storedRecord.isEmpty ? false : record.isRun }
+    var isRun: Bool { storedRecord.existing?.value.isRun ?? false }
+
+    /// The number of restarts in a row that the present life is.
+    var attempt: Int { storedRecord.existing?.value.attempt ?? 0 }
+
+    /// The output with which the present life has finished.
+    var output: Answer? { storedRecord.existing?.value.output }
 
     /// The planned handover to the next life.
-    var handover: Handover? { storedRecord.isEmpty ? nil : record.handover }
+    var handover: Handover? { storedRecord.existing?.value.handover }
 
     /// Changes the slot and its record together, so that the record is moved only once.
     mutating func withRecord<Result>(_ change: (inout ChildSlot, inout Record) -> Result) -> Result {
@@ -444,6 +451,10 @@ struct ChildSlots: Sendable {
     @inline(never)
     func box(_ key: String) -> Box<ChildSlot>? {
         if latest.value < entries.count, entries[latest.value].name == key { return entries[latest.value].box }
+        return box(HashedName(key))
+    }
+
+    func box(_ key: HashedName) -> Box<ChildSlot>? {
         guard let place = places.place(of: key, in: entries) else { return nil }
         latest.value = place
         return entries[place].box
@@ -459,16 +470,22 @@ struct ChildSlots: Sendable {
 
     /// Gives a key to a child that is started by a request.
     ///
-    /// - Parameter known: The key's slot, if it has one.
+    /// - Parameters:
+    ///   - key: The definition's.
+    ///   - known: The key's slot, if it has one.
     /// - Returns: The slot, and as it was before; `nil` when there was none.
-    mutating func register(_ definition: ChildDefinition, in known: Box<ChildSlot>?) -> (Box<ChildSlot>, former: ChildSlot?) {
+    mutating func register(
+        _ definition: ChildDefinition,
+        as key: HashedName,
+        in known: Box<ChildSlot>?
+    ) -> (Box<ChildSlot>, former: ChildSlot?) {
         registrations += 1
         let registration = ChildSlot.ChildRegistration(number: registrations, definition: definition)
         guard let known else {
             let box = Box(ChildSlot(registration))
             latest.value = entries.count
             entries.append(Entry(box: box))
-            places.insert(entries.count - 1, of: entries)
+            places.insert(key, at: entries.count - 1, of: entries)
             return (box, nil)
         }
         let former = known.value

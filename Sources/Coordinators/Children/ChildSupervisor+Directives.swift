@@ -50,20 +50,24 @@ extension ChildSupervisor {
 
     /// Makes the host of a life and notes it in the child's slot; called under the lock.
     func makeLife(in slot: Box<ChildSlot>, _ incarnation: Incarnation, _ attempt: Int) -> NewLife {
-        let definition = slot.value.definition
-        let instance = IncarnationID(key: definition.key, incarnation: incarnation)
-        let former = slot.value.storedRecord.isEmpty ? nil : slot.value.record
-        let mayHaveSpares = definition.isInWorker || former?.spares != nil
-        let formerSpares = mayHaveSpares ? prepareSpares(definition.key, &slot.value) : nil
+        let instance = IncarnationID(key: slot.value.definition.key, incarnation: incarnation)
+        let (host, formerSpares) = beginLife(instance, attempt, in: &slot.value)
+        return NewLife(slot: slot, host: host, instance: instance, formerSpares: formerSpares)
+    }
+
+    private func beginLife(_ life: IncarnationID, _ attempt: Int, in slot: inout ChildSlot) -> (any ChildHost, SparePool?) {
+        let definition = slot.definition
+        let mayHaveSpares = definition.isInWorker || slot.hasSpares
+        let formerSpares = mayHaveSpares ? prepareSpares(definition.key, &slot) : nil
         let startContext = StartContext(
-            pauseReasons: slot.value.pauseReasons,
+            pauseReasons: slot.pauseReasons,
             isRestart: attempt > 0,
-            areEventsWanted: areEventsWanted(of: slot.value),
-            isDraining: slot.value.isRun && cell.state.withLock { $0.isDrainNoted }
+            areEventsWanted: areEventsWanted(of: slot),
+            isDraining: slot.isRun && cell.state.withLock { $0.isDrainNoted }
         )
         let processes = PreparedProcesses(
-            spares: mayHaveSpares ? slot.value.record.spares : nil,
-            successor: definition.isInWorker ? slot.value.takeSuccessor() : nil
+            spares: mayHaveSpares ? slot.record.spares : nil,
+            successor: definition.isInWorker ? slot.takeSuccessor() : nil
         )
         let host = cell.runtime.makeHost(
             definition,
@@ -71,18 +75,18 @@ extension ChildSupervisor {
             startContext: startContext,
             processes: processes,
             owner: self,
-            life: instance
+            life: life
         )
-        slot.value.phase = .starting(ChildSlot.Occupant(host: host))
-        slot.value.incarnation = incarnation
-        if attempt > 0 || former?.attempt ?? 0 > 0 { slot.value.record.attempt = attempt }
-        if attempt > 0 { slot.value.record.restarts += 1 }
-        return NewLife(slot: slot, host: host, instance: instance, formerSpares: formerSpares)
+        slot.phase = .starting(ChildSlot.Occupant(host: host))
+        slot.incarnation = life.incarnation
+        if attempt > 0 || slot.attempt > 0 { slot.record.attempt = attempt }
+        if attempt > 0 { slot.record.restarts += 1 }
+        return (host, formerSpares)
     }
 
     /// Whether any observer, or a row, wants the events of a child; called under the lock.
     func areEventsWanted(of slot: ChildSlot) -> Bool {
-        slot.hasObservers || cell.observer(ofChildren: slot.definition.typeName) != nil
+        !slot.observers.isEmpty || cell.observer(ofChildren: slot.definition.typeName) != nil
     }
 
     /// Begins a life.
@@ -133,20 +137,22 @@ extension ChildSupervisor {
             return nil
         }
         #if !SLOW_PATH_ONLY
-        let mustAnnounce = cell.runtime.announcesStarts || cell.runtime.observation.lives.areWanted && life.slot.value.definition.hasProcess
+        let (areAnnounced, areWanted) = (cell.runtime.announcesStarts, cell.runtime.observation.lives.areWanted)
         #endif
         let (starts, own, spares) = mutateAndPerform { state -> ([ChildSlot.Start], ChildSlot.Start?, SparePool?) in
             let now = state.time.now
-            let decided = state.machine.handle(.started(key, incarnation), now: now.sinceOrigin)
+            state.machine.decide(.started(key, incarnation), now: now.sinceOrigin)
             #if !SLOW_PATH_ONLY
             // The usual outcome concerns only the calls that wait for it, and needs no turn.
-            if !mustAnnounce, state.outbox.isIdle, decided.count == 1, case .report(_, _, .started) = decided[0],
+            let mustAnnounce = areAnnounced || areWanted && life.slot.value.definition.hasProcess
+            if !mustAnnounce, state.outbox.isIdle, case .report(_, _, .started)? = state.machine.soleDirective,
                 let starts = life.slot.value.becameReady(at: now)
             {
+                state.machine.dropDirectives()
                 return (starts, nil, nil)
             }
             #endif
-            state.outbox.add(decided)
+            state.post()
             // When a stop has come first, the start fails with it.
             let own = isAwaited ? life.slot.value.awaitStart() : nil
             let begun = life.slot.value.begun(incarnation)
@@ -168,7 +174,7 @@ extension ChildSupervisor {
                 slot.record.lastError = (error as? StartFailure)?.told ?? error
                 // The child was told to stop before it was ready: its start hasn't failed.
                 guard isEnding, (error as? CoordinatorError)?.code == .stopped else { return nil }
-                return slot.record.output == nil ? .shutdown : .normal
+                return slot.output == nil ? .shutdown : .normal
             }
             return (reason ?? nil) ?? Self.reason(for: error)
         }
@@ -212,8 +218,9 @@ extension ChildSupervisor {
 
     private func forget(_ key: String) {
         let slot = state.withLock { state -> ChildSlot? in
-            // The key may have been taken again since the machine decided this: a late removal can't affect the new child.
-            guard state.machine.state(of: key) == nil else { return nil }
+            // The key may have been taken again since the machine decided this: a late removal can't affect the new child. As a rule the slot is
+            // gone, with the end of its last life.
+            guard state.slots.contains(key), state.machine.state(of: key) == nil else { return nil }
             return state.slots.remove(key)
         }
         if let slot { drop(slot, because: CoordinatorError(.stopped, "\(cell.path.appending(key)) has ended")) }
@@ -244,34 +251,30 @@ extension ChildSupervisor {
     func report(_ key: String, _ incarnation: Incarnation, _ change: Supervisor.Change) {
         var transition = ChildTransition(key, under: cell.path, incarnation, change, at: cell.runtime.time)
         var conclusion: LifecycleChange?
-        let (typeName, restart, isRun, givenUp) = state.withLock { state -> (String, RestartType?, Bool, ChildDefinition?) in
-            let isAlive = transition.isEndOfLife && state.isAlive(key)
-            let entered = state.slots.with(key) { slot in
-                (
-                    isRun: slot.record.isRun, specification: slot.definition.specification,
-                    isEnd: transition.enter(&slot, isAlive: isAlive), typeName: slot.definition.typeName, definition: slot.definition
-                )
+        let (definition, isRun) = state.withLock { state -> (ChildDefinition?, Bool) in
+            let present = transition.isEndOfLife ? state.machine.state(of: key) : nil
+            guard let slot = state.slots.box(key) else { return (nil, false) }
+            let (definition, isRun) = (slot.value.definition, slot.value.isRun)
+            let isEnd = transition.enter(&slot.value, isAlive: present?.isAlive == true)
+            if transition.isEndOfLife, present == nil {
+                // A change that is final follows each failure; that no child is restarted after this one, is told by itself.
+                if case .crashed(let reason) = change, definition.specification.restart == .temporary, !definition.specification.isFinal(reason) {
+                    conclusion = .stopped(reason)
+                }
+                // The key is freed before the end is reported to any caller.
+                if isEnd { transition.removed = state.slots.remove(key) }
             }
-            // A change that is final follows each failure; that no child is restarted after this one, is told by itself.
-            if case .crashed(let reason) = change, let specification = entered?.specification, specification.restart == .temporary,
-                !specification.isFinal(reason), state.machine.state(of: key) == nil
-            {
-                conclusion = .stopped(reason)
-            }
-            // The key is freed before the end is reported to any caller.
-            if entered?.isEnd == true, state.machine.state(of: key) == nil { transition.removed = state.slots.remove(key) }
-            let givenUp = if case .gaveUp = change { entered?.definition } else { nil as ChildDefinition? }
-            return (entered?.typeName ?? "", entered?.specification.restart, entered?.isRun == true, givenUp)
+            return (definition, isRun)
         }
-        if let givenUp, case .gaveUp(let reason) = change { runHook(of: givenUp, incarnation, givenUpFor: reason) }
+        if let definition, case .gaveUp(let reason) = change { runHook(of: definition, incarnation, givenUpFor: reason) }
         tell(transition, of: key)
         if !cell.type.table.lifecycle.isEmpty {
-            let child = AnyChild(supervisor: self, key: key, typeName: typeName)
+            let child = AnyChild(supervisor: self, key: key, typeName: definition?.typeName ?? "")
             if let event = transition.event { cell.post(.lifecycle(child, event)) }
             if let conclusion { cell.post(.lifecycle(child, conclusion)) }
         }
         if let conclusion { notify(key, .change(conclusion)) }
-        if cell.isRoot, case .gaveUp(let reason) = change, !isRun, restart != .temporary {
+        if cell.isRoot, case .gaveUp(let reason) = change, !isRun, definition?.specification.restart != .temporary {
             cell.runtime.givenUp(cell.path.appending(key), reason, by: cell)
         }
     }
@@ -281,12 +284,12 @@ extension ChildSupervisor {
         if transition.isEndOfLife { tellEndOfLife(transition) }
         if let observed = transition.observed, transition.isObserved {
             if let removed = transition.removed {
-                for observer in removed.record.observers.all { observer.queue.append(.change(observed)) }
+                for observer in removed.observers { observer.queue.append(.change(observed)) }
             } else {
                 notify(key, .change(observed))
             }
         }
-        end(transition.removed?.record.observers.all ?? [])
+        end(transition.removed?.observers ?? [])
         for stop in transition.stops { stop.end.settle(()) }
         for wait in transition.endWaits.waits { wait.settle(transition.endWaits.way) }
         for message in transition.hopeless { giveUp(message, to: key, transition.refusal ?? .hasStopped(transition.path)) }
@@ -295,7 +298,7 @@ extension ChildSupervisor {
         for outcome in transition.outcomes { outcome.tell() }
         if transition.isEndOfLife { passTurn(of: key) }
         if transition.removed != nil || !transition.hopeless.isEmpty { wakeIfNoneIsParked() }
-        cell.runtime.childChanged(transition.path, transition.change, transition.processID)
+        cell.runtime.childChanged(cell.path.appending(key), transition.change, transition.processID)
     }
 
     private func tellEndOfLife(_ transition: ChildTransition) {

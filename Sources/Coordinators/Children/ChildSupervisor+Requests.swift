@@ -150,13 +150,11 @@ extension ChildSupervisor {
     ///   - forgets: Whether the key is free afterwards; otherwise an operator can start the child again.
     ///   - registration: The registration to which the stop applies; nothing happens when the key has been taken again since.
     func stop(_ key: String, initiator: Initiator, forgets: Bool, registration: UInt64? = nil) async throws {
-        let waiting = HandlerScope.current?.beginWaitForChild()
-        defer { waiting?.end() }
         let event = forgets ? Supervisor.Event.removeRequested(key) : .stopRequested(key)
         let end = OneShot<Void>()
         let mustWait = mutateAndPerform { state -> Bool? in
             guard let slot = state.slots.box(key), registration == nil || slot.value.registration.number == registration else { return nil }
-            let present = state.machine.state(of: key)
+            let present = state.machine.find(key)
             // The machine may know of the end of a life already that is about to be noted in the slot.
             let lives = present?.isAlive == true || present?.kind == .stopping || slot.value.host != nil
             if lives {
@@ -167,8 +165,16 @@ extension ChildSupervisor {
             return lives
         }
         guard let mustWait else { throw noSuchChild(key) }
-        if mustWait { await end.value }
-        for host in state.withLock({ $0.leaving }) where host.path.key == key { await host.gone.value }
+        if mustWait { await Self.wait(for: end) }
+        for host in state.withLock({ $0.leaving }) where host.path.key == key { await Self.wait(for: host.gone) }
+    }
+
+    /// Waits for the end of a child, and has the handler that does say so, unless it's over.
+    private static func wait(for end: OneShot<Void>) async {
+        if end.outcome != nil { return }
+        let waiting = HandlerScope.current?.beginWaitForChild()
+        defer { waiting?.end() }
+        await end.value
     }
 
     /// Stops a child, whatever its state, and starts it again; returns when it's ready.
@@ -274,13 +280,14 @@ extension ChildSupervisor.State {
         if phase != .open { return .refused(CoordinatorError.hasStopped(supervisor.cell.path)) }
         if Task.isCancelled { return .refused(CancellationError()) }
         // The machine knows no child without a slot.
-        let known = slots.box(key)
+        let name = HashedName(key)
+        let known = slots.box(name)
         let present = known == nil ? nil : machine.state(of: key)
         let living = present?.isAlive == true ? known : nil
         if let finding = conflict(of: definition, purpose, with: living?.value.definition, agreed, at: supervisor.cell.path) {
             return finding
         }
-        let (slot, former) = living.map { ($0, nil) } ?? slots.register(definition, in: known)
+        let (slot, former) = living.map { ($0, nil) } ?? slots.register(definition, as: name, in: known)
         if living == nil {
             let inherited = supervisor.cell.runtime.pendingHandover?.takePause(of: supervisor.cell.path.appending(key)) ?? []
             slot.value.renew(pausedFor: inherited.union(parent.isPaused ? .cascade : []), by: purpose.initiator)
@@ -298,13 +305,14 @@ extension ChildSupervisor.State {
         }
         var specification = definition.specification
         specification.stopPlace = stopPlace(of: key, present, under: parent)
-        let decided = machine.handle(.startRequested(specification), now: time.now.sinceOrigin)
+        machine.decide(.startRequested(specification), now: time.now.sinceOrigin)
         // The usual decision is carried out by this thread: the children of a burst of starts don't wait for one another. It must not
         // overtake others, which may concern the former life of the key.
-        if outbox.isIdle, definition.isInProcess, decided.count == 1, case .start(_, let incarnation, let attempt) = decided[0] {
+        if outbox.isIdle, definition.isInProcess, case .start(_, let incarnation, let attempt)? = machine.soleDirective {
+            machine.dropDirectives()
             return .new(registration: registration, supervisor.makeLife(in: slot, incarnation, attempt), former: former)
         }
-        outbox.add(decided)
+        post()
         guard case .start = purpose else { return .requested(registration: registration, nil, former: former) }
         return .requested(registration: registration, slot.value.awaitStart(), former: former)
     }

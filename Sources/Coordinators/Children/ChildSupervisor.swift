@@ -127,7 +127,14 @@ final class ChildSupervisor: ChildSupervision {
 extension ChildSupervisor.State {
     /// Has the machine decide; the caller of `mutateAndPerform` carries out the decision.
     mutating func feed(_ event: Supervisor.Event) {
-        outbox.add(machine.handle(event, now: time.now.sinceOrigin))
+        machine.decide(event, now: time.now.sinceOrigin)
+        post()
+    }
+
+    /// Has what the machine has decided carried out.
+    mutating func post() {
+        outbox.add(machine.directives)
+        machine.dropDirectives()
     }
 
     /// Whether any message is kept for a child.
@@ -212,7 +219,7 @@ extension ChildSupervisor: HostOwner {
             let told = state.slots.with(life.key) { slot -> ExitReason? in
                 guard slot.incarnation == life.incarnation else { return reason }
                 // A child that has finished is told to stop then, wherever it lives; its reason is that it has finished.
-                let reason = slot.record.output != nil && reason == .shutdown ? .normal : reason
+                let reason = slot.output != nil && reason == .shutdown ? .normal : reason
                 // The start is reported first.
                 guard case .starting(let started) = slot.phase else { return reason }
                 slot.phase = .exitedEarly(started, reason)
@@ -225,7 +232,7 @@ extension ChildSupervisor: HostOwner {
     private func finished(_ life: IncarnationID, _ output: Answer) {
         mutateAndPerform { state in
             let isFirst = state.slots.with(life.key) { slot in
-                guard slot.incarnation == life.incarnation, slot.record.output == nil else { return false }
+                guard slot.incarnation == life.incarnation, slot.output == nil else { return false }
                 slot.record.output = output
                 return true
             }
@@ -412,7 +419,7 @@ extension ChildSupervisor {
 extension ChildSupervisor.State {
     /// Removes and returns the first call that waits to run a child under a key; `nil` when there is none, or the key is taken.
     fileprivate mutating func takeSuccessor(of key: String) -> OneShot<Void>? {
-        if phase == .open, isAlive(key) { return nil }
+        if successors.isEmpty || phase == .open && isAlive(key) { return nil }
         let next = successors[key]?.popFirst()
         if successors[key]?.isEmpty == true { successors[key] = nil }
         return next

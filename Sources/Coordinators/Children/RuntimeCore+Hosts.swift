@@ -10,7 +10,7 @@ extension RuntimeCore {
     func makeHost(
         _ definition: ChildDefinition,
         parent: CoordinatorCell,
-        startContext: StartContext,
+        startContext: consuming StartContext,
         processes: PreparedProcesses,
         owner: any HostOwner,
         life: IncarnationID
@@ -29,7 +29,6 @@ extension RuntimeCore {
         case .coordinator(let coordinator):
             switch coordinator.place {
             case .inProcess(let type), .insteadOfWorker(let type):
-                var startContext = startContext
                 if case .insteadOfWorker = coordinator.place { startContext.isBehindBorder = true }
                 let standIn = options.standIns.isEmpty ? nil : options.standIns[type.name].map { CoordinatorType.of($0) }
                 let parameters = CellParameters(

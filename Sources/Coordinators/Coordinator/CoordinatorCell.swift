@@ -266,22 +266,21 @@ final class CoordinatorCell: ConfiguredReceiver {
         type = parameters.type
         parent = parameters.parent
         runtime = parameters.runtime
-        let startContext = parameters.startContext
-        let border = startContext.isBehindBorder && runtime.options.encodesBorders ? Border(of: path, runtime.time) : nil
+        let border = parameters.startContext.isBehindBorder && runtime.options.encodesBorders ? Border(of: path, runtime.time) : nil
         if border != nil || events != nil { _ = attributes.storeIfNil(Attributes(border, events)) }
         state = Lock(
             State(
                 life: RunState(hostPhase: .created(Box(Beginning(parameters.configuration, within: parameters.startTimeout)))),
-                pauseReasons: startContext.pauseReasons,
+                pauseReasons: parameters.startContext.pauseReasons,
                 mailbox: Mailbox(type.mailbox),
                 dependencies: CellDependencies(
-                    inherited: startContext.dependencies,
+                    inherited: parameters.startContext.dependencies,
                     overrides: runtime.options.dependencyOverrides,
-                    isBehindBorder: startContext.isBehindBorder
+                    isBehindBorder: parameters.startContext.isBehindBorder
                 )
             )
         )
-        if startContext.isDraining { noteDrain() }
+        if parameters.startContext.isDraining { noteDrain() }
         runtime.observation.counts.coordinators.add(1, ordering: .relaxed)
     }
 

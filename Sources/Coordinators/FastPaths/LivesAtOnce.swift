@@ -60,7 +60,7 @@ extension ChildSlot {
     ///
     /// - Returns: Those calls; `nil` when the start has to be reported to others too, or messages wait for the child.
     mutating func becameReady(at time: MonotonicTime) -> [Start]? {
-        guard case .starting(let life) = phase, storedRecord.isEmpty || record.isEmptyButForStarts, startInitiator == .parent else {
+        guard case .starting(let life) = phase, storedRecord.existing?.value.isEmptyButForStarts ?? true, startInitiator == .parent else {
             return nil
         }
         phase = .active(Occupant(host: life.host, readySince: life.host.readyBefore ?? time))

@@ -60,8 +60,11 @@ public struct CoordinatorPath: Sendable, Hashable, Codable, CustomStringConverti
 
     /// The last key; empty for the root.
     public var key: String {
-        guard let slash = description.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "" }
-        return String(description[description.utf8.index(after: slash)...])
+        var text = description
+        return text.withUTF8 { bytes in
+            guard let slash = bytes.lastIndex(of: UInt8(ascii: "/")) else { return "" }
+            return String(decoding: UnsafeBufferPointer(rebasing: bytes[(slash + 1)...]), as: UTF8.self)
+        }
     }
 
     /// The path of the parent; `nil` for the root.

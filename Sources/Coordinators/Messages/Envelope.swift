@@ -542,6 +542,18 @@ extension Envelope {
     }
 }
 
+/// A message of the other side, until it's answered.
+struct Arrival: Sendable {
+    /// The number by which the other side knows the message; 0: it wants no answer.
+    let correlation: UInt64
+    let codec: PayloadCodec
+    /// The route that the message has taken credit from, and how much; `nil` for messages between runtimes, which take none.
+    let route: String?
+    let size: Int
+    /// The number of messages: more than one where several share an envelope.
+    var count = 1
+}
+
 /// The bytes of a message, or of several, one after the other.
 ///
 /// They are released once the handler has the message itself: both together would take twice what the mailbox counts.

@@ -1,16 +1,19 @@
 /// A value that is empty for most of its owners: an empty one takes no more room than a reference.
 struct LazyStorage<Value: Emptiable> {
     /// A value that isn't empty; a copy of its owner shares it until one of them changes it.
-    private final class Storage {
+    final class Storage {
         // The owner's exclusivity excludes what the runtime would check at each access.
-        @exclusivity(unchecked) var value: Value
+        @exclusivity(unchecked) fileprivate(set) var value: Value
 
-        init(_ value: Value) { self.value = value }
+        fileprivate init(_ value: Value) { self.value = value }
     }
 
     private var storage: Storage?
 
     var isEmpty: Bool { storage == nil }
+
+    /// What isn't empty, of which a part is read without a copy of the whole; `nil` of an empty value.
+    var existing: Storage? { storage }
 
     var value: Value {
         // Lent, because to copy it would retain all that it holds.
@@ -20,10 +23,13 @@ struct LazyStorage<Value: Emptiable> {
         _modify {
             let changed = ownStorage()
             storage = changed
-            defer { if changed.value.isEmpty { storage = nil } }
+            defer { if Self.isEmpty(&changed.value) { storage = nil } }
             yield &changed.value
         }
     }
+
+    /// Returns whether a value is empty; lent to be changed, it isn't copied.
+    private static func isEmpty(_ value: inout Value) -> Bool { value.isEmpty }
 
     private mutating func ownStorage() -> Storage {
         let isShared = !isKnownUniquelyReferenced(&storage)

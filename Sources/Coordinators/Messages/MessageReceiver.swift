@@ -49,15 +49,3 @@ protocol RemoteProcess: AnyObject, Sendable {
     /// - Returns: False when the message hasn't left, or the other side may never answer it; nothing has happened then.
     func cancelToItsEnd(_ correlation: UInt64) -> Bool
 }
-
-/// A message of the other side, until it's answered.
-struct Arrival: Sendable {
-    /// The number by which the other side knows the message; 0: it wants no answer.
-    let correlation: UInt64
-    let codec: PayloadCodec
-    /// The route that the message has taken credit from, and how much; `nil` for messages between runtimes, which take none.
-    let route: String?
-    let size: Int
-    /// The number of messages: more than one where several share an envelope.
-    var count = 1
-}

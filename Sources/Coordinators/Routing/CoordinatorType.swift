@@ -81,8 +81,9 @@ final class CoordinatorType: Sendable {
         ownsNavigation = type is any NavigationCoordinator.Type || type is any DurableCoordinator.Type
         ownsScene = type is any SceneCoordinator.Type
         isDurable = type is any DurableCoordinator.Type
+        let boxType: AnyClass = Box<C.Configuration>.self
         make = { receiver, configuration in
-            receiver.configure(with: try configuration.box(of: C.Configuration.self))
+            receiver.configure(with: try configuration.box(of: C.Configuration.self, in: boxType))
             return C(CoordinatorContext(of: receiver))
         }
         check = { configuration in _ = try configuration.decoded(as: C.Configuration.self) }

@@ -115,7 +115,9 @@ extension RuntimeCore {
     }
 
     /// Returns the ends that the start of a path has to wait for; `nil` when it needn't wait.
-    func takeWait(at path: CoordinatorPath) -> [OneShot<Void>]? { hasOrphans ? handover.orphans.withLock { $0 }?.takeWait(at: path) : nil }
+    func takeWait(at path: @autoclosure () -> CoordinatorPath) -> [OneShot<Void>]? {
+        hasOrphans ? handover.orphans.withLock { $0 }?.takeWait(at: path()) : nil
+    }
 
     /// Removes and returns the worker that a start adopts.
     func takePromised(at path: CoordinatorPath) -> OrphanedWorkers.Orphan? {

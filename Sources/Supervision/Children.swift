@@ -117,7 +117,7 @@ struct Children: Sendable {
         child.place = place
         latest = place
         slots.append(Slot(child: child))
-        places.insert(id, at: place, of: slots)
+        places.insert(id, at: place)
         count(child.tally, 1)
         return place
     }
@@ -170,7 +170,7 @@ struct Children: Sendable {
             slots.append(Slot(child: child))
         }
         latest = nil
-        places.renumber(moved, of: slots)
+        places.renumber(moved, to: slots.count)
     }
 }
 

@@ -15,44 +15,57 @@ public struct HashedName: Sendable {
 
 /// The places of named elements in an array, by name.
 ///
-/// A dictionary has a copy of each name beside the place, 40 bytes for each element on average; this has 4 to 11, and reads the names where
+/// A dictionary has a copy of each name beside the place, 40 bytes for each element on average; this has 5 to 18, and reads the names where
 /// they are. A look-up, an insertion and a removal take constant time. Each call gets the array: it's not held here, so that it changes in
 /// place.
 ///
-/// Open addressing with linear probing. A removal leaves a mark if entries stand behind it; marks count as entries, and go when the table is made
-/// anew, so that nothing gets slower with time.
+/// Open addressing with linear probing, in which an entry that is far from its home has the way before one that is near (Robin Hood hashing, Celis
+/// 1986): all stay near. An entry has its distance from its home, by which the home is known, and more bits of the hash. So a table that grows
+/// hashes nothing and reads no name, a look-up reads those names that are very likely the right ones, and a removal needs no mark.
 ///
 /// The type is public, its members aren't: in other targets the compiler specializes only what belongs to public types.
 public struct PlaceIndex<Element: Named & Sendable>: Sendable {
-    /// The buckets, each of which is free, or has one more than a place in its low bits.
+    /// The buckets, each of which is free, which is 0, or has one more than a place in its low bits.
     ///
-    /// Of these there are ``bits``; the others are of the name's hash, so that only names are read that are very likely the right ones. A mark has
-    /// no place.
+    /// Of these there are ``bits``. Above them are five of the distance, and then those of the hash that aren't the home.
     @usableFromInline var entries: [UInt32] = []
     /// The binary logarithm of the number of entries.
     @usableFromInline var bits: UInt32 = 0
     @usableFromInline var storedCount: UInt32 = 0
-    /// The number of entries that aren't free.
-    @usableFromInline var used: UInt32 = 0
 
     @inlinable
     package init() {}
 
     /// The number of names.
+    @inlinable
     package var count: Int { Int(storedCount) }
 
+    /// The greatest distance of an entry from its home.
+    @inlinable static var limit: UInt32 { 31 }
+
     @inlinable var mask: Int { entries.count - 1 }
+    /// One step of the distance.
+    @inlinable var step: UInt32 { 1 &<< bits }
+
+    /// Returns the bits of a hash that the table knows: as many as an entry has, distance apart.
+    @inlinable
+    static func known(_ hash: Int) -> UInt32 { UInt32(truncatingIfNeeded: hash) & (1 << 27 - 1) }
+
+    /// Returns an entry in its home.
+    @inlinable
+    func entry(_ place: Int, _ known: UInt32) -> UInt32 { (known &>> bits) &<< (bits + 5) | UInt32(truncatingIfNeeded: place + 1) }
 
     @inlinable
-    func entry(_ place: Int, _ hash: Int) -> UInt32 {
-        UInt32(truncatingIfNeeded: hash >> 32) << bits | UInt32(truncatingIfNeeded: place + 1)
+    func place(in entry: UInt32) -> Int { Int(entry & (step - 1)) - 1 }
+
+    @inlinable
+    func distance(of entry: UInt32) -> UInt32 { (entry &>> bits) & Self.limit }
+
+    /// Returns the bits of the hash of the entry in a bucket.
+    @inlinable
+    func known(_ entry: UInt32, in bucket: Int) -> UInt32 {
+        (entry &>> (bits + 5)) &<< bits | UInt32(truncatingIfNeeded: (bucket - Int(distance(of: entry))) & mask)
     }
-
-    /// Returns the place that an entry has; -1 of a mark, and of a free one.
-    @inlinable
-    func place(in entry: UInt32) -> Int { Int(entry & ((1 << bits) - 1)) - 1 }
-
-    @inlinable var mark: UInt32 { 1 << bits }
 
     /// Returns the place of the element with a name; `nil` when there is none.
     @inlinable
@@ -62,16 +75,21 @@ public struct PlaceIndex<Element: Named & Sendable>: Sendable {
 
     @inlinable
     package func place(of name: HashedName, in elements: [Element]) -> Int? {
-        storedCount == 0 ? nil : bucket(of: name, in: elements).map { place(in: entries[$0]) }
+        bucket(of: name, in: elements).map { place(in: entries[$0]) }
     }
 
     @inlinable
     func bucket(of name: HashedName, in elements: [Element]) -> Int? {
-        let wanted = entry(-1, name.hash)
-        var bucket = name.hash & mask
-        while entries[bucket] != 0 {
+        if storedCount == 0 { return nil }
+        let known = Self.known(name.hash)
+        var bucket = Int(known) & mask
+        var wanted = entry(-1, known)
+        for distance in 0...Self.limit {
             let entry = entries[bucket]
-            if (entry >> bits) << bits == wanted, place(in: entry) >= 0, elements[place(in: entry)].name == name.name { return bucket }
+            if entry &>> bits == wanted &>> bits, entry != 0, elements[place(in: entry)].name == name.name { return bucket }
+            // The one that is looked for would have had the way before it.
+            if entry == 0 || self.distance(of: entry) < distance { return nil }
+            wanted &+= step
             bucket = (bucket + 1) & mask
         }
         return nil
@@ -79,62 +97,69 @@ public struct PlaceIndex<Element: Named & Sendable>: Sendable {
 
     /// Adds the element at a place, whose name isn't there.
     @inlinable
-    package mutating func insert(_ place: Int, of elements: [Element]) { insert(HashedName(elements[place].name), at: place, of: elements) }
+    package mutating func insert(_ place: Int, of elements: [Element]) { insert(HashedName(elements[place].name), at: place) }
 
-    /// Adds the element at a place by its name.
+    /// Adds the place of an element whose name isn't there.
     @inlinable
-    package mutating func insert(_ name: HashedName, at place: Int, of elements: [Element]) {
-        let capacity = entries.count
-        if Int(used + 1) * 4 > capacity * 3 || place + 1 >= capacity { grow(for: place, in: elements) }
-        put(place, name.hash)
+    package mutating func insert(_ name: HashedName, at place: Int) {
         storedCount += 1
+        if count * 8 > entries.count * 7 || place + 1 >= entries.count { resize(for: place) }
+        put(place, Self.known(name.hash))
     }
 
     @inlinable
-    mutating func put(_ place: Int, _ hash: Int) {
-        var bucket = hash & mask
-        while entries[bucket] != 0 { bucket = (bucket + 1) & mask }
-        entries[bucket] = entry(place, hash)
-        used += 1
+    mutating func put(_ place: Int, _ known: UInt32) {
+        var bucket = Int(known) & mask
+        var entry = entry(place, known)
+        while entries[bucket] != 0 {
+            if distance(of: entries[bucket]) < distance(of: entry) { swap(&entries[bucket], &entry) }
+            if distance(of: entry) == Self.limit {
+                let (place, known) = (self.place(in: entry), self.known(entry, in: bucket))
+                resize(for: entries.count)
+                return put(place, known)
+            }
+            entry &+= step
+            bucket = (bucket + 1) & mask
+        }
+        entries[bucket] = entry
     }
 
+    /// Makes the table as large as its elements need.
+    ///
+    /// - Parameter place: The highest place for which there has to be room.
     @inlinable
-    mutating func grow(for place: Int, in elements: [Element]) {
-        let places = entries.lazy.map(place(in:)).filter { $0 >= 0 }
+    mutating func resize(for place: Int) {
         var larger = Self()
-        larger.bits = 2
-        // With room for marks if there are any, so that names that come and go don't have the table made anew each time.
-        let eighths = used > storedCount ? 5 : 6
-        while Int(storedCount + 1) * 8 > eighths << larger.bits || place + 1 >= 1 << larger.bits { larger.bits += 2 }
+        (larger.bits, larger.storedCount) = (2, storedCount)
+        while count * 8 > 7 << larger.bits || place + 1 >= 1 << larger.bits { larger.bits += 2 }
+        precondition(larger.bits < 27, "too many names")
         larger.entries = [UInt32](repeating: 0, count: 1 << larger.bits)
-        for place in places { larger.put(place, elements[place].name.hashValue) }
-        larger.storedCount = storedCount
+        for bucket in entries.indices where entries[bucket] != 0 {
+            larger.put(self.place(in: entries[bucket]), known(entries[bucket], in: bucket))
+        }
         self = larger
     }
 
     /// Notes that the element with a name, which is at its former place still, is moved to another.
     @inlinable
     package mutating func move(_ name: String, to place: Int, in elements: [Element]) {
-        guard let bucket = bucket(of: HashedName(name), in: elements) else { return }
-        entries[bucket] = (entries[bucket] >> bits) << bits | UInt32(truncatingIfNeeded: place + 1)
+        if let bucket = bucket(of: HashedName(name), in: elements) { move(bucket, to: place) }
+    }
+
+    @inlinable
+    mutating func move(_ bucket: Int, to place: Int) {
+        entries[bucket] = entries[bucket] & ~(step - 1) | UInt32(truncatingIfNeeded: place + 1)
     }
 
     /// Notes that all elements have moved, in an array that is shorter than before.
     ///
-    /// Nothing is hashed, unless the table has become much too large.
-    ///
-    /// - Parameter places: The new place of the element at each former place.
+    /// - Parameters:
+    ///   - places: The new place of the element at each former place.
+    ///   - end: The end of the new places.
     @inlinable
-    package mutating func renumber(_ places: [Int32], of elements: [Element]) {
-        if elements.count * 16 < entries.count {
-            self = Self()
-            for place in elements.indices { insert(place, of: elements) }
-            return
-        }
-        for bucket in entries.indices where place(in: entries[bucket]) >= 0 {
-            let entry = entries[bucket]
-            entries[bucket] = (entry >> bits) << bits | UInt32(truncatingIfNeeded: places[place(in: entry)] + 1)
-        }
+    package mutating func renumber(_ places: [Int32], to end: Int) {
+        for bucket in entries.indices where entries[bucket] != 0 { move(bucket, to: Int(places[place(in: entries[bucket])])) }
+        if end * 8 < entries.count { resize(for: end) }
     }
 
     /// Removes a name, whose element is still in the array.
@@ -142,18 +167,17 @@ public struct PlaceIndex<Element: Named & Sendable>: Sendable {
     /// - Returns: Its place; `nil` when there was none.
     @discardableResult @inlinable
     package mutating func remove(_ name: String, in elements: [Element]) -> Int? {
-        guard storedCount > 0, var bucket = bucket(of: HashedName(name), in: elements) else { return nil }
+        guard var bucket = bucket(of: HashedName(name), in: elements) else { return nil }
         let removed = place(in: entries[bucket])
         storedCount -= 1
-        entries[bucket] = mark
-        // Nothing is searched for beyond a free entry, so that no mark is needed before one.
-        if entries[(bucket + 1) & mask] == 0 {
-            while entries[bucket] == mark {
-                entries[bucket] = 0
-                used -= 1
-                bucket = (bucket - 1) & mask
-            }
+        // Those behind it that aren't in their homes come nearer.
+        while true {
+            let next = (bucket + 1) & mask
+            guard distance(of: entries[next]) > 0 else { break }
+            entries[bucket] = entries[next] - step
+            bucket = next
         }
+        entries[bucket] = 0
         return removed
     }
 }

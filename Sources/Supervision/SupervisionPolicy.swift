@@ -71,6 +71,18 @@ extension SupervisionPolicy {
 }
 
 extension SupervisionPolicy {
+    /// The error of ``validate()``; nil if the policy makes sense.
+    package var validationError: SupervisionError? {
+        do throws(SupervisionError) {
+            try validate()
+            return nil
+        } catch {
+            return error
+        }
+    }
+}
+
+extension SupervisionPolicy {
     /// A rule for when a supervisor ends by itself because its significant children have ended.
     ///
     /// The words and the rules are OTP's: https://www.erlang.org/doc/system/sup_princ.html#automatic-shutdown. A significant child counts

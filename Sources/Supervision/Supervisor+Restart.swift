@@ -201,6 +201,7 @@ extension Supervisor {
     /// A wake that is no longer needed isn't withdrawn: one wake too many is harmless.
     /// One that is late comes at once, and what is due is looked for then.
     mutating func announceNextWake() {
+        if deadlines.count == 0, case .steady = course { return }
         guard !isEnding, !(announcedWake.map { $0 <= now } ?? false) else { return }
         var wake = nextDeadline()?.time
         if case .startingSiblings(_, let at) = course, at > now {

@@ -17,13 +17,13 @@ extension Supervisor {
     /// Handles a request.
     ///
     /// Once the supervisor is ending, requests have no effect: every child is stopped in its turn.
-    mutating func request(_ id: String, _ occurrence: Occurrence) {
+    mutating func request(_ id: String, _ occurrence: Occurrence, _ name: HashedName? = nil) {
         if isEnding { return }
         guard case .startRequested(let specification) = occurrence else {
             if let child = table.find(id) { transition(child, occurrence) }
             return
         }
-        let name = HashedName(id)
+        let name = name ?? HashedName(id)
         if let child = table.find(name) { transition(child, occurrence) } else { add(specification, name) }
     }
 

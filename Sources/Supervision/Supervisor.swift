@@ -100,13 +100,15 @@ package struct Supervisor: Sendable {
 
     /// Handles an event, whose ``directives`` the owner reads before the next one, and takes or drops: most events have the room of the former
     /// ones for theirs.
-    package mutating func decide(_ event: Event, now: Duration) {
+    ///
+    /// - Parameter name: The id of a child whose start was requested, if the owner has hashed it.
+    package mutating func decide(_ event: Event, now: Duration, named name: HashedName? = nil) {
         assert(directives.isEmpty, "those of the event before were neither taken nor dropped")
         if case .ended = course { return }
         self.now = now
         switch event {
         case .startRequested(let specification):
-            if accepts(specification) { request(specification.id, .startRequested(specification)) }
+            if accepts(specification) { request(specification.id, .startRequested(specification), name) }
         case .stopRequested(let id): request(id, .stopRequested)
         case .removeRequested(let id): request(id, .removeRequested)
         case .restartRequested(let id): request(id, .restartRequested)

@@ -583,7 +583,7 @@ struct MailboxTests {
 
     @Test("Events beyond their limit are dropped, the oldest first, and no other notice is")
     func events() {
-        let birth = CellParameters(
+        let cell = CoordinatorCell(
             type: .of(Listener.self),
             configuration: .none,
             path: "/a",
@@ -592,7 +592,6 @@ struct MailboxTests {
             runtime: RuntimeCore(CoordinatorRuntime.Options()),
             startTimeout: .seconds(1)
         )
-        let cell = CoordinatorCell(birth)
         let child = AnyChild(supervisor: ChildSupervisor(cell: cell), key: "b", typeName: "B")
         let mailbox = Stage(MailboxPolicy())
         #expect(mailbox.append(.lifecycle(child, .paused)).isEmpty)

@@ -173,14 +173,22 @@ struct StuckHandlerTests {
         }
     }
 
+    /// The coordinators that are to blame, in the order of the verdicts.
+    private final class Verdicts: Sendable {
+        let paths = Lock<[CoordinatorPath]>([])
+    }
+
     /// A coordinator whose handler runs on, or that has one of the coordinator below it in its row.
     private final class Suspect: WatchedReceiver {
         let path: CoordinatorPath
         let above: Suspect?
         let blamed = Lock<[CoordinatorPath]>([])
         let hasEnded = Lock(false)
+        let verdicts: Verdicts
 
-        init(_ path: CoordinatorPath, below above: Suspect? = nil) { (self.path, self.above) = (path, above) }
+        init(_ path: CoordinatorPath, below above: Suspect? = nil, _ verdicts: Verdicts) {
+            (self.path, self.above, self.verdicts) = (path, above, verdicts)
+        }
 
         var typeName: String { "Suspect" }
         var incarnation: UInt32 { 1 }
@@ -196,6 +204,8 @@ struct StuckHandlerTests {
             return true
         }
 
+        func tell(_ verdict: HandlerWatch.Verdict) { verdicts.paths.withLock { $0.append(verdict.receiver.path) } }
+
         func passExecutor(_ job: @Sendable () -> Void) async { if above != nil { job() } }
         func cancel(_ handler: UInt64, of envelope: Envelope) {}
         func noteCancellation(of envelope: Envelope) -> Bool { false }
@@ -209,21 +219,20 @@ struct StuckHandlerTests {
     func lateThread() async throws {
         let threads = Lock<[@Sendable () -> Void]>([])
         let watch = HandlerWatch(.monotonic) { hasPassed in threads.withLock { $0.append(hasPassed) } }
-        let verdicts = Lock<[CoordinatorPath]>([])
-        watch.whenDecided { verdict in verdicts.withLock { $0.append(verdict.receiver.path) } }
-        let hall = Suspect("/hall")
-        let clerk = Suspect("/hall/clerk", below: hall)
+        let verdicts = Verdicts()
+        let hall = Suspect("/hall", verdicts)
+        let clerk = Suspect("/hall/clerk", below: hall, verdicts)
         let message = Envelope(.value(Stubborn.AskAbove()), asker: .task, sender: "/", deadline: nil)
         watch.add(HandlerWatch.Subject(of: clerk, envelope: message, handler: 1))
-        try await eventually("it's told") { verdicts.withLock { $0 } == ["/hall/clerk"] }
+        try await eventually("it's told") { verdicts.paths.withLock { $0 } == ["/hall/clerk"] }
         for hasPassed in threads.withLock({ $0 }) { hasPassed() }
-        try await eventually("who blocks is told") { verdicts.withLock { $0 } == ["/hall/clerk", "/hall"] }
+        try await eventually("who blocks is told") { verdicts.paths.withLock { $0 } == ["/hall/clerk", "/hall"] }
         #expect(clerk.blamed.withLock { $0 } == ["/hall/clerk", "/hall"])
         // One that blocks its own executor is to blame at once when a thread is free, and not twice.
         watch.add(HandlerWatch.Subject(of: hall, envelope: message, handler: 2))
         try await eventually("its thread is asked for") { threads.withLock { $0.count } == 2 }
         threads.withLock { $0[1] }()
-        try await eventually("it's told too") { verdicts.withLock { $0.count } == 3 }
+        try await eventually("it's told too") { verdicts.paths.withLock { $0.count } == 3 }
         #expect(hall.blamed.withLock { $0 } == ["/hall"])
     }
 

@@ -70,7 +70,7 @@ struct PlaceIndexTests {
         var moved = [Int32](repeating: -1, count: count)
         for (new, old) in elements.indices.filter(isKept).enumerated() { moved[old] = Int32(new) }
         elements = elements.indices.filter(isKept).map { elements[$0] }
-        places.renumber(moved, of: elements)
+        places.renumber(moved, to: elements.count)
         #expect(places.count == elements.count)
         for place in 0..<count { #expect(places.place(of: "\(place)", in: elements).map(Int32.init) ?? -1 == moved[place]) }
         elements.append(Element(name: "new"))

@@ -117,7 +117,7 @@ public final class CoordinatorRuntime: Service {
     ///   that the program hosts have one name.
     public func start() async throws {
         try core.types.registry.checkNames()
-        let parameters = CellParameters(
+        let host = CoordinatorCell(
             type: type,
             configuration: configuration,
             path: .root,
@@ -125,9 +125,9 @@ public final class CoordinatorRuntime: Service {
             parent: nil,
             runtime: core,
             startTimeout: core.options.startTimeout,
-            startContext: StartContext(dependencies: core.options.dependencies)
+            startContext: StartContext(dependencies: core.options.dependencies),
+            events: HostEvents(owner: self, life: IncarnationID(key: "", incarnation: 1))
         )
-        let host = CoordinatorCell(parameters, events: HostEvents(owner: self, life: IncarnationID(key: "", incarnation: 1)))
         let isFirst = state.withLock { state -> Bool in
             guard case .idle = state else { return false }
             state = .running(host)

@@ -485,7 +485,7 @@ struct ChildSlots: Sendable {
             let box = Box(ChildSlot(registration))
             latest.value = entries.count
             entries.append(Entry(box: box))
-            places.insert(key, at: entries.count - 1, of: entries)
+            places.insert(key, at: entries.count - 1)
             return (box, nil)
         }
         let former = known.value

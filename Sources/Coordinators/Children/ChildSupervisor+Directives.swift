@@ -258,7 +258,8 @@ extension ChildSupervisor {
             let isEnd = transition.enter(&slot.value, isAlive: present?.isAlive == true)
             if transition.isEndOfLife, present == nil {
                 // A change that is final follows each failure; that no child is restarted after this one, is told by itself.
-                if case .crashed(let reason) = change, definition.specification.restart == .temporary, !definition.specification.isFinal(reason) {
+                let rules = definition.specification
+                if case .crashed(let reason) = change, rules.restart == .temporary, !rules.isFinal(reason) {
                     conclusion = .stopped(reason)
                 }
                 // The key is freed before the end is reported to any caller.

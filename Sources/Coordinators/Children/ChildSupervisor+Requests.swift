@@ -305,7 +305,7 @@ extension ChildSupervisor.State {
         }
         var specification = definition.specification
         specification.stopPlace = stopPlace(of: key, present, under: parent)
-        machine.decide(.startRequested(specification), now: time.now.sinceOrigin)
+        machine.decide(.startRequested(specification), now: time.now.sinceOrigin, named: name)
         // The usual decision is carried out by this thread: the children of a burst of starts don't wait for one another. It must not
         // overtake others, which may concern the former life of the key.
         if outbox.isIdle, definition.isInProcess, case .start(_, let incarnation, let attempt)? = machine.soleDirective {

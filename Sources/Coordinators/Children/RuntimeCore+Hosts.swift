@@ -31,7 +31,7 @@ extension RuntimeCore {
             case .inProcess(let type), .insteadOfWorker(let type):
                 if case .insteadOfWorker = coordinator.place { startContext.isBehindBorder = true }
                 let standIn = options.standIns.isEmpty ? nil : options.standIns[type.name].map { CoordinatorType.of($0) }
-                let parameters = CellParameters(
+                return CoordinatorCell(
                     type: standIn ?? type,
                     configuration: standIn == nil ? coordinator.configuration : .none,
                     path: path,
@@ -41,7 +41,6 @@ extension RuntimeCore {
                     startTimeout: options.startTimeout,
                     startContext: startContext
                 )
-                return CoordinatorCell(parameters)
             case .worker(_, let program, let plan):
                 let assignment = WorkerHost.Assignment(
                     definition: coordinator,

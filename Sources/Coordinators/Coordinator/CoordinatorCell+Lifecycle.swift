@@ -13,9 +13,7 @@ extension CoordinatorCell {
     }
 
     func make(_ configuration: ConfigurationValue) throws -> any Coordinator {
-        do {
-            try type.policy.validate()
-        } catch {
+        if let error = type.policyError {
             throw CoordinatorError(.startFailed, "\(path): the supervision policy of \(type.name): \(error)")
         }
         try runtime.types.names.check(type)

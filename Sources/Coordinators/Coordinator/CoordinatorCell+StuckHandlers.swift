@@ -78,6 +78,8 @@ extension CoordinatorCell: WatchedReceiver {
         return false
     }
 
+    func tell(_ verdict: HandlerWatch.Verdict) { runtime.handlerIsStuck(verdict) }
+
     /// Notes that a handler has ended that was stuck, before its message ends.
     func noteUnstuck(_ envelope: Envelope) {
         let former = state.withLock { state -> StuckHandler? in

@@ -260,27 +260,33 @@ final class CoordinatorCell: ConfiguredReceiver {
     let incarnation: Incarnation
 
     /// - Parameter events: The events of this life, of a coordinator without a parent in this process.
-    init(_ parameters: CellParameters, events: HostEvents? = nil) {
-        path = parameters.path
-        incarnation = parameters.incarnation
-        type = parameters.type
-        parent = parameters.parent
-        runtime = parameters.runtime
-        let border = parameters.startContext.isBehindBorder && runtime.options.encodesBorders ? Border(of: path, runtime.time) : nil
+    init(
+        type: CoordinatorType,
+        configuration: ConfigurationValue,
+        path: CoordinatorPath,
+        incarnation: Incarnation,
+        parent: CoordinatorCell?,
+        runtime: RuntimeCore,
+        startTimeout: Duration,
+        startContext: StartContext = StartContext(),
+        events: HostEvents? = nil
+    ) {
+        (self.type, self.path, self.incarnation, self.parent, self.runtime) = (type, path, incarnation, parent, runtime)
+        let border = startContext.isBehindBorder && runtime.options.encodesBorders ? Border(of: path, runtime.time) : nil
         if border != nil || events != nil { _ = attributes.storeIfNil(Attributes(border, events)) }
         state = Lock(
             State(
-                life: RunState(hostPhase: .created(Box(Beginning(parameters.configuration, within: parameters.startTimeout)))),
-                pauseReasons: parameters.startContext.pauseReasons,
+                life: RunState(hostPhase: .created(Box(Beginning(configuration, within: startTimeout)))),
+                pauseReasons: startContext.pauseReasons,
                 mailbox: Mailbox(type.mailbox),
                 dependencies: CellDependencies(
-                    inherited: parameters.startContext.dependencies,
+                    inherited: startContext.dependencies,
                     overrides: runtime.options.dependencyOverrides,
-                    isBehindBorder: parameters.startContext.isBehindBorder
+                    isBehindBorder: startContext.isBehindBorder
                 )
             )
         )
-        if parameters.startContext.isDraining { noteDrain() }
+        if startContext.isDraining { noteDrain() }
         runtime.observation.counts.coordinators.add(1, ordering: .relaxed)
     }
 
@@ -408,18 +414,6 @@ final class CoordinatorCell: ConfiguredReceiver {
         case .failed(let reason): endByItself(reason)
         }
     }
-}
-
-/// The values that a coordinator is created with.
-struct CellParameters {
-    let type: CoordinatorType
-    let configuration: ConfigurationValue
-    let path: CoordinatorPath
-    let incarnation: Incarnation
-    let parent: CoordinatorCell?
-    let runtime: RuntimeCore
-    let startTimeout: Duration
-    var startContext = StartContext()
 }
 
 /// What features keep for a coordinator, by the types of what they keep.

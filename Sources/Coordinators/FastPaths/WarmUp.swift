@@ -13,19 +13,18 @@ import WireProtocol
 enum WarmUp {
     static func run() async {
         var options = CoordinatorRuntime.Options()
-        options.logger = Logger(label: "rehearsal") { _ in SwiftLogNoOpLogHandler() }
+        options.logger = Logger(label: "warm-up") { _ in SwiftLogNoOpLogHandler() }
         let runtime = RuntimeCore(options)
         guard let configuration = try? PayloadCoder.encode(WarmUpCoordinator.Configuration(), as: .compact) else { return }
-        let parameters = CellParameters(
+        let cell = CoordinatorCell(
             type: .of(WarmUpCoordinator.self),
             configuration: .encoded(.compact, configuration, isComplete: true),
-            path: .root.appending("rehearsal"),
+            path: .root.appending("warm-up"),
             incarnation: 1,
             parent: nil,
             runtime: runtime,
             startTimeout: .seconds(5)
         )
-        let cell = CoordinatorCell(parameters)
         guard (try? await cell.start()) != nil else { return }
         for codec in [PayloadCodec.compact, .json] { await ask(cell, codec) }
         cell.stop(.timeout(.seconds(1)))

@@ -18,6 +18,8 @@ final class CoordinatorType: Sendable {
     let name: String
     let table: ResponderTable
     let policy: SupervisionPolicy
+    /// The reason why the policy makes no sense; `nil` if it does.
+    let policyError: SupervisionError?
     let mailbox: Box<MailboxPolicy>
     let cancellationGrace: Duration
     let idleTimeout: Duration?
@@ -75,6 +77,7 @@ final class CoordinatorType: Sendable {
         name = TypeNames.name(of: type)
         table = ResponderTable(C.responders.map(\.row) + rows)
         policy = C.supervision
+        policyError = policy.validationError
         mailbox = Box(C.mailbox)
         cancellationGrace = C.cancellationGrace
         idleTimeout = C.idleTimeout

@@ -22,6 +22,9 @@ protocol WatchedReceiver: MessageReceiver {
     /// - Parameter culprit: The coordinator that is to blame, if it's another one.
     /// - Returns: False if it has ended meanwhile.
     func noteStuck(_ subject: HandlerWatch.Subject, culprit: (any WatchedReceiver)?) -> Bool
+
+    /// Has the process do what is to be done about a handler that is stuck; on the timers' thread, which it must not block.
+    func tell(_ verdict: HandlerWatch.Verdict)
 }
 
 /// The watch over the handlers of a process whose messages were cancelled: one that runs on for its type's ``Coordinator/cancellationGrace`` is
@@ -109,7 +112,6 @@ final class HandlerWatch: Sendable {
     private let time: TimeSource
     private let passThread: ThreadProbe
     private let state = Lock(State())
-    private let decided = Lock<(@Sendable (Verdict) -> Void)?>(nil)
 
     init(_ time: TimeSource, passThread: @escaping ThreadProbe = HandlerWatch.passFreeExecutor) {
         (self.time, self.passThread) = (time, passThread)
@@ -123,9 +125,6 @@ final class HandlerWatch: Sendable {
         let executor = FreeExecutor()
         Task.detached { await executor.run(hasPassed) }
     }
-
-    /// Sets the function that takes the verdicts, on the timers' thread, which it must not block.
-    func whenDecided(_ function: @escaping @Sendable (Verdict) -> Void) { decided.withLock { $0 = function } }
 
     /// Watches a handler from now on.
     func add(_ subject: Subject) {
@@ -201,7 +200,7 @@ final class HandlerWatch: Sendable {
     private func decide(_ entry: Entry, _ receiver: any WatchedReceiver, culprit: (any WatchedReceiver)?) {
         guard receiver.noteStuck(entry.subject, culprit: culprit) else { return }
         let message = MessageInfo(entry.subject.envelope, handledBy: receiver)
-        decided.withLock { $0 }?(Verdict(receiver: culprit ?? receiver, message: message, grace: entry.grace))
+        receiver.tell(Verdict(receiver: culprit ?? receiver, message: message, grace: entry.grace))
     }
 }
 

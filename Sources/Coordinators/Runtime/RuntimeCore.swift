@@ -177,7 +177,6 @@ final class RuntimeCore: ServiceOwner {
         for type in options.coordinators { types.registry.register(type) }
         ResourceLimits.raiseOpenFiles()
         WorkerProcess.ignoreBrokenPipes()
-        observation.handlerWatch.whenDecided { [weak self] in self?.handlerIsStuck($0) }
     }
 
     var tasks: OwnedTasks { execution.tasks }
@@ -185,7 +184,7 @@ final class RuntimeCore: ServiceOwner {
     var placed: (any PlacedDelivery)? { links.nodes.load()?.value }
 
     /// Does what is to be done about a handler that runs on past its cancellation; on the timers' thread.
-    private func handlerIsStuck(_ verdict: HandlerWatch.Verdict) {
+    func handlerIsStuck(_ verdict: HandlerWatch.Verdict) {
         observation.instruments.stuck(verdict.message)
         // The parent logs it, and kills this process.
         if let uplink = links.uplink { return uplink.tellHung(verdict.description) }

@@ -114,7 +114,7 @@ extension Worker {
         let (order, incarnation, startContext) = state.withLock { ($0.order, $0.incarnation, $0.startContext) }
         guard let order else { return }
         do {
-            let parameters = CellParameters(
+            let host = CoordinatorCell(
                 type: try runtime.types.registry.type(named: order.start.type),
                 configuration: .encoded(
                     order.frame.codec,
@@ -126,10 +126,9 @@ extension Worker {
                 parent: nil,
                 runtime: runtime,
                 startTimeout: .milliseconds(Int64(order.start.startTimeoutMilliseconds)),
-                startContext: startContext
+                startContext: startContext,
+                events: HostEvents(owner: self, life: IncarnationID(key: path.key, incarnation: incarnation))
             )
-            let life = IncarnationID(key: path.key, incarnation: incarnation)
-            let host = CoordinatorCell(parameters, events: HostEvents(owner: self, life: life))
             state.withLock { $0.host = host }
             tasks.add { await self.run(host) }
         } catch {

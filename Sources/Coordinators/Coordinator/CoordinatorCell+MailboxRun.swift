@@ -38,10 +38,11 @@ extension CoordinatorCell {
         while true {
             while let item = batch.popFirst() {
                 if handlesAtOnce(item, on: instance) { continue }
-                let scope = becomeHandler(of: item, in: number, before: batch, on: instance)
+                let envelope = item.envelope
+                let scope = becomeHandler(of: item, envelope, in: number, before: batch, on: instance)
                 // The items after this one aren't kept for as long as its handler runs.
                 (batch, accepted) = ([], [])
-                await perform(item, in: scope, TraceContext(item.envelope?.trace ?? []), on: instance)
+                await perform(item, in: scope, TraceContext(envelope?.trace ?? []), on: instance)
                 return ended(item, number, scope)
             }
             let (taken, waits, idle) = state.withLock { state in
@@ -114,15 +115,17 @@ extension CoordinatorCell {
 
     /// Makes the task of a run that of a handler; the items after the handler's begin in another task as soon as it waits.
     ///
+    /// - Parameter envelope: The item's.
     /// - Returns: The scope of the handler, if it needs one.
     private func becomeHandler(
         of item: Mailbox.Item,
+        _ envelope: Envelope?,
         in number: UInt64,
         before rest: ArraySlice<Mailbox.Item>,
         on instance: isolated any Coordinator
     ) -> HandlerScope? {
         let (task, isCancelled, isObserved, next) = state.withLock { state in
-            let task = state.handlers.add(item.envelope, inRun: number)
+            let task = state.handlers.add(envelope, inRun: number)
             let isObserved = state.mailbox.observesHandler(of: item)
             let goesOn = !rest.isEmpty || state.mailbox.continuesRun()
             if rest.isEmpty { state.handlers.batch = [] }
@@ -130,8 +133,8 @@ extension CoordinatorCell {
         }
         if let next { continueRun(next, rest, on: instance) }
         if isCancelled { task?.cancel() }
-        if let envelope = item.envelope, !envelope.attachWork(.handler(number)) { cancel(number, of: envelope) }
-        return HandlerScope.of(self, handling: item.envelope, as: number, isObserved: isObserved)
+        if let envelope, !envelope.attachWork(.handler(number)) { cancel(number, of: envelope) }
+        return HandlerScope.of(self, handling: envelope, as: number, isObserved: isObserved)
     }
 
     /// Begins the items that are left, in a task that runs on the coordinator's executor after the present one.

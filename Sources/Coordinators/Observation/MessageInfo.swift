@@ -99,6 +99,7 @@ extension MessageInfo {
     }
 
     /// Creates the description of an ask that runs in its asker's task, and is handled now.
+    @inline(__always)  // So that the receiver's type is known.
     init<M: ResponderMessage>(
         _ message: M.Type,
         from sender: CoordinatorPath,
@@ -111,6 +112,7 @@ extension MessageInfo {
     }
 
     /// Creates the description of a message that a coordinator sends now.
+    @inline(__always)
     init<M: ResponderMessage>(_ message: M.Type, _ kind: Kind, sentBy sender: some MessageReceiver, to target: CoordinatorPath? = nil) {
         self.init(.type(message), kind, from: sender.path, to: target, coordinatorType: sender.typeName)
     }

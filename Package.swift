@@ -401,13 +401,17 @@ let sanitized: [SwiftSetting] =
     Context.environment["COORDINATORS_SANITIZE"].map { [.define("COORDINATORS_SANITIZE_\($0.uppercased())")] } ?? []
 
 // Set by `Deploy/test --all`, which also runs the tests of messages without the shortcuts: the files in `FastPaths` are left out then, so that what
-// mentions them anywhere but in a hook (`#if !SLOW_PATH_ONLY`) doesn't compile. Only these tests are built, and what measures messages.
-let isSlowPathOnly = Context.environment["COORDINATORS_SLOW_PATH_ONLY"] != nil
+// mentions them anywhere but in a hook (`#if !SLOW_PATH_ONLY`) doesn't compile. Only these tests are built, and what measures messages; with `all`,
+// as `--long` sets it, all tests.
+let slowPathOnly = Context.environment["COORDINATORS_SLOW_PATH_ONLY"]
+let isSlowPathOnly = slowPathOnly != nil
 let hooks: [SwiftSetting] = isSlowPathOnly ? [.define("SLOW_PATH_ONLY")] : []
 if isSlowPathOnly {
     for target in package.targets where ["ConcurrencySupport", "Coordinators", "Links", "NNG"].contains(target.name) {
         target.exclude.append("FastPaths")
     }
+}
+if isSlowPathOnly, slowPathOnly != "all" {
     var needed: Set = ["CoordinatorsTests", "InstructionCounts", "LinksTests", "NNGTests", "OTPTests", "PatternTests"]
     while case let more = needed.union(package.targets.filter { needed.contains($0.name) }.flatMap(\.namesOfDependencies)), more != needed {
         needed = more

@@ -38,8 +38,7 @@ struct ExhaustionTests {
                 for crowd in crowds { crowd.leave() }
             }
             let crowd = try Crowd(at: "\(daemon.directory)/run/control.sock", count: 60, greets: true)
-            let load = try await Usage.load(of: processID, for: .seconds(2))
-            #expect(load < (Usage.isBuildSlow ? 1 : Self.idleLoad), "\(load)")
+            try await Usage.expectLoad(below: Self.idleLoad, of: processID)
             crowd.leave()
             try await Self.limit("--nofile=4096:", of: processID)
             try await daemon.everythingActive()
@@ -126,8 +125,7 @@ struct ExhaustionTests {
                 }
                 #expect(daemon.process.identity.isAlive, "with room for \(room) threads")
             }
-            let load = try await Usage.load(of: processID, for: .seconds(2))
-            #expect(load < (Usage.isBuildSlow ? 1 : 0.2), "\(load)")
+            try await Usage.expectLoad(below: 0.2, of: processID)
             try await Self.limit("--nproc=\(most):", of: processID, as: user)
             try await daemon.everythingActive()
         }

@@ -29,6 +29,17 @@ struct Usage {
         try await realTime(time, because: "the kernel counts the processor time of a process")
         return (Usage(processID).time - before) / (ContinuousClock.now - began)
     }
+
+    /// Records an issue unless a process takes less than a part of one processor, in one of several times of two seconds: one that spins takes more
+    /// in each, and one that has a few things left to do in the first.
+    static func expectLoad(below limit: Double, of processID: Int32, at location: SourceLocation = #_sourceLocation) async throws {
+        var loads: [Double] = []
+        for _ in 0..<4 {
+            loads.append(try await load(of: processID, for: .seconds(2)))
+            if loads[loads.count - 1] < (isBuildSlow ? 1 : limit) { return }
+        }
+        Issue.record("no load was below \(limit): \(loads)", sourceLocation: location)
+    }
 }
 
 /// Records an issue unless nine of ten answers came within the limit, and all of them as long as a client waits.

@@ -39,7 +39,7 @@ extension CoordinatorCell {
             if envelope.isOneWay { envelope.complete(.success(.none)) }
             drop(envelope, row)
         }
-        if let run { runMailbox(run) }
+        if let run { runMailbox(run, for: row) }
         if isHeldUp, !envelope.isOneWay { watchForCycles() }
     }
 

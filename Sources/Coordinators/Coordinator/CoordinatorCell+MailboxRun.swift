@@ -11,8 +11,18 @@ struct MailboxRun {
 
 extension CoordinatorCell {
     /// Begins the waiting items, in a task that isn't the caller's.
-    func runMailbox(_ run: MailboxRun) {
+    ///
+    /// - Parameter row: The row of the message that has come, which runs on the present thread if that has read it and the row doesn't await.
+    func runMailbox(_ run: MailboxRun, for row: MessageRow? = nil) {
         let (instance, number) = (run.coordinator, run.number)
+        #if !SLOW_PATH_ONLY
+        if row?.immediate != nil, ReadingThread.isFree, runtime.time.executor == nil {
+            let task = Task.detached(executorPreference: ReadingThread.executor) {
+                await self.handleItems(number, on: instance, inReadingThread: true)
+            }
+            return own(task, asRun: number)
+        }
+        #endif
         // The task is detached, because handlers of many senders begin there, and none may inherit another's task-local values.
         let task =
             if let executor = runtime.time.executor {
@@ -31,12 +41,21 @@ extension CoordinatorCell {
     /// - Parameters:
     ///   - number: The number of the run.
     ///   - begun: The items that a former run has taken from the queue.
-    private func handleItems(_ number: UInt64, on instance: isolated any Coordinator, _ begun: ArraySlice<Mailbox.Item> = []) async {
+    ///   - inReadingThread: Whether the thread is one that reads: no handler that awaits begins there.
+    private func handleItems(
+        _ number: UInt64,
+        on instance: isolated any Coordinator,
+        _ begun: ArraySlice<Mailbox.Item> = [],
+        inReadingThread: Bool = false
+    ) async {
         var batch = begun
         var accepted: AcceptedMessages.Batch = []
         var tally = Mailbox.Tally()
         while true {
             while let item = batch.popFirst() {
+                #if !SLOW_PATH_ONLY
+                if inReadingThread, !item.endsAtOnce { return continueRun(number, [item] + batch, on: instance) }
+                #endif
                 if handlesAtOnce(item, on: instance) { continue }
                 let envelope = item.envelope
                 let scope = becomeHandler(of: item, envelope, in: number, before: batch, on: instance)

@@ -26,6 +26,11 @@ struct Mailbox {
             if case .message(let envelope, _) = self { envelope } else { nil }
         }
 
+        /// Whether it's a message of a row that doesn't await.
+        var endsAtOnce: Bool {
+            if case .message(_, let row) = self { row.immediate != nil } else { false }
+        }
+
         /// Whether the oldest is dropped when too many wait: other coordinators, also those of workers that mean harm, cause any number of them.
         var isEvent: Bool {
             switch self {

@@ -157,7 +157,7 @@ extension CoordinatorCell {
             return (true, state.mailboxRunToBegin())
         }
         if isTaken { releaseCredit(envelope, row) }
-        if let run { runMailbox(run) }
+        if let run { runMailbox(run, for: row) }
         return isTaken
     }
 }

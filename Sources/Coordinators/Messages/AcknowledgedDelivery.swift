@@ -53,13 +53,6 @@ final class AcknowledgedDelivery: Sendable {
 }
 
 extension DeliveryLabel {
-    /// Reads the label of a frame; `nil` if the message isn't acknowledged.
-    init?(_ ask: Ask, of frame: Frame) {
-        guard ask.origin != 0 else { return nil }
-        let since = ask.since == 0 ? nil : Duration.nanoseconds(Int64(clamping: ask.since))
-        self.init(origin: ask.origin, sequence: frame.sequence, floor: frame.acknowledgement, since: since)
-    }
-
     /// The field of a frame that says since when the message may have been handled.
     var sinceOnWire: UInt64 { since.map { UInt64(clamping: max(MonotonicTime(sinceOrigin: $0).nanoseconds, 1)) } ?? 0 }
 }

@@ -294,6 +294,15 @@ extension Peer {
     }
 }
 
+extension DeliveryLabel {
+    /// Reads the label of a frame; `nil` if the message isn't acknowledged.
+    fileprivate init?(_ ask: Ask, of frame: Frame) {
+        guard ask.origin != 0 else { return nil }
+        let since = ask.since == 0 ? nil : Duration.nanoseconds(Int64(clamping: ask.since))
+        self.init(origin: ask.origin, sequence: frame.sequence, floor: frame.acknowledgement, since: since)
+    }
+}
+
 extension Result where Success == Answer, Failure == any Error {
     /// Whether a node has answered that it doesn't own the coordinator.
     fileprivate var isNotHere: Bool {

@@ -56,6 +56,42 @@ struct ReadingThreadTests {
         for task in tasks { #expect(await task.value == number) }
     }
 
+    @Test("What may take long comes after the task, which doesn't wait for it")
+    func long() async {
+        let (number, tasks) = await onThread { thread in
+            let hasRun = Semaphore()
+            var tasks: [Task<pthread_t, Never>] = []
+            ReadingThread.afterReading {
+                tasks.append(thread.task { hasRun.post() })
+                ReadingThread.leaveTask()
+                hasRun.wait()
+                tasks.append(thread.task())
+            }
+            return (thread.number, tasks)
+        }
+        #expect(await tasks[0].value != number)
+        #expect(await tasks[1].value == number)
+    }
+
+    @Test("What the task leaves for later is done when the thread has left the actor; at once in other threads")
+    func later() async {
+        let desk = Desk()
+        let events = Lock<[String]>([])
+        let work = { @Sendable in
+            ReadingThread.afterHandling { events.withLock { $0.append("later") } }
+            events.withLock { $0.append("handled") }
+        }
+        _ = await onThread { thread in
+            ReadingThread.afterReading {
+                _ = Task.detached(executorPreference: ReadingThread.executor) { await desk.perform(work) }
+            }
+            return (thread.number, [])
+        }
+        #expect(events.withLock { $0 } == ["handled", "later"])
+        _ = await desk.perform(work)
+        #expect(events.withLock { $0 } == ["handled", "later", "later", "handled"])
+    }
+
     private func onThread(
         _ body: @escaping @Sendable (ThreadAtWork) -> (pthread_t, [Task<pthread_t, Never>])
     ) async -> (pthread_t, [Task<pthread_t, Never>]) {

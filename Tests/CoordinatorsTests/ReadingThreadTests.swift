@@ -46,6 +46,7 @@ struct ReadingThreadTests {
             #expect(later.count == 3)
             _ = try await held.value
             #expect(try await runtime.perform(.echo("order"), at: "/leaf") == "held second waited third")
+            #expect(try await !runtime.perform(.echo("threads"), at: "/leaf").contains("nng:task"))
         }
     }
 }

@@ -11,17 +11,22 @@ import Synchronization
 /// To wake a thread of Swift's pool may take longer than the handling. So a task that is begun for a message, with ``executor`` as its preference,
 /// runs here. One thread of the process does so at a time; meanwhile others read, also from the same connection, and what they bring is
 /// handled in the pool. So a handler may take its time, or never end: there are always threads left that read.
+///
+/// The thread goes to the task's actor, and does all that the actor has to do then, until it has nothing to do.
 public enum ReadingThread {
     /// The size of the largest read after which a thread handles something itself, in bytes.
     ///
     /// One that brings more brings many messages, and while they are handled elsewhere, this thread reads the next ones.
     package static let readLimit = 1_024
 
-    /// What the thread does when it has read on, for as long as it takes something.
+    /// What the thread does when it has read on.
     private struct Work {
+        /// Can transition to: begun.
+        var isReading = true
         var job: UnownedJob?
         /// Whether this thread is the one of the process that handles messages.
         var isTheOne = false
+        var afterwards: [() -> Void] = []
     }
 
     private final class Executor: TaskExecutor {
@@ -51,30 +56,48 @@ public enum ReadingThread {
     /// Whether the present thread would run a task that prefers ``executor``.
     package static var isFree: Bool {
         guard let work = work?.pointee else { return false }
-        return work.job == nil && !hasOne.load(ordering: .relaxed)
+        return work.isReading && work.job == nil && !hasOne.load(ordering: .relaxed)
     }
 
     /// Calls a function that takes what a read has brought and reads on; then runs the task that the function has begun with ``executor`` as its
-    /// preference, until the task first gives up its actor.
+    /// preference.
     package static func afterReading(_ deliver: () -> Void) {
         guard let key, work == nil else { return deliver() }
         var work = Work()
-        let job = withUnsafeMutablePointer(to: &work) { work -> UnownedJob? in
+        withUnsafeMutablePointer(to: &work) { work in
             pthread_setspecific(key, work)
-            defer { pthread_setspecific(key, nil) }
             deliver()
-            guard let begin = work.pointee.job.take() else { return nil }
-            // Goes to the actor of the task only, which comes back as another job.
-            begin.runSynchronously(on: executor.asUnownedTaskExecutor())
-            return work.pointee.job
+            if let begin = work.pointee.job.take() {
+                // Goes to the actor of the task only, which comes back as another job.
+                begin.runSynchronously(on: executor.asUnownedTaskExecutor())
+                // From here on the thread takes nothing: what is handled may send messages, and they don't wait for its end.
+                work.pointee.isReading = false
+                if let job = work.pointee.job.take() { job.runSynchronously(on: executor.asUnownedTaskExecutor()) }
+            }
+            pthread_setspecific(key, nil)
         }
-        // From here on the thread takes nothing: what is handled may send messages, and they don't wait for its end.
-        job?.runSynchronously(on: executor.asUnownedTaskExecutor())
         if work.isTheOne { hasOne.store(false, ordering: .releasing) }
+        for body in work.afterwards { body() }
+    }
+
+    /// Leaves the task that the present thread has taken to Swift's pool, because something comes first that may take long.
+    package static func leaveTask() {
+        guard let work, work.pointee.isReading, let job = work.pointee.job.take() else { return }
+        work.pointee.isTheOne = false
+        hasOne.store(false, ordering: .releasing)
+        globalConcurrentExecutor.enqueue(ExecutorJob(job))
+    }
+
+    /// Calls a function when the present thread has handled what it had to; at once if it handles nothing.
+    ///
+    /// What the function enqueues at the actor isn't done by this thread then.
+    package static func afterHandling(_ body: @escaping () -> Void) {
+        guard let work, work.pointee.isTheOne else { return body() }
+        work.pointee.afterwards.append(body)
     }
 
     private static func take(_ job: UnownedJob) -> Bool {
-        guard let work, work.pointee.job == nil else { return false }
+        guard let work, work.pointee.isReading, work.pointee.job == nil else { return false }
         guard work.pointee.isTheOne || !hasOne.exchange(true, ordering: .acquiring) else { return false }
         work.pointee.isTheOne = true
         work.pointee.job = job

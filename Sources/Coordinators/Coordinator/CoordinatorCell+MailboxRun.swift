@@ -41,7 +41,7 @@ extension CoordinatorCell {
     /// - Parameters:
     ///   - number: The number of the run.
     ///   - begun: The items that a former run has taken from the queue.
-    ///   - inReadingThread: Whether the thread is one that reads: no handler that awaits begins there.
+    ///   - inReadingThread: Whether the task was begun for a thread that reads: it begins no handler that awaits.
     private func handleItems(
         _ number: UInt64,
         on instance: isolated any Coordinator,
@@ -54,7 +54,7 @@ extension CoordinatorCell {
         while true {
             while let item = batch.popFirst() {
                 #if !SLOW_PATH_ONLY
-                if inReadingThread, !item.endsAtOnce { return continueRun(number, [item] + batch, on: instance) }
+                if inReadingThread, !item.endsAtOnce { return leaveReadingThread(with: [item] + batch, on: instance) }
                 #endif
                 if handlesAtOnce(item, on: instance) { continue }
                 let envelope = item.envelope
@@ -167,6 +167,14 @@ extension CoordinatorCell {
         own(task, asRun: number)
     }
 
+    #if !SLOW_PATH_ONLY
+    /// Begins the items that are left in Swift's pool: handlers that await would stay in the thread until they're suspended.
+    private func leaveReadingThread(with rest: ArraySlice<Mailbox.Item>, on instance: any Coordinator) {
+        let number = state.withLock { $0.handlers.addRun($0.mailbox.nextNumber()) }
+        ReadingThread.afterHandling { self.own(Task.detached { await self.handleItems(number, on: instance, rest) }, asRun: number) }
+    }
+    #endif
+
     /// Runs a handler as the one of its message, and in the trace of it, so that its own messages belong to both.
     ///
     /// Until the handler begins, nothing leaves the coordinator's executor, on which the caller is: a later message could begin first.
@@ -216,6 +224,9 @@ extension CoordinatorCell {
     ) {
         envelope.release()
         guard envelope.beginHandling() else { return }
+        #if !SLOW_PATH_ONLY
+        ReadingThread.leaveTask()
+        #endif
         if envelope.isOneWay { envelope.complete(.success(.none)) }
         let began = MonotonicTime.now
         conclude(envelope, row, handleAtOnce(envelope) { try body(instance, envelope) })

@@ -204,13 +204,12 @@ extension MessageReader {
     }
 
     private func submitRead(into target: UnsafeMutableRawBufferPointer, completion: @escaping AsyncOperation.Completion) {
-        let ended: AsyncOperation.Completion = { outcome in
+        let submission = operation.submit(on: handle) { outcome in
             #if !SLOW_PATH_ONLY
             if outcome.count <= ReadingThread.readLimit { return ReadingThread.afterReading { completion(outcome) } }
             #endif
             completion(outcome)
-        }
-        let submission = operation.submit(on: handle, completion: ended) { stream, aio in
+        } start: { stream, aio in
             var vector = nng_iov(iov_buf: target.baseAddress, iov_len: target.count)
             nng_aio_set_iov(aio, 1, &vector)
             nng_stream_recv(stream, aio)

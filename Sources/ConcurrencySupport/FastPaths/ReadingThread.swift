@@ -21,11 +21,12 @@ public enum ReadingThread {
 
     /// What the thread does when it has read on.
     private struct Work {
-        /// Can transition to: begun.
-        var isReading = true
+        /// Whether it takes a job: until a task that it has taken is at its actor.
+        var isOpen = true
         var job: UnownedJob?
         /// Whether this thread is the one of the process that handles messages.
         var isTheOne = false
+        /// What comes when the actor has been left.
         var afterwards: [() -> Void] = []
     }
 
@@ -56,7 +57,7 @@ public enum ReadingThread {
     /// Whether the present thread would run a task that prefers ``executor``.
     package static var isFree: Bool {
         guard let work = work?.pointee else { return false }
-        return work.isReading && work.job == nil && !hasOne.load(ordering: .relaxed)
+        return work.isOpen && work.job == nil && !hasOne.load(ordering: .relaxed)
     }
 
     /// Calls a function that takes what a read has brought and reads on; then runs the task that the function has begun with ``executor`` as its
@@ -71,7 +72,7 @@ public enum ReadingThread {
                 // Goes to the actor of the task only, which comes back as another job.
                 begin.runSynchronously(on: executor.asUnownedTaskExecutor())
                 // From here on the thread takes nothing: what is handled may send messages, and they don't wait for its end.
-                work.pointee.isReading = false
+                work.pointee.isOpen = false
                 if let job = work.pointee.job.take() { job.runSynchronously(on: executor.asUnownedTaskExecutor()) }
             }
             pthread_setspecific(key, nil)
@@ -82,7 +83,7 @@ public enum ReadingThread {
 
     /// Leaves the task that the present thread has taken to Swift's pool, because something comes first that may take long.
     package static func leaveTask() {
-        guard let work, work.pointee.isReading, let job = work.pointee.job.take() else { return }
+        guard let work, work.pointee.isOpen, let job = work.pointee.job.take() else { return }
         work.pointee.isTheOne = false
         hasOne.store(false, ordering: .releasing)
         globalConcurrentExecutor.enqueue(ExecutorJob(job))
@@ -97,7 +98,7 @@ public enum ReadingThread {
     }
 
     private static func take(_ job: UnownedJob) -> Bool {
-        guard let work, work.pointee.isReading, work.pointee.job == nil else { return false }
+        guard let work, work.pointee.isOpen, work.pointee.job == nil else { return false }
         guard work.pointee.isTheOne || !hasOne.exchange(true, ordering: .acquiring) else { return false }
         work.pointee.isTheOne = true
         work.pointee.job = job

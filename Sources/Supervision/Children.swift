@@ -72,31 +72,44 @@ struct Children: Sendable {
     private(set) var significantCount = 0
 
     /// A place, with the child that is there.
+    ///
+    /// None is an optional: to read a part of one, all of it would be copied.
     private struct Slot: Named {
-        var child: Child?
+        /// The place whose child is gone.
+        static let gap = Slot(child: Child(specification: ChildSpecification(id: ""), state: .stopped, incarnation: 0, storedPlace: -1))
 
-        var name: String { child?.id ?? "" }
+        var child: Child
+
+        var name: String { child.id }
+        var isGap: Bool { child.storedPlace < 0 }
     }
 
-    var inOrder: some Sequence<Child> { slots.lazy.compactMap(\.child) }
+    var inOrder: some Sequence<Child> { slots.lazy.filter { !$0.isGap }.map(\.child) }
 
-    /// Returns a child, about which the next questions will be.
-    mutating func find(_ id: String) -> Child? { self[id].map { note($0) } }
+    /// Returns the place of a child, about which the next questions will be.
+    mutating func find(_ id: String) -> Int? { note(place(of: id)) }
 
-    mutating func find(_ id: HashedName) -> Child? { places.place(of: id, in: slots).flatMap { slots[$0].child }.map { note($0) } }
+    mutating func find(_ id: HashedName) -> Int? { note(places.place(of: id, in: slots)) }
 
-    private mutating func note(_ child: Child) -> Child {
-        latest = child.place
-        return child
+    private mutating func note(_ place: Int?) -> Int? {
+        if let place { latest = place }
+        return place
     }
 
-    subscript(id: String) -> Child? {
-        if let latest, let child = slots[latest].child, child.id == id { return child }
-        return places.place(of: id, in: slots).flatMap { slots[$0].child }
+    /// Returns the place of a child, which is valid until the next removal.
+    func place(of id: String) -> Int? {
+        if let latest, !slots[latest].isGap, slots[latest].name == id { return latest }
+        return places.place(of: id, in: slots)
     }
 
-    subscript(place place: Int) -> Child? {
-        slots[place].child
+    subscript(id: String) -> Child? { place(of: id).map { slots[$0].child } }
+
+    /// The child at a place that isn't a gap.
+    subscript(place: Int) -> Child {
+        _read {
+            assert(!slots[place].isGap)
+            yield slots[place].child
+        }
     }
 
     func count(in kind: ChildState.Kind) -> Int {
@@ -105,41 +118,38 @@ struct Children: Sendable {
 
     /// Returns the id of the child at this place and of all that were added after it.
     func ids(from place: Int) -> [String] {
-        slots[place...].compactMap { $0.child?.id }
+        slots[place...].lazy.filter { !$0.isGap }.map(\.name)
     }
 
     /// Adds a child at the end and returns its place.
     mutating func append(_ child: Child) -> Int { append(child, HashedName(child.id)) }
 
-    mutating func append(_ child: Child, _ id: HashedName) -> Int {
+    mutating func append(_ child: consuming Child, _ id: HashedName) -> Int {
         let place = slots.count
-        var child = child
         child.place = place
         latest = place
         slots.append(Slot(child: child))
         places.insert(id, at: place)
-        count(child.tally, 1)
+        count(slots[place].child.tally, 1)
         return place
     }
 
     mutating func update(_ place: Int, _ change: (inout Child) -> Void) {
-        guard let (former, tally) = Self.change(&slots[place].child, change), tally != former else { return }
+        assert(!slots[place].isGap)
+        let former = slots[place].child.tally
+        change(&slots[place].child)
+        let tally = slots[place].child.tally
+        if tally == former { return }
         count(former, -1)
         count(tally, 1)
     }
 
-    /// Changes a child in place.
-    private static func change(_ child: inout Child?, _ change: (inout Child) -> Void) -> (former: Child.Tally, Child.Tally)? {
-        guard let former = child?.tally else { return nil }
-        change(&child!)
-        return (former, child!.tally)
-    }
-
     @discardableResult
     mutating func remove(_ place: Int) -> Child? {
-        guard let child = slots[place].child else { return nil }
-        places.remove(child.id, in: slots)
-        slots[place].child = nil
+        if slots[place].isGap { return nil }
+        places.remove(slots[place].name, in: slots)
+        let child = slots[place].child
+        slots[place] = .gap
         count(child.tally, -1)
         if slots.count > 32, slots.count > 2 * places.count {
             reorder(Array(inOrder))

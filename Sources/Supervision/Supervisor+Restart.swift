@@ -161,7 +161,7 @@ extension Supervisor {
             $0.hasEndedNormally = isNormal
             $0.attempts += 1
         }
-        let attempt = table[place: place]?.attempts ?? 1
+        let attempt = table[place].attempts
         let at = now + delay(of: child, attempt: isNormal ? nil : attempt)
         report(place, .restarting(attempt: attempt, at: at))
         wait(place, until: at)

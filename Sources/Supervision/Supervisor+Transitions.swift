@@ -9,8 +9,8 @@ extension Supervisor {
 
     /// Handles an event of one incarnation; an event of an older incarnation has no effect.
     mutating func observe(_ id: String, _ incarnation: Incarnation, _ occurrence: Occurrence) {
-        guard let child = table.find(id), child.state.incarnation == incarnation else { return }
-        transition(child, occurrence)
+        guard let place = table.find(id), table[place].state.incarnation == incarnation else { return }
+        transition(place, occurrence)
         stopFollowers(of: id)
     }
 
@@ -20,11 +20,11 @@ extension Supervisor {
     mutating func request(_ id: String, _ occurrence: Occurrence, _ name: HashedName? = nil) {
         if isEnding { return }
         guard case .startRequested(let specification) = occurrence else {
-            if let child = table.find(id) { transition(child, occurrence) }
+            if let place = table.find(id) { transition(place, occurrence) }
             return
         }
         let name = name ?? HashedName(id)
-        if let child = table.find(name) { transition(child, occurrence) } else { add(specification, name) }
+        if let place = table.find(name) { transition(place, occurrence) } else { add(specification, name) }
     }
 
     /// Adds and starts a child whose id is unknown.
@@ -34,39 +34,39 @@ extension Supervisor {
     }
 
     /// Decides every pair of a state and an occurrence.
-    private mutating func transition(_ child: Child, _ occurrence: Occurrence) {
-        let place = child.place
-        switch (child.state, occurrence) {
+    private mutating func transition(_ place: Int, _ occurrence: Occurrence) {
+        let state = table[place].state
+        switch (state, occurrence) {
         case (_, .specificationChanged(let specification)):
             table.update(place) { $0.specification = specification }
             // As if the child had been temporary when it was stopped.
-            if child.state == .stopped { retire(place) }
+            if state == .stopped { retire(place) }
 
         case (.starting(let incarnation), .started):
             setState(of: place, .running(incarnation, since: now))
-            report(place, child.launch == .restart ? .restarted : .started)
+            report(place, table[place].launch == .restart ? .restarted : .started)
         case (.starting, .startFailed(let reason)), (.starting, .exited(let reason)):
-            startHasFailed(child, reason)
+            startHasFailed(table[place], reason)
         case (.running, .exited(let reason)), (.running, .startFailed(let reason)):
-            lifeHasEnded(child, reason)
+            lifeHasEnded(table[place], reason)
         case (.running, .started):
             break  // A repetition.
         case (.starting(let incarnation), .finished), (.running(let incarnation, _), .finished):
             table.update(place) { $0.isFinishing = true }
-            stop(child, incarnation, then: .remove)
+            stop(table[place], incarnation, then: .remove)
 
         case (.starting, .startRequested), (.running, .startRequested), (.waiting, .startRequested):
             break  // The child is started already, or will be.
         case (.starting(let incarnation), .stopRequested), (.running(let incarnation, _), .stopRequested):
-            stop(child, incarnation, then: .stop)
+            stop(table[place], incarnation, then: .stop)
         case (.starting(let incarnation), .removeRequested), (.running(let incarnation, _), .removeRequested):
-            stop(child, incarnation, then: .remove)
+            stop(table[place], incarnation, then: .remove)
         case (.starting(let incarnation), .restartRequested), (.running(let incarnation, _), .restartRequested):
-            stop(child, incarnation, then: .start)
+            stop(table[place], incarnation, then: .start)
             startAnew(place, as: .restart)
 
         case (.stopping(_, let follow), .exited(let reason)), (.stopping(_, let follow), .startFailed(let reason)):
-            stopHasEnded(child, reason, follow)
+            stopHasEnded(table[place], reason, follow)
         case (.stopping, .started):
             break  // Too late: the stop wins.
         case (.stopping(let incarnation, let follow), .startRequested(let specification)):
@@ -97,7 +97,7 @@ extension Supervisor {
             start(place, as: .restart)
         case (.waiting, .restartRequested), (.stopped, .restartRequested):
             // The child no longer waits for its siblings: if this start fails, the failure is the child's own, and counted.
-            leaveSiblings(child.id)
+            leaveSiblings(table[place].id)
             startAnew(place, as: .restart)
             start(place, as: .restart)
         case (.waiting, .stopRequested):
@@ -138,8 +138,7 @@ extension Supervisor {
     }
 
     mutating func report(_ place: Int, _ change: Change) {
-        guard let child = table[place: place] else { return }
-        directives.append(.report(child.id, child.incarnation, change))
+        directives.append(.report(table[place].id, table[place].incarnation, change))
     }
 
     mutating func start(_ place: Int, as launch: Child.Launch) {
@@ -150,8 +149,7 @@ extension Supervisor {
             $0.incarnation &+= 1
             $0.state = .starting($0.incarnation)
         }
-        guard let child = table[place: place] else { return }
-        directives.append(.start(child.id, child.incarnation, attempt: child.attempts))
+        directives.append(.start(table[place].id, table[place].incarnation, attempt: table[place].attempts))
     }
 
     mutating func stop(_ child: Child, _ incarnation: Incarnation, then follow: ChildState.Follow) {
@@ -163,7 +161,7 @@ extension Supervisor {
 
     /// Marks a child as stopped, which only a request starts again: its specification is kept, unless it is temporary.
     mutating func retire(_ place: Int) {
-        if table[place: place]?.specification.restart == .temporary {
+        if table[place].specification.restart == .temporary {
             forget(place)
         } else {
             setState(of: place, .stopped)

@@ -183,17 +183,17 @@ extension Supervisor {
 
     /// Returns the state of a child; nil if there is no such child.
     package func state(of id: String) -> ChildState? {
-        table[id]?.state
+        table.place(of: id).map { table[$0].state }
     }
 
     /// Returns the state of a child, about which the next event is to be; nil if there is no such child.
     package mutating func find(_ id: String) -> ChildState? {
-        table.find(id)?.state
+        table.find(id).map { table[$0].state }
     }
 
     /// Returns the specification of a child; nil if there is no such child.
     package func specification(of id: String) -> ChildSpecification? {
-        table[id]?.specification
+        table.place(of: id).map { table[$0].specification }
     }
 
     /// Returns the number of children in a state of this kind, in O(1).

@@ -124,7 +124,6 @@ public final class CoordinatorRuntime: Service {
             incarnation: 1,
             parent: nil,
             runtime: core,
-            startTimeout: core.options.startTimeout,
             startContext: StartContext(dependencies: core.options.dependencies),
             events: HostEvents(owner: self, life: IncarnationID(key: "", incarnation: 1))
         )

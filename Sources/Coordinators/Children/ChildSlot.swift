@@ -43,8 +43,23 @@ struct ChildSlot {
     struct ChildRegistration {
         /// The number of the registration among those of all keys, so that a late clean-up can't affect a later registration of the same key.
         let number: UInt64
-        /// The definition; only its configuration changes.
-        var definition: ChildDefinition
+        /// The definition, which an operator or a file may change.
+        var definition: ChildDefinition { didSet { revision &+= 1 } }
+        /// How often the definition has changed.
+        private var revision: UInt32 = 0
+
+        init(number: UInt64, definition: ChildDefinition) {
+            self.number = number
+            self.definition = definition
+        }
+
+        /// The identity of the present definition among all that the slots have had.
+        struct DefinitionVersion: Equatable {
+            fileprivate let registration: UInt64
+            fileprivate let revision: UInt32
+        }
+
+        var version: DefinitionVersion { DefinitionVersion(registration: number, revision: revision) }
     }
 
     /// A call that waits for the end of a life that was told to stop.
@@ -173,6 +188,12 @@ extension ChildSlot.Phase {
 
 extension ChildSlot {
     var definition: ChildDefinition { registration.definition }
+    /// Whether a child that has crashed isn't restarted, although its rules don't call that end final.
+    func isNotRestarted(after reason: ExitReason) -> Bool {
+        let rules = registration.definition.specification
+        return rules.restart == .temporary && !rules.isFinal(reason)
+    }
+
     /// The present life's host, also while it starts and while it stops.
     var host: (any ChildHost)? { phase.life?.host }
 
@@ -478,7 +499,7 @@ struct ChildSlots: Sendable {
         _ definition: ChildDefinition,
         as key: HashedName,
         in known: Box<ChildSlot>?
-    ) -> (Box<ChildSlot>, former: ChildSlot?) {
+    ) -> (Box<ChildSlot>, former: Box<ChildSlot>?) {
         registrations += 1
         let registration = ChildSlot.ChildRegistration(number: registrations, definition: definition)
         guard let known else {
@@ -488,17 +509,17 @@ struct ChildSlots: Sendable {
             places.insert(key, at: entries.count - 1)
             return (box, nil)
         }
-        let former = known.value
+        let former = Box(known.value)
         known.value.registration = registration
         return (known, former)
     }
 
     /// Removes a slot; the last one takes its place.
-    mutating func remove(_ key: String) -> ChildSlot? {
+    mutating func remove(_ key: String) -> Box<ChildSlot>? {
         guard let last = entries.last, let place = places.remove(key, in: entries) else { return nil }
         if place < entries.count - 1 { places.move(last.name, to: place, in: entries) }
         entries.swapAt(place, entries.count - 1)
-        return entries.removeLast().box.value
+        return entries.removeLast().box
     }
 
     mutating func removeAll() -> [ChildSlot] {

@@ -56,9 +56,9 @@ extension ChildSupervisor {
     }
 
     private func beginLife(_ life: IncarnationID, _ attempt: Int, in slot: inout ChildSlot) -> (any ChildHost, SparePool?) {
-        let definition = slot.definition
-        let mayHaveSpares = definition.isInWorker || slot.hasSpares
-        let formerSpares = mayHaveSpares ? prepareSpares(definition.key, &slot) : nil
+        let isInWorker = slot.registration.definition.isInWorker
+        let mayHaveSpares = isInWorker || slot.hasSpares
+        let formerSpares = mayHaveSpares ? prepareSpares(life.key, &slot) : nil
         let startContext = StartContext(
             pauseReasons: slot.pauseReasons,
             isRestart: attempt > 0,
@@ -67,10 +67,10 @@ extension ChildSupervisor {
         )
         let processes = PreparedProcesses(
             spares: mayHaveSpares ? slot.record.spares : nil,
-            successor: definition.isInWorker ? slot.takeSuccessor() : nil
+            successor: isInWorker ? slot.takeSuccessor() : nil
         )
         let host = cell.runtime.makeHost(
-            definition,
+            slot.registration.definition,
             parent: cell,
             startContext: startContext,
             processes: processes,
@@ -208,22 +208,22 @@ extension ChildSupervisor {
     private func refuse(_ key: String?, _ error: SupervisionError) {
         guard let key else { return cell.logger.error("a supervision policy was refused", metadata: ["error": "\(error)"]) }
         let path = cell.path.appending(key)
-        let (starts, removed) = state.withLock { state -> ([ChildSlot.Start], ChildSlot?) in
+        let (starts, removed) = state.withLock { state -> ([ChildSlot.Start], Box<ChildSlot>?) in
             let starts = state.slots.with(key) { $0.takeStarts() }
             return (starts ?? [], state.machine.state(of: key) == nil ? state.slots.remove(key) : nil)
         }
         for start in starts { start.settle(.failure(CoordinatorError(.invalidSpecification, "\(path): \(error.message)"))) }
-        if let removed { drop(removed, because: CoordinatorError(.invalidSpecification, "\(path): \(error.message)")) }
+        if let removed { drop(removed.value, because: CoordinatorError(.invalidSpecification, "\(path): \(error.message)")) }
     }
 
     private func forget(_ key: String) {
-        let slot = state.withLock { state -> ChildSlot? in
+        let slot = state.withLock { state -> Box<ChildSlot>? in
             // The key may have been taken again since the machine decided this: a late removal can't affect the new child. As a rule the slot is
             // gone, with the end of its last life.
             guard state.slots.contains(key), state.machine.state(of: key) == nil else { return nil }
             return state.slots.remove(key)
         }
-        if let slot { drop(slot, because: CoordinatorError(.stopped, "\(cell.path.appending(key)) has ended")) }
+        if let slot { drop(slot.value, because: CoordinatorError(.stopped, "\(cell.path.appending(key)) has ended")) }
     }
 
     /// Ends the supervisor: the machine has ended, and with it all children.
@@ -251,17 +251,17 @@ extension ChildSupervisor {
     func report(_ key: String, _ incarnation: Incarnation, _ change: Supervisor.Change) {
         var transition = ChildTransition(key, under: cell.path, incarnation, change, at: cell.runtime.time)
         var conclusion: LifecycleChange?
+        let isGivenUp = if case .gaveUp = change { true } else { false }
         let (definition, isRun) = state.withLock { state -> (ChildDefinition?, Bool) in
             let present = transition.isEndOfLife ? state.machine.state(of: key) : nil
             guard let slot = state.slots.box(key) else { return (nil, false) }
-            let (definition, isRun) = (slot.value.definition, slot.value.isRun)
+            // Few changes need it, and to copy it and to end the copy takes a twentieth of a start.
+            let definition = isGivenUp || !cell.type.table.lifecycle.isEmpty ? slot.value.definition : nil
+            let isRun = slot.value.isRun
             let isEnd = transition.enter(&slot.value, isAlive: present?.isAlive == true)
             if transition.isEndOfLife, present == nil {
                 // A change that is final follows each failure; that no child is restarted after this one, is told by itself.
-                let rules = definition.specification
-                if case .crashed(let reason) = change, rules.restart == .temporary, !rules.isFinal(reason) {
-                    conclusion = .stopped(reason)
-                }
+                if case .crashed(let reason) = change, slot.value.isNotRestarted(after: reason) { conclusion = .stopped(reason) }
                 // The key is freed before the end is reported to any caller.
                 if isEnd { transition.removed = state.slots.remove(key) }
             }
@@ -285,12 +285,12 @@ extension ChildSupervisor {
         if transition.isEndOfLife { tellEndOfLife(transition) }
         if let observed = transition.observed, transition.isObserved {
             if let removed = transition.removed {
-                for observer in removed.observers { observer.queue.append(.change(observed)) }
+                for observer in removed.value.observers { observer.queue.append(.change(observed)) }
             } else {
                 notify(key, .change(observed))
             }
         }
-        end(transition.removed?.observers ?? [])
+        end(transition.removed?.value.observers ?? [])
         for stop in transition.stops { stop.end.settle(()) }
         for wait in transition.endWaits.waits { wait.settle(transition.endWaits.way) }
         for message in transition.hopeless { giveUp(message, to: key, transition.refusal ?? .hasStopped(transition.path)) }

@@ -59,20 +59,20 @@ extension ChildSupervisor {
         case refused(any Error)
         case busy(OneShot<Void>)
         /// A child of the same type lives, whose configuration has to be compared outside the lock.
-        case living(ChildDefinition)
+        indirect case living(ChildSlot.ChildRegistration)
         /// The child lives already, and is ready.
         case ready(registration: UInt64)
         /// The child is to be started, and this thread has to begin its life. `former`: the slot of the life before.
-        case new(registration: UInt64, NewLife, former: ChildSlot?)
+        case new(registration: UInt64, NewLife, former: Box<ChildSlot>?)
         /// The child is starting, or is to be started in its turn. `former`: the slot of the life before, which may be stopping.
-        case requested(registration: UInt64, ChildSlot.Start?, former: ChildSlot?)
+        case requested(registration: UInt64, ChildSlot.Start?, former: Box<ChildSlot>?)
     }
 
     /// Requests a child.
     ///
     /// - Throws: `keyInUse` and `configurationDiffers` when another child lives under the key.
     func request(_ definition: ChildDefinition, _ purpose: Purpose) throws -> RequestOutcome {
-        var agreed: ChildDefinition?
+        var agreed: ChildSlot.ChildRegistration.DefinitionVersion?
         while true {
             let finding = mutateAndPerform { state in
                 // The situation is read under this lock, so that a later pause finds the child among those to be paused.
@@ -82,8 +82,8 @@ extension ChildSupervisor {
             case .refused(let error): throw error
             case .busy(let turn): return .busy(turn)
             case .living(let living):
-                try refuseDifference(of: definition, from: living)
-                agreed = living
+                try refuseDifference(of: definition, from: living.definition)
+                agreed = living.version
             case .ready(let registration): return .accepted(registration: registration, nil)
             case .new(let registration, let life, let former):
                 if let former { endRun(of: former) }
@@ -112,9 +112,9 @@ extension ChildSupervisor {
     }
 
     /// Tells the callers that wait for a former life's end, which must not get the outcome of the new life.
-    private func endRun(of former: ChildSlot) {
-        var record = former.record
-        let error = CoordinatorError(.stopped, "\(cell.path.appending(former.definition.key)) was stopped, and is started anew")
+    private func endRun(of former: Box<ChildSlot>) {
+        var record = former.value.record
+        let error = CoordinatorError(.stopped, "\(cell.path.appending(former.value.definition.key)) was stopped, and is started anew")
         for outcome in record.takeEnds(otherwise: error) { outcome.tell() }
     }
 
@@ -272,7 +272,7 @@ extension ChildSupervisor.State {
     fileprivate mutating func request(
         _ definition: ChildDefinition,
         _ purpose: ChildSupervisor.Purpose,
-        _ agreed: ChildDefinition?,
+        _ agreed: ChildSlot.ChildRegistration.DefinitionVersion?,
         under parent: CoordinatorCell.Situation,
         of supervisor: ChildSupervisor
     ) -> ChildSupervisor.Finding {
@@ -284,7 +284,7 @@ extension ChildSupervisor.State {
         let known = slots.box(name)
         let present = known == nil ? nil : machine.state(of: key)
         let living = present?.isAlive == true ? known : nil
-        if let finding = conflict(of: definition, purpose, with: living?.value.definition, agreed, at: supervisor.cell.path) {
+        if let finding = conflict(of: definition, purpose, with: living, agreed, at: supervisor.cell.path) {
             return finding
         }
         let (slot, former) = living.map { ($0, nil) } ?? slots.register(definition, as: name, in: known)
@@ -331,13 +331,13 @@ extension ChildSupervisor.State {
     /// Returns what is in the way of a request; `nil` if nothing is.
     ///
     /// - Parameters:
-    ///   - living: The definition of the child that lives under the key.
-    ///   - agreed: The definition of a living child whose configuration is known not to differ.
+    ///   - living: The slot of the child that lives under the key.
+    ///   - agreed: The version of the definition of a living child whose configuration is known not to differ.
     private mutating func conflict(
         of definition: ChildDefinition,
         _ purpose: ChildSupervisor.Purpose,
-        with living: ChildDefinition?,
-        _ agreed: ChildDefinition?,
+        with living: Box<ChildSlot>?,
+        _ agreed: ChildSlot.ChildRegistration.DefinitionVersion?,
         at parent: CoordinatorPath
     ) -> ChildSupervisor.Finding? {
         let key = definition.key
@@ -347,16 +347,17 @@ extension ChildSupervisor.State {
             if hasTurn { successors[key, default: []].prepend(turn) } else { successors[key, default: []].append(turn) }
             return .busy(turn)
         }
-        guard let living else { return nil }
+        guard let living = living?.value.registration else { return nil }
         if case .run(_, .fail, _) = purpose {
             let message = "\(parent.appending(key)) lives: run another child under another key, or say what to do with `ifRunning:`"
             return .refused(CoordinatorError(.keyInUse, message))
         }
-        guard living.typeName == definition.typeName else {
-            let message = "\(parent.appending(key)) is a \(living.typeName), not a \(definition.typeName)"
+        let present = living.definition
+        guard present.typeName == definition.typeName else {
+            let message = "\(parent.appending(key)) is a \(present.typeName), not a \(definition.typeName)"
             return .refused(CoordinatorError(.keyInUse, message))
         }
-        if living === definition || living === agreed || living.hasNoConfiguration && definition.hasNoConfiguration { return nil }
+        if living.version == agreed || present.hasNoConfiguration && definition.hasNoConfiguration { return nil }
         return .living(living)
     }
 }

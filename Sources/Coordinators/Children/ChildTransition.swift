@@ -30,7 +30,7 @@ struct ChildTransition {
     /// The processes that waited for a next life of a child that isn't started again.
     private(set) var spares: SparePool?
     /// The slot of a child that the machine has forgotten.
-    var removed: ChildSlot?
+    var removed: Box<ChildSlot>?
     /// Whether the child has observers that get the change.
     private(set) var isObserved = false
     /// Whether messages have waited for the child, and are to be delivered now.
@@ -63,7 +63,7 @@ struct ChildTransition {
 
     private mutating func enter(_ slot: inout ChildSlot, _ record: inout ChildSlot.Record, _ isAlive: Bool) -> Bool {
         var isEnd = false
-        hasProcess = slot.definition.hasProcess
+        hasProcess = slot.registration.definition.hasProcess
         if hasProcess { processID = slot.host?.process?.processID }
         switch change {
         case .started, .restarted: recordStart(&slot, &record)

@@ -38,7 +38,6 @@ extension RuntimeCore {
                     incarnation: life.incarnation,
                     parent: parent,
                     runtime: self,
-                    startTimeout: options.startTimeout,
                     startContext: startContext
                 )
             case .worker(_, let program, let plan):

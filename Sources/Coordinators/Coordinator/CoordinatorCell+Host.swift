@@ -12,30 +12,21 @@ extension CoordinatorCell: ChildHost {
     /// The part of its life that a coordinator's owner knows of.
     enum HostPhase {
         /// The start hasn't been requested yet. Can transition to: beginning.
-        case created(Box<Beginning>)
-        /// The coordinator isn't ready yet. Can transition to: ready, over.
-        case beginning(Box<Beginning>)
+        case created(ConfigurationValue)
+        /// The coordinator isn't ready yet; `nil`: there is nothing to note of its start. Can transition to: ready, over.
+        case beginning(Box<Beginning>?)
         /// The coordinator is ready. Can transition to: ended.
         case ready
         /// The start hasn't succeeded, or the coordinator has ended at once.
         case over
         /// The end was requested.
         case ended(Stop)
-
-        var beginning: Box<Beginning>? {
-            switch self {
-            case .created(let beginning), .beginning(let beginning): beginning
-            case .ready, .over, .ended: nil
-            }
-        }
     }
 
-    /// The state that is needed until the coordinator is ready, and is dropped then.
+    /// The state that a start needs which isn't over at once, and that is dropped when the coordinator is ready.
     struct Beginning: Sendable {
-        /// The value that the coordinator is configured with, on this side of a border.
-        let configuration: ConfigurationValue
-        /// The time within which it has to be ready.
-        let limit: Duration
+        /// The configuration of a coordinator whose start hasn't been requested yet.
+        var configuration: ConfigurationValue?
         /// The function that takes the outcome of the start, once.
         var concluded: Conclusion?
         /// The task of the `start` hook, once it runs.
@@ -47,8 +38,6 @@ extension CoordinatorCell: ChildHost {
         var shutdown: Shutdown?
         /// The reason of the coordinator's end by itself before its owner knew that it was ready.
         var earlyEnd: ExitReason?
-
-        init(_ configuration: ConfigurationValue, within limit: Duration) { (self.configuration, self.limit) = (configuration, limit) }
     }
 
     /// The work of a start that isn't over at once.
@@ -58,7 +47,7 @@ extension CoordinatorCell: ChildHost {
 
     /// The coordinator, unless its start hasn't been requested yet.
     var ifBegun: CoordinatorCell? {
-        state.withLock { if case .created = $0.life.hostPhase { false } else { true } } ? self : nil
+        state.withLock { $0.life.hostPhase.isRequested } ? self : nil
     }
 
     /// Sends an event of this life to its owner.
@@ -109,10 +98,17 @@ extension CoordinatorCell: ChildHost {
     /// - Throws: `stopped` when the coordinator was told to stop before.
     private func takeConfiguration() throws(CoordinatorError) -> ConfigurationValue {
         let configuration = try state.withLock { state throws(CoordinatorError) in
-            guard case .created(let beginning) = state.life.hostPhase else { throw CoordinatorError(.stopped, "it has begun before") }
-            state.life.hostPhase = .beginning(beginning)
-            if beginning.value.shutdown != nil { throw CoordinatorError.hasStopped(path) }
-            return beginning.value.configuration
+            switch state.life.hostPhase {
+            case .created(let configuration):
+                state.life.hostPhase = .beginning(nil)
+                return configuration
+            case .beginning(let beginning?):
+                guard let configuration = beginning.value.configuration.take() else { break }
+                if beginning.value.shutdown != nil { throw CoordinatorError.hasStopped(path) }
+                return configuration
+            case .beginning, .ready, .over, .ended: break
+            }
+            throw CoordinatorError(.stopped, "it has begun before")
         }
         return border == nil ? configuration : try Border.crossed(configuration, to: path)
     }
@@ -121,12 +117,15 @@ extension CoordinatorCell: ChildHost {
     ///
     /// - Parameter concluded: A function that is called once, when the coordinator is ready, or nothing is left of it. It must not block.
     func proceed(_ rest: @escaping RestOfStart, _ concluded: @escaping Conclusion) {
-        let limit = state.withLock { state -> Duration? in
-            guard let beginning = state.life.hostPhase.beginning, beginning.value.concluded == nil else { return nil }
-            beginning.value.concluded = concluded
-            return beginning.value.limit
+        let isOpen = state.withLock { state in
+            state.noteBeginning { beginning in
+                if beginning.concluded != nil { return false }
+                beginning.concluded = concluded
+                return true
+            }
         }
-        guard let limit else { return concluded(.failure(CoordinatorError.hasStopped(path))) }
+        guard isOpen == true else { return concluded(.failure(CoordinatorError.hasStopped(path))) }
+        let limit = attributes.load()?.startTimeout ?? runtime.options.startTimeout
         // The timeout and the stop cancel the hook; one that ignores that is abandoned.
         let hook = HandlerScope.perform(in: nil) {
             runtime.time.task {
@@ -141,7 +140,7 @@ extension CoordinatorCell: ChildHost {
         let isUnderWay = limitStart(to: limit, { $0.hook = hook }, { hook.cancel() }) { [path] in
             CoordinatorError(.startTimedOut, "\(path) was not ready within \(limit)")
         }
-        if isUnderWay, let beginning = state.withLock({ $0.life.hostPhase.beginning?.value }) { cancelIfStopped(beginning) }
+        if isUnderWay, let beginning = state.withLock({ $0.noteBeginning { $0 } }) { cancelIfStopped(beginning) }
     }
 
     /// Has a timer end a start that isn't over by then.
@@ -161,11 +160,12 @@ extension CoordinatorCell: ChildHost {
             self.conclude(.failure(error()))
             cancel()
         }
-        let isUnderWay = state.withLock { state -> Bool in
-            guard let beginning = state.life.hostPhase.beginning else { return false }
-            beginning.value.timers.append(timer)
-            change(&beginning.value)
-            return true
+        let isUnderWay = state.withLock { state in
+            let noted: Void? = state.noteBeginning { beginning in
+                beginning.timers.append(timer)
+                change(&beginning)
+            }
+            return noted != nil
         }
         if !isUnderWay { timer.cancel() }
         return isUnderWay
@@ -174,7 +174,7 @@ extension CoordinatorCell: ChildHost {
     /// Concludes the start with its outcome, the first that there is; a coordinator that isn't to be is ended before.
     private func conclude(_ result: Result<Void, any Error>) {
         let beginning = state.withLock { state -> Box<Beginning>? in
-            guard let beginning = state.life.hostPhase.beginning else { return nil }
+            guard case .beginning(let beginning?) = state.life.hostPhase else { return nil }
             if case .success = result, beginning.value.shutdown == nil {
                 state.life.hostPhase = .ready
             } else {
@@ -211,11 +211,14 @@ extension CoordinatorCell: ChildHost {
         #endif
         let (beginning, stop, isEnding) = state.withLock { state -> (Beginning?, Stop?, Bool) in
             switch state.life.hostPhase {
-            case .created(let beginning), .beginning(let beginning):
-                // A second stop can only shorten the time that is left.
-                if let former = beginning.value.shutdown, former.isShorter(than: shutdown) { return (nil, nil, false) }
-                beginning.value.shutdown = shutdown
-                return (beginning.value, nil, false)
+            case .created, .beginning:
+                let beginning = state.noteBeginning { beginning -> Beginning? in
+                    // A second stop can only shorten the time that is left.
+                    if let former = beginning.shutdown, former.isShorter(than: shutdown) { return nil }
+                    beginning.shutdown = shutdown
+                    return beginning
+                }
+                return (beginning ?? nil, nil, false)
             case .ready:
                 let stop = Stop(shutdown, runtime.time)
                 state.life.hostPhase = .ended(stop)
@@ -236,8 +239,8 @@ extension CoordinatorCell: ChildHost {
     func endByItself(_ reason: ExitReason) {
         let stop = state.withLock { state -> Stop? in
             switch state.life.hostPhase {
-            case .created(let beginning), .beginning(let beginning):
-                beginning.value.earlyEnd = reason
+            case .created, .beginning:
+                state.noteBeginning { $0.earlyEnd = reason }
                 return nil
             case .ready:
                 let stop = Stop(.timeout(.seconds(5)), hasFailed: !reason.isNormal, runtime.time)
@@ -284,4 +287,32 @@ extension CoordinatorCell: ChildHost {
     }
 
     func kill() throws { throw CoordinatorError(.notAWorker, "\(path) has no process of its own to kill") }
+}
+
+extension CoordinatorCell.HostPhase {
+    /// Whether the start has been requested.
+    fileprivate var isRequested: Bool {
+        switch self {
+        case .created: false
+        case .beginning(let beginning): beginning?.value.configuration == nil
+        case .ready, .over, .ended: true
+        }
+    }
+}
+
+extension CoordinatorCell.State {
+    /// Changes what is noted of a start that isn't over.
+    ///
+    /// - Returns: The result of the change; `nil` when the start is over.
+    @discardableResult
+    fileprivate mutating func noteBeginning<Result>(_ change: (inout CoordinatorCell.Beginning) -> Result) -> Result? {
+        let beginning: Box<CoordinatorCell.Beginning>
+        switch life.hostPhase {
+        case .created(let configuration): beginning = Box(CoordinatorCell.Beginning(configuration: configuration))
+        case .beginning(let noted): beginning = noted ?? Box(CoordinatorCell.Beginning())
+        case .ready, .over, .ended: return nil
+        }
+        life.hostPhase = .beginning(beginning)
+        return change(&beginning.value)
+    }
 }

@@ -73,10 +73,14 @@ final class CoordinatorCell: ConfiguredReceiver {
         let border: Border?
         /// The events of this life, if their owner isn't in the coordinator's process.
         let events: Box<HostEvents>?
+        /// The time within which the coordinator has to be ready; `nil`: that of the runtime's options.
+        let startTimeout: Duration?
         /// The coordinator's logger, made when it's first needed.
         let logger = LazyReference<Box<Logger>>()
 
-        init(_ border: Border? = nil, _ events: HostEvents? = nil) { (self.border, self.events) = (border, events.map { Box($0) }) }
+        init(_ border: Border? = nil, _ events: HostEvents? = nil, startTimeout: Duration? = nil) {
+            (self.border, self.events, self.startTimeout) = (border, events.map { Box($0) }, startTimeout)
+        }
     }
 
     final class Stop: Sendable {
@@ -259,7 +263,9 @@ final class CoordinatorCell: ConfiguredReceiver {
     /// The incarnation, which stands in the gap behind the turn.
     let incarnation: Incarnation
 
-    /// - Parameter events: The events of this life, of a coordinator without a parent in this process.
+    /// - Parameters:
+    ///   - startTimeout: The time within which it has to be ready, if another process says so.
+    ///   - events: The events of this life, of a coordinator without a parent in this process.
     init(
         type: CoordinatorType,
         configuration: ConfigurationValue,
@@ -267,16 +273,18 @@ final class CoordinatorCell: ConfiguredReceiver {
         incarnation: Incarnation,
         parent: CoordinatorCell?,
         runtime: RuntimeCore,
-        startTimeout: Duration,
+        startTimeout: Duration? = nil,
         startContext: StartContext = StartContext(),
         events: HostEvents? = nil
     ) {
         (self.type, self.path, self.incarnation, self.parent, self.runtime) = (type, path, incarnation, parent, runtime)
         let border = startContext.isBehindBorder && runtime.options.encodesBorders ? Border(of: path, runtime.time) : nil
-        if border != nil || events != nil { _ = attributes.storeIfNil(Attributes(border, events)) }
+        if border != nil || events != nil || startTimeout != nil {
+            _ = attributes.storeIfNil(Attributes(border, events, startTimeout: startTimeout))
+        }
         state = Lock(
             State(
-                life: RunState(hostPhase: .created(Box(Beginning(configuration, within: startTimeout)))),
+                life: RunState(hostPhase: .created(configuration)),
                 pauseReasons: startContext.pauseReasons,
                 mailbox: Mailbox(type.mailbox),
                 dependencies: CellDependencies(

@@ -32,9 +32,9 @@ extension CoordinatorCell {
     /// - Returns: False when the coordinator was told to stop meanwhile.
     private func becomeReady() -> Bool {
         let (isReady, earlyEnd) = state.withLock { state -> (Bool, ExitReason?) in
-            guard case .beginning(let beginning) = state.life.hostPhase, beginning.value.shutdown == nil else { return (false, nil) }
+            guard case .beginning(let beginning) = state.life.hostPhase, beginning?.value.shutdown == nil else { return (false, nil) }
             state.life.hostPhase = .ready
-            return (true, beginning.value.earlyEnd)
+            return (true, beginning?.value.earlyEnd)
         }
         if let earlyEnd { endByItself(earlyEnd) }
         return isReady

@@ -22,8 +22,7 @@ enum WarmUp {
             path: .root.appending("warm-up"),
             incarnation: 1,
             parent: nil,
-            runtime: runtime,
-            startTimeout: .seconds(5)
+            runtime: runtime
         )
         guard (try? await cell.start()) != nil else { return }
         for codec in [PayloadCodec.compact, .json] { await ask(cell, codec) }

@@ -4,7 +4,9 @@ import Supervision
 import WireProtocol
 
 /// The data that a parent keeps of a child, and needs again at every restart.
-final class ChildDefinition: Sendable {
+///
+/// It has no object of its own: a child's small objects would lie between what the tasks leave that have started children, and keep its pages.
+struct ChildDefinition: Sendable {
     /// The kind of the child and its data.
     enum Kind: Sendable {
         case coordinator(CoordinatorDefinition)

@@ -96,15 +96,24 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     ///   ``CoordinatorError/maybeExecuted`` when the responder's incarnation has ended and may have handled the message.
     @discardableResult
     public func send<M: ResponderMessage>(_ message: M, acknowledged: Bool = false, timeout: Duration? = nil) async throws -> Bool {
-        guard cell.runtime.observation.instruments.areActive else { return try await sendUnobserved(message, acknowledged, timeout) }
-        return try await cell.runtime.observation.instruments.around(MessageInfo(M.self, .send, sentBy: cell)) {
-            try await sendUnobserved(message, acknowledged, timeout)
+        if acknowledged || cell.runtime.observation.instruments.areActive {
+            return try await sendOtherwise(message, acknowledged, timeout)
+        }
+        return try await sendUnobserved(message, timeout)
+    }
+
+    /// Sends a message that is acknowledged, or observed: apart, so that a task that waits with another one keeps no room for this.
+    @inline(never)
+    private func sendOtherwise<M: ResponderMessage>(_ message: M, _ isAcknowledged: Bool, _ timeout: Duration?) async throws -> Bool {
+        let instruments = cell.runtime.observation.instruments
+        guard instruments.areActive else { return try await sendAcknowledged(message, timeout) }
+        return try await instruments.around(MessageInfo(M.self, .send, sentBy: cell)) {
+            isAcknowledged ? try await sendAcknowledged(message, timeout) : try await sendUnobserved(message, timeout)
         }
     }
 
     @inline(__always)
-    private func sendUnobserved<M: ResponderMessage>(_ message: M, _ isAcknowledged: Bool, _ timeout: Duration?) async throws -> Bool {
-        if isAcknowledged { return try await sendAcknowledged(message, timeout) }
+    private func sendUnobserved<M: ResponderMessage>(_ message: M, _ timeout: Duration?) async throws -> Bool {
         try Task.checkCancellation()
         #if !SLOW_PATH_ONLY
         if let isAccepted = try cell.sendUp(message) { return isAccepted }

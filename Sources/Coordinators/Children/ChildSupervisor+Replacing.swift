@@ -214,7 +214,8 @@ extension ChildSupervisor.State {
     fileprivate func canReplace(_ present: ChildSupervisor.PresentLife, of key: String) -> Bool {
         isRunning(key)
             && slots.with(key) { slot in
-                slot.incarnation == present.incarnation && slot.registration.version == present.registration.version && slot.pauseReasons.isEmpty
+                slot.incarnation == present.incarnation && slot.registration.version == present.registration.version
+                    && slot.pauseReasons.isEmpty
             } == true
     }
 }

@@ -91,10 +91,10 @@ final class BusyWait: Sendable {
 
 extension Envelope {
     /// Waits for the answer without giving up the thread, if another process is to answer, no other ask is open and the answer comes soon.
-    @inline(__always)
-    func awaitBusily() async {
-        if (way?.peer as? Peer)?.awaitBusily(self) == true { await Task.yield() }
-    }
+    ///
+    /// - Returns: Whether the task is to give up the thread for a moment.
+    @inline(never)
+    func awaitsBusily() -> Bool { (way?.peer as? Peer)?.awaitBusily(self) == true }
 }
 
 extension Peer {

@@ -147,7 +147,7 @@ final class Envelope: Sendable {
     let arrived: MonotonicTime
 
     private enum Phase { case open, answered, failed }
-    private typealias Waiter = UnsafeContinuation<Result<Answer, any Error>, Never>
+    private typealias Waiter = UnsafeContinuation<Void, Never>
 
     private struct State {
         var phase = Phase.open
@@ -399,10 +399,9 @@ final class Envelope: Sendable {
                 state.phase = .answered
             }
             isEnded.store(true, ordering: .releasing)
-            let waiter = state.waiter.take()
-            if waiter == nil, isAwaited { state.outcome = doubt.map { .failure($0) } ?? result }
+            if isAwaited { state.outcome = doubt.map { .failure($0) } ?? result }
             return Former(
-                waiter: waiter,
+                waiter: state.waiter.take(),
                 work: isOneWay && !cancels ? nil : state.work.take(),
                 owner: state.owner.take(),
                 taker: taker,
@@ -419,12 +418,12 @@ final class Envelope: Sendable {
             if former.work == nil { _ = former.taker?.noteCancellation(of: self) }
         }
         switch asker {
-        case .task: former.waiter?.resume(returning: result)
+        case .task: former.waiter?.resume()
         case .relay(let outer):
             if case .failure(let error as CoordinatorError) = result, !error.maybeExecuted {
                 outer.takeBack(former.executions, isRefusal: true)
             }
-            former.waiter?.resume(returning: result)
+            former.waiter?.resume()
         case .peer(let peer, let arrival): peer.answer(arrival, of: self, result)
         case .function(let complete): complete(result)
         case .taken(let message): message.end(result)
@@ -459,48 +458,63 @@ extension Envelope {
     /// Cancelling the waiting task cancels the handler.
     ///
     /// The message is sent before the first suspension: two asks that begin one after the other are sent one after the other.
+    ///
+    /// What doesn't wait is in functions of its own, for which a task that waits keeps no room.
     func delivered(in asks: OpenAsks, by dispatch: (Envelope) -> Void) async throws -> Answer {
+        let waiting = try depart(in: asks, by: dispatch)
+        defer { waiting?.end() }
+        #if !SLOW_PATH_ONLY
+        if awaitsBusily() { await Task.yield() }
+        #endif
+        if hasEnded {
+            // So that a loop that retries lets other tasks run.
+            if hasFailed { await Task.yield() }
+        } else {
+            await withTaskCancellationHandler {
+                await withUnsafeContinuation { wait($0) }
+            } onCancel: {
+                cancel()
+            }
+        }
+        return try takeAnswer()
+    }
+
+    @inline(never)
+    private func depart(in asks: OpenAsks, by dispatch: (Envelope) -> Void) throws -> HandlerScope.Wait? {
         try Task.checkCancellation()
         // Before the message is on its way: the coordinator that it reaches may ask back at once.
         let scope = HandlerScope.current
         noteCause()
         let waiting = scope?.beginWait()
-        defer { waiting?.end() }
         open(in: asks)
         if !hasEnded { dispatch(self) }
-        #if !SLOW_PATH_ONLY
-        await awaitBusily()
-        #endif
-        if let outcome = takeOutcome() {
-            // Yields, so that a loop that retries lets other tasks run; a message without a responder is no reason to retry.
-            if case .failure(let error) = outcome, (error as? CoordinatorError)?.code != .unhandled { await Task.yield() }
-            return try outcome.restored(for: body).get()
-        }
-        let outcome = await withTaskCancellationHandler {
-            await withUnsafeContinuation { wait($0) }
-        } onCancel: {
-            cancel()
-        }
-        return try outcome.restored(for: body).get()
+        return waiting
     }
 
     /// Notes the message whose handler sends this one; called before this one is on its way.
     func noteCause() { cause = HandlerScope.current?.handled }
 
-    private func takeOutcome() -> Result<Answer, any Error>? {
+    /// Whether the message has ended without an answer, though there is a responder: a message without one is no reason to retry.
+    private var hasFailed: Bool {
         state.withLock { state in
-            defer { state.outcome = nil }
-            return state.outcome
+            guard case .failure(let error)? = state.outcome else { return false }
+            return (error as? CoordinatorError)?.code != .unhandled
         }
     }
 
+    @inline(never)
+    private func takeAnswer() throws -> Answer {
+        let outcome = state.withLock { $0.outcome.take() }
+        guard let outcome else { preconditionFailure("an outcome is taken once, after the end") }
+        return try outcome.restored(for: body).get()
+    }
+
     private func wait(_ waiter: Waiter) {
-        let outcome = state.withLock { state -> Result<Answer, any Error>? in
-            defer { state.outcome = nil }
+        let hasEnded = state.withLock { state in
             if state.outcome == nil { state.waiter = waiter }
-            return state.outcome
+            return state.outcome != nil
         }
-        if let outcome { waiter.resume(returning: outcome) }
+        if hasEnded { waiter.resume() }
     }
 }
 

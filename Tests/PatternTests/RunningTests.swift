@@ -170,6 +170,44 @@ struct PatternReconfigurationTests {
         }
     }
 
+    @Test("Changes that wait for one that is refused begin with what the child has kept", arguments: Where.allCases)
+    func afterRefusal(_ place: Where) async throws {
+        try await PageTree.run { tree in
+            let form = try await tree.start("form", place)
+            // All three wait in turn for the first, which waits for a child that is paused.
+            await form.pause()
+            let changes = ["first", "", "last"].map { title in
+                Task.immediate { try await form.reconfigure(timeout: .seconds(20)) { $0.title = title } }
+            }
+            await form.resume()
+            try await changes[0].value
+            await #expect(throws: Fixture.Refusal("a form needs a title")) { try await changes[1].value }
+            try await changes[2].value
+            #expect(try await form.ask(Form.Title(), timeout: .seconds(20)) == "last 80 1")
+        }
+    }
+
+    /// A coordinator whose configuration can be in one process only.
+    private actor Local: Coordinator {
+        struct Configuration: CoordinatorConfiguration {
+            init() {}
+            init(from decoder: any Decoder) throws { throw Fixture.Refusal("it can't be decoded") }
+            func encode(to encoder: any Encoder) throws { throw Fixture.Refusal("it can't be encoded") }
+        }
+
+        nonisolated let context: Context
+        init(_ context: Context) { self.context = context }
+    }
+
+    @Test("A living child that an operator starts again isn't compared with itself")
+    func startedWhileItLives() async throws {
+        try await PageTree.run { tree in
+            let child = try await tree.root.start(Local.self, as: "local")
+            #expect(try await tree.runtime.start("/local").state == .active)
+            #expect(child.incarnation == 1)
+        }
+    }
+
     @Test("A coordinator without the hook is restarted", arguments: Where.allCases)
     func withoutHook(_ place: Where) async throws {
         try await PageTree.run { tree in

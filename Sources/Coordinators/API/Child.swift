@@ -123,10 +123,12 @@ public struct Child<C: Coordinator>: Sendable {
     /// Sends a message that is acknowledged, or observed: apart, so that a task that waits with another one keeps no room for this.
     @inline(never)
     private func sendOtherwise<M: ResponderMessage>(_ message: M, _ isAcknowledged: Bool, _ timeout: Duration?) async throws -> Bool {
-        guard let instruments else { return try await sendAcknowledged(message, timeout) }
-        return try await instruments.around(info(of: M.self, .send)) {
+        func perform() async throws -> Bool {
             isAcknowledged ? try await sendAcknowledged(message, timeout) : try await sendUnobserved(message, timeout)
         }
+        // They may end at any time.
+        guard let instruments else { return try await perform() }
+        return try await instruments.around(info(of: M.self, .send)) { try await perform() }
     }
 
     @inline(__always)

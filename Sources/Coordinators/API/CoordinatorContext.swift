@@ -105,11 +105,13 @@ public struct CoordinatorContext<C: Coordinator>: Sendable {
     /// Sends a message that is acknowledged, or observed: apart, so that a task that waits with another one keeps no room for this.
     @inline(never)
     private func sendOtherwise<M: ResponderMessage>(_ message: M, _ isAcknowledged: Bool, _ timeout: Duration?) async throws -> Bool {
-        let instruments = cell.runtime.observation.instruments
-        guard instruments.areActive else { return try await sendAcknowledged(message, timeout) }
-        return try await instruments.around(MessageInfo(M.self, .send, sentBy: cell)) {
+        func perform() async throws -> Bool {
             isAcknowledged ? try await sendAcknowledged(message, timeout) : try await sendUnobserved(message, timeout)
         }
+        // They may end at any time.
+        let instruments = cell.runtime.observation.instruments
+        guard instruments.areActive else { return try await perform() }
+        return try await instruments.around(MessageInfo(M.self, .send, sentBy: cell)) { try await perform() }
     }
 
     @inline(__always)

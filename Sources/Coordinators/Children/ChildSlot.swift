@@ -44,22 +44,7 @@ struct ChildSlot {
         /// The number of the registration among those of all keys, so that a late clean-up can't affect a later registration of the same key.
         let number: UInt64
         /// The definition, which an operator or a file may change.
-        var definition: ChildDefinition { didSet { revision &+= 1 } }
-        /// How often the definition has changed.
-        private var revision: UInt32 = 0
-
-        init(number: UInt64, definition: ChildDefinition) {
-            self.number = number
-            self.definition = definition
-        }
-
-        /// The identity of the present definition among all that the slots have had.
-        struct DefinitionVersion: Equatable {
-            fileprivate let registration: UInt64
-            fileprivate let revision: UInt32
-        }
-
-        var version: DefinitionVersion { DefinitionVersion(registration: number, revision: revision) }
+        var definition: ChildDefinition
     }
 
     /// A call that waits for the end of a life that was told to stop.

@@ -144,8 +144,8 @@ extension ChildSupervisor {
         let waiting = HandlerScope.current?.beginWaitForChild()
         defer { waiting?.end() }
         // The caller's function runs before the first suspension, with the caller's isolation.
-        guard let former = registration(of: key) else { throw noSuchChild(key) }
-        guard let given = former.definition.configuration else { throw CoordinatorError(.unsupported, "\(key) is a program") }
+        guard let former = definition(of: key) else { throw noSuchChild(key) }
+        guard let given = former.configuration else { throw CoordinatorError(.unsupported, "\(key) is a program") }
         var configuration = try given.decoded(as: Configuration.self)
         try change(&configuration)
         let value = ConfigurationValue.value(configuration)
@@ -158,27 +158,23 @@ extension ChildSupervisor {
         try await turn.pass { try await self.reconfigureInTurn(key, former, value, timeout) }
     }
 
-    private func registration(of key: String) -> ChildSlot.ChildRegistration? {
+    private func definition(of key: String) -> ChildDefinition? {
         state.withLock { state in
-            state.machine.state(of: key) == nil ? nil : state.slots.with(key) { $0.registration }
+            state.machine.state(of: key) == nil ? nil : state.slots.with(key) { $0.definition }
         }
     }
 
-    private func reconfigureInTurn(
-        _ key: String,
-        _ former: ChildSlot.ChildRegistration,
-        _ value: ConfigurationValue,
-        _ timeout: Duration
-    ) async throws {
-        guard let next = former.definition.configured(with: value) else { return }
-        if try next.differences(from: former.definition).isEmpty { return }
+    private func reconfigureInTurn(_ key: String, _ former: ChildDefinition, _ value: ConfigurationValue, _ timeout: Duration) async throws
+    {
+        guard let next = former.configured(with: value) else { return }
+        if try next.differences(from: former).isEmpty { return }
         // From now on each new life begins with the new value, whatever happens to the present one.
-        guard let changed = replace(former.version, with: next, of: key) else {
+        guard replace(former, with: next, of: key) else {
             throw CoordinatorError(.configurationDiffers, "\(cell.path.appending(key)) was configured anew at the same time: try again")
         }
         // A child that has ended takes the value when it's started again.
         guard state.withLock({ $0.isAlive(key) }) else { return }
-        switch try await reaction(of: key, to: value, timeout, orBack: (changed, former.definition)) {
+        switch try await reaction(of: key, to: value, timeout, orBack: (next, former)) {
         case .taken: return
         case .restart: try await restart(key)
         }
@@ -186,17 +182,13 @@ extension ChildSupervisor {
 
     /// Replaces a child's definition.
     ///
-    /// - Returns: The version of the new one; `nil` when the child has another definition than the former by now.
-    private func replace(
-        _ former: ChildSlot.ChildRegistration.DefinitionVersion,
-        with next: ChildDefinition,
-        of key: String
-    ) -> ChildSlot.ChildRegistration.DefinitionVersion? {
+    /// - Returns: False when the child has another definition by now.
+    private func replace(_ former: ChildDefinition, with next: ChildDefinition, of key: String) -> Bool {
         withSlot(key) { slot in
-            guard slot.registration.version == former else { return nil }
+            guard slot.registration.definition.isSame(as: former) else { return false }
             slot.registration.definition = next
-            return slot.registration.version
-        } ?? nil
+            return true
+        } ?? false
     }
 
     /// Lets the child's hook decide.
@@ -204,7 +196,7 @@ extension ChildSupervisor {
         of key: String,
         to value: ConfigurationValue,
         _ timeout: Duration,
-        orBack change: (made: ChildSlot.ChildRegistration.DefinitionVersion, former: ChildDefinition)
+        orBack change: (next: ChildDefinition, former: ChildDefinition)
     ) async throws -> Reconfiguration {
         guard state.withLock({ $0.isRunning(key) }) else { return .restart }
         do {
@@ -215,7 +207,7 @@ extension ChildSupervisor {
             // The life was lost, and the next one begins with the new value; or its program doesn't know the request.
             return .restart
         } catch {
-            _ = replace(change.made, with: change.former, of: key)
+            _ = replace(change.next, with: change.former, of: key)
             throw error
         }
     }

@@ -14,11 +14,11 @@ extension ChildSupervisor {
         defer { waiting?.end() }
         let present = try presentLife(of: key)
         if let pool = present.host as? CoordinatorCell, pool.type.table.isPool { return try await replaceMembers(of: key) }
-        let successor = try await makeSuccessor(present.registration.definition)
+        let successor = try await makeSuccessor(present.definition)
         if let successor { try await tryOpenFlows(of: key, by: successor) }
         let handover = ChildSlot.Handover(
             former: present.incarnation,
-            version: present.registration.version,
+            definition: present.definition,
             successor: successor,
             start: ChildSlot.Start()
         )
@@ -43,7 +43,7 @@ extension ChildSupervisor {
 
     /// A life that can be replaced.
     fileprivate struct PresentLife {
-        let registration: ChildSlot.ChildRegistration
+        let definition: ChildDefinition
         let incarnation: Incarnation
         let host: any ChildHost
     }
@@ -53,14 +53,14 @@ extension ChildSupervisor {
         let found = state.withLock { state in
             let isRunning = state.isRunning(key)
             return state.slots.with(key) { slot in
-                (isRunning: isRunning, isPaused: !slot.pauseReasons.isEmpty, slot.registration, slot.incarnation, slot.host)
+                (isRunning: isRunning, isPaused: !slot.pauseReasons.isEmpty, slot.definition, slot.incarnation, slot.host)
             }
         }
-        guard let (isRunning, isPaused, registration, incarnation, host) = found else { throw noSuchChild(key) }
+        guard let (isRunning, isPaused, definition, incarnation, host) = found else { throw noSuchChild(key) }
         guard isRunning, let host else { throw CoordinatorError(.stopped, "\(path) isn't running: there is nothing to replace") }
         // What waits in a paused life would have to begin for that life to end.
         if isPaused { throw CoordinatorError(.unsupported, "\(path) is paused: resume it before it's replaced") }
-        return PresentLife(registration: registration, incarnation: incarnation, host: host)
+        return PresentLife(definition: definition, incarnation: incarnation, host: host)
     }
 
     private func replaceMembers(of key: String) async throws {
@@ -167,7 +167,7 @@ extension ChildSupervisor {
             slot.value.record.handover = handover
             return StartContext(areEventsWanted: areEventsWanted(of: slot.value))
         }
-        guard let startContext, case .coordinator(let coordinator) = present.registration.definition.kind else { throw hasChanged(key) }
+        guard let startContext, case .coordinator(let coordinator) = present.definition.kind else { throw hasChanged(key) }
         let assignment = WorkerHost.Assignment(
             definition: coordinator,
             startTimeout: cell.runtime.options.startTimeout,
@@ -214,8 +214,7 @@ extension ChildSupervisor.State {
     fileprivate func canReplace(_ present: ChildSupervisor.PresentLife, of key: String) -> Bool {
         isRunning(key)
             && slots.with(key) { slot in
-                slot.incarnation == present.incarnation && slot.registration.version == present.registration.version
-                    && slot.pauseReasons.isEmpty
+                slot.incarnation == present.incarnation && slot.definition.isSame(as: present.definition) && slot.pauseReasons.isEmpty
             } == true
     }
 }
@@ -228,8 +227,8 @@ extension ChildSlot {
     struct Handover {
         /// The incarnation that gives way.
         let former: Incarnation
-        /// The version of the definition that the next life begins with, if it begins beside the present one.
-        let version: ChildRegistration.DefinitionVersion
+        /// The definition that the next life begins with, if it begins beside the present one.
+        let definition: ChildDefinition
         /// The process that was prepared for the next life, and hasn't been given it; `nil` for a child without a process that could wait.
         var successor: WorkerHost?
         /// The wait of the handover's caller: for the next life, or for the first failure to start it.
@@ -245,7 +244,7 @@ extension ChildSlot {
     /// Removes and returns the process that was prepared for the next life, if it still lives and suits the definition.
     mutating func takeSuccessor() -> WorkerHost? {
         guard let handover, let successor = handover.successor, handover.isUsable,
-            !successor.plan.overlaps || handover.version == registration.version, case .coordinator(let coordinator) = definition.kind,
+            !successor.plan.overlaps || handover.definition.isSame(as: definition), case .coordinator(let coordinator) = definition.kind,
             case .worker(_, let program, let plan) = coordinator.place,
             successor.program == program, successor.plan == plan
         else { return nil }

@@ -59,7 +59,7 @@ extension ChildSupervisor {
         case refused(any Error)
         case busy(OneShot<Void>)
         /// A child of the same type lives, whose configuration has to be compared outside the lock.
-        indirect case living(ChildSlot.ChildRegistration)
+        indirect case living(ChildDefinition)
         /// The child lives already, and is ready.
         case ready(registration: UInt64)
         /// The child is to be started, and this thread has to begin its life. `former`: the slot of the life before.
@@ -72,7 +72,7 @@ extension ChildSupervisor {
     ///
     /// - Throws: `keyInUse` and `configurationDiffers` when another child lives under the key.
     func request(_ definition: ChildDefinition, _ purpose: Purpose) throws -> RequestOutcome {
-        var agreed: ChildSlot.ChildRegistration.DefinitionVersion?
+        var agreed: ChildDefinition?
         while true {
             let finding = mutateAndPerform { state in
                 // The situation is read under this lock, so that a later pause finds the child among those to be paused.
@@ -82,8 +82,8 @@ extension ChildSupervisor {
             case .refused(let error): throw error
             case .busy(let turn): return .busy(turn)
             case .living(let living):
-                try refuseDifference(of: definition, from: living.definition)
-                agreed = living.version
+                try refuseDifference(of: definition, from: living)
+                agreed = living
             case .ready(let registration): return .accepted(registration: registration, nil)
             case .new(let registration, let life, let former):
                 if let former { endRun(of: former) }
@@ -272,7 +272,7 @@ extension ChildSupervisor.State {
     fileprivate mutating func request(
         _ definition: ChildDefinition,
         _ purpose: ChildSupervisor.Purpose,
-        _ agreed: ChildSlot.ChildRegistration.DefinitionVersion?,
+        _ agreed: ChildDefinition?,
         under parent: CoordinatorCell.Situation,
         of supervisor: ChildSupervisor
     ) -> ChildSupervisor.Finding {
@@ -332,12 +332,12 @@ extension ChildSupervisor.State {
     ///
     /// - Parameters:
     ///   - living: The slot of the child that lives under the key.
-    ///   - agreed: The version of the definition of a living child whose configuration is known not to differ.
+    ///   - agreed: The definition of a living child whose configuration is known not to differ.
     private mutating func conflict(
         of definition: ChildDefinition,
         _ purpose: ChildSupervisor.Purpose,
         with living: Box<ChildSlot>?,
-        _ agreed: ChildSlot.ChildRegistration.DefinitionVersion?,
+        _ agreed: ChildDefinition?,
         at parent: CoordinatorPath
     ) -> ChildSupervisor.Finding? {
         let key = definition.key
@@ -347,17 +347,17 @@ extension ChildSupervisor.State {
             if hasTurn { successors[key, default: []].prepend(turn) } else { successors[key, default: []].append(turn) }
             return .busy(turn)
         }
-        guard let living = living?.value.registration else { return nil }
+        guard let living = living?.value.definition else { return nil }
         if case .run(_, .fail, _) = purpose {
             let message = "\(parent.appending(key)) lives: run another child under another key, or say what to do with `ifRunning:`"
             return .refused(CoordinatorError(.keyInUse, message))
         }
-        let present = living.definition
-        guard present.typeName == definition.typeName else {
-            let message = "\(parent.appending(key)) is a \(present.typeName), not a \(definition.typeName)"
+        guard living.typeName == definition.typeName else {
+            let message = "\(parent.appending(key)) is a \(living.typeName), not a \(definition.typeName)"
             return .refused(CoordinatorError(.keyInUse, message))
         }
-        if living.version == agreed || present.hasNoConfiguration && definition.hasNoConfiguration { return nil }
+        if living.isSame(as: definition) || agreed.map(living.isSame) == true { return nil }
+        if living.hasNoConfiguration && definition.hasNoConfiguration { return nil }
         return .living(living)
     }
 }

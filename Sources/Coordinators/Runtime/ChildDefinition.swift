@@ -1,6 +1,7 @@
 import ConcurrencySupport
 public import Processes
 import Supervision
+import Synchronization
 import WireProtocol
 
 /// The data that a parent keeps of a child, and needs again at every restart.
@@ -16,11 +17,18 @@ struct ChildDefinition: Sendable {
     /// The specification for the supervisor; the id is the key.
     let specification: ChildSpecification
     let kind: Kind
+    /// The number of this definition and its copies among all of the process.
+    private let number: UInt64
+    private static let numbers = Atomic<UInt64>(0)
 
     init(_ specification: ChildSpecification, _ kind: Kind) {
         self.specification = specification
         self.kind = kind
+        number = Self.numbers.wrappingAdd(1, ordering: .relaxed).newValue
     }
+
+    /// Whether one is a copy of the other.
+    func isSame(as other: ChildDefinition) -> Bool { number == other.number }
 
     var key: String { specification.id }
 

@@ -12,10 +12,16 @@ extension Plan {
         let nng = "C on nng streams"
         let busyNNG = "\(nng), busy wait"
         let erlang = "Erlang gen_server:call"
-        let variants = [
+        // What no gate is about.
+        let others = [
             programs.ours("round-trips", "place=worker", "row=awaiting", label: awaiting),
             programs.ours("round-trips", "place=worker", "row=serial", label: serial),
             programs.ours("round-trips", "place=worker", "levels=3", label: threeBorders),
+            programs.erlang(["round_trips", "remote", "call", "10000"], label: erlang),
+            programs.native("SocketPair", label: "C on a socketpair"),
+            programs.native("NNGPair", label: "C on nng pair0"),
+            programs.native("ZeroMQ", label: "C on ZeroMQ"),
+            programs.caf(["round-trips", "remote", "10000"]),
         ]
         return experiment(
             "round-trip-across",
@@ -26,12 +32,7 @@ extension Plan {
                 programs.ours("round-trips", "place=worker", "row=inline", "busy-wait=0", label: inlineSuspended),
                 programs.native("NNGStreams", label: nng),
                 programs.native("NNGStreams", "busy", label: busyNNG),
-                programs.erlang(["round_trips", "remote", "call", "10000"], label: erlang),
-                programs.native("SocketPair", label: "C on a socketpair"),
-                programs.native("NNGPair", label: "C on nng pair0"),
-                programs.native("ZeroMQ", label: "C on ZeroMQ"),
-                programs.caf(["round-trips", "remote", "10000"]),
-            ] + (quick ? [] : variants),
+            ] + (quick ? [] : others),
             [
                 Figure(
                     name: "ask across processes, 64 B, ordinary row, p50",

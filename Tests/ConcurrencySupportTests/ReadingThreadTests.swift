@@ -83,13 +83,32 @@ struct ReadingThreadTests {
         }
         _ = await onThread { thread in
             ReadingThread.afterReading {
-                _ = Task.detached(executorPreference: ReadingThread.executor) { await desk.perform(work) }
+                ReadingThread.accepting { _ = Task.detached(executorPreference: ReadingThread.executor) { await desk.perform(work) } }
             }
             return (thread.number, [])
         }
         #expect(events.withLock { $0 } == ["handled", "later"])
         _ = await desk.perform(work)
         #expect(events.withLock { $0 } == ["handled", "later", "later", "handled"])
+    }
+
+    @Test("A task that waits goes on in the thread that has read what it waits for, if that says so", arguments: [true, false])
+    func resumed(_ isSaid: Bool) async throws {
+        let desk = Desk()
+        let wait = Lock<CheckedContinuation<Void, Never>?>(nil)
+        let task = Task.detached(executorPreference: ReadingThread.executor) {
+            await withCheckedContinuation { continuation in wait.withLock { $0 = continuation } }
+            return await desk.perform {}
+        }
+        try await eventually("the task waits") { wait.withLock { $0 != nil } }
+        let (number, _) = await onThread { thread in
+            ReadingThread.afterReading {
+                let resume = { _ = wait.withLock { $0.take() }?.resume() }
+                if isSaid { ReadingThread.resuming(resume) } else { resume() }
+            }
+            return (thread.number, [])
+        }
+        #expect((await task.value == number) == isSaid)
     }
 
     private func onThread(
@@ -108,7 +127,7 @@ private struct ThreadAtWork {
     /// Begins a task that prefers the reading thread, and goes to an actor of its own.
     func task(_ work: @escaping @Sendable () -> Void = {}) -> Task<pthread_t, Never> {
         let desk = Desk()
-        return Task.detached(executorPreference: ReadingThread.executor) { await desk.perform(work) }
+        return ReadingThread.accepting { Task.detached(executorPreference: ReadingThread.executor) { await desk.perform(work) } }
     }
 }
 

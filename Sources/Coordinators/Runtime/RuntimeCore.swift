@@ -18,6 +18,10 @@ final class RuntimeCore: ServiceOwner {
     let execution: Execution
     let observation: Observation
     let handover = Handover()
+    /// The executor that the tasks of handlers prefer; `nil`: none.
+    ///
+    /// Where asks don't wait busily, a handler whose lone ask has been answered goes on in the thread that has read the answer.
+    let handlerExecutor: (any TaskExecutor)?
     private static let numbers = Atomic<Int>(0)
 
     /// The types of coordinators and messages that are known by name.
@@ -139,6 +143,11 @@ final class RuntimeCore: ServiceOwner {
         supervise: @escaping @Sendable (any MessageReceiver) -> any ChildOwner
     ) {
         (self.options, self.features, self.supervise, time) = (options, features, supervise, options.time)
+        #if SLOW_PATH_ONLY
+        handlerExecutor = time.executor
+        #else
+        handlerExecutor = time.executor ?? (options.busyWait == .zero ? ReadingThread.executor : nil)
+        #endif
         let isRoot = uplink == nil
         if isRoot, let former = options.handover { _ = handover.remains.storeIfNil(PendingHandover(former)) }
         let logQueue = LogQueue()

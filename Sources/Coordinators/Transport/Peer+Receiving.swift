@@ -1,6 +1,7 @@
 import Acknowledgement
 import ConcurrencySupport
 import Links
+import Synchronization
 import WireProtocol
 
 extension Peer {
@@ -278,7 +279,11 @@ extension Peer {
                 message.envelope.takeBack()
                 if isTakenBack(message) { return }
             }
-            message.envelope.complete(message.envelope.isOneWay ? outcome.map { _ in .none } : outcome)
+            let result = message.envelope.isOneWay ? outcome.map { _ in .none } : outcome
+            #if !SLOW_PATH_ONLY
+            if counts.openAsks.load(ordering: .relaxed) == 0 { return ReadingThread.resuming { message.envelope.complete(result) } }
+            #endif
+            message.envelope.complete(result)
         case .request(let ending):
             if case .success(.encoded(_, let bytes)) = outcome, bytes.count > FrameLimits.default.maximumFrameSize {
                 let text = "\(name) has answered a request of the runtime's with \(bytes.count) bytes"

@@ -143,10 +143,10 @@ final class RuntimeCore: ServiceOwner {
         supervise: @escaping @Sendable (any MessageReceiver) -> any ChildOwner
     ) {
         (self.options, self.features, self.supervise, time) = (options, features, supervise, options.time)
-        #if SLOW_PATH_ONLY
-        handlerExecutor = time.executor
-        #else
+        #if !SLOW_PATH_ONLY
         handlerExecutor = time.executor ?? (options.busyWait == .zero ? ReadingThread.executor : nil)
+        #else
+        handlerExecutor = time.executor
         #endif
         let isRoot = uplink == nil
         if isRoot, let former = options.handover { _ = handover.remains.storeIfNil(PendingHandover(former)) }

@@ -9,8 +9,9 @@ import Synchronization
 /// A thread that has read from a connection: it handles what came of that itself, once the next read is under way.
 ///
 /// To wake a thread of Swift's pool may take longer than the handling. So a task that is begun for a message, with ``executor`` as its preference,
-/// runs here, and one that has waited for it goes on here. One thread of the process does so at a time; meanwhile others read, also from the same connection, and what they bring is
-/// handled in the pool. So a handler may take its time, or never end: there are always threads left that read.
+/// runs here, and one that has waited for it goes on here. One thread of the process does so at a time; meanwhile others read, also from the
+/// same connection, and what they bring is handled in the pool. So a handler may take its time, or never end: there are always threads left that
+/// read.
 ///
 /// The thread goes to the task's actor, and does all that the actor has to do then, until it has nothing to do.
 public enum ReadingThread {

@@ -174,10 +174,7 @@ extension CoordinatorCell {
     /// Begins the items that are left in Swift's pool: handlers that await would stay in the thread until they're suspended.
     private func leaveReadingThread(with rest: ArraySlice<Mailbox.Item>, on instance: any Coordinator) {
         let number = state.withLock { $0.handlers.addRun($0.mailbox.nextNumber()) }
-        ReadingThread.afterHandling {
-            let executor = self.runtime.handlerExecutor
-            self.own(Task.detached(executorPreference: executor) { await self.handleItems(number, on: instance, rest) }, asRun: number)
-        }
+        ReadingThread.afterHandling { self.own(Task.detached { await self.handleItems(number, on: instance, rest) }, asRun: number) }
     }
     #endif
 

@@ -172,7 +172,13 @@ extension ChildSlot.Phase {
 // MARK: - Transitions
 
 extension ChildSlot {
-    var definition: ChildDefinition { _read { yield registration.definition } }
+    var definition: ChildDefinition { registration.definition }
+    /// Whether a child that has crashed isn't restarted, although its rules don't call that end final.
+    func isNotRestarted(after reason: ExitReason) -> Bool {
+        let rules = registration.definition.specification
+        return rules.restart == .temporary && !rules.isFinal(reason)
+    }
+
     /// The present life's host, also while it starts and while it stops.
     var host: (any ChildHost)? { phase.life?.host }
 

@@ -56,7 +56,7 @@ extension ChildSupervisor {
     }
 
     private func beginLife(_ life: IncarnationID, _ attempt: Int, in slot: inout ChildSlot) -> (any ChildHost, SparePool?) {
-        let isInWorker = slot.definition.isInWorker
+        let isInWorker = slot.registration.definition.isInWorker
         let mayHaveSpares = isInWorker || slot.hasSpares
         let formerSpares = mayHaveSpares ? prepareSpares(life.key, &slot) : nil
         let startContext = StartContext(
@@ -70,7 +70,7 @@ extension ChildSupervisor {
             successor: isInWorker ? slot.takeSuccessor() : nil
         )
         let host = cell.runtime.makeHost(
-            slot.definition,
+            slot.registration.definition,
             parent: cell,
             startContext: startContext,
             processes: processes,
@@ -251,17 +251,17 @@ extension ChildSupervisor {
     func report(_ key: String, _ incarnation: Incarnation, _ change: Supervisor.Change) {
         var transition = ChildTransition(key, under: cell.path, incarnation, change, at: cell.runtime.time)
         var conclusion: LifecycleChange?
+        let isGivenUp = if case .gaveUp = change { true } else { false }
         let (definition, isRun) = state.withLock { state -> (ChildDefinition?, Bool) in
             let present = transition.isEndOfLife ? state.machine.state(of: key) : nil
             guard let slot = state.slots.box(key) else { return (nil, false) }
-            let (definition, isRun) = (slot.value.definition, slot.value.isRun)
+            // Few changes need it, and a copy takes a twentieth of a stop.
+            let definition = isGivenUp || !cell.type.table.lifecycle.isEmpty ? slot.value.definition : nil
+            let isRun = slot.value.isRun
             let isEnd = transition.enter(&slot.value, isAlive: present?.isAlive == true)
             if transition.isEndOfLife, present == nil {
                 // A change that is final follows each failure; that no child is restarted after this one, is told by itself.
-                let rules = definition.specification
-                if case .crashed(let reason) = change, rules.restart == .temporary, !rules.isFinal(reason) {
-                    conclusion = .stopped(reason)
-                }
+                if case .crashed(let reason) = change, slot.value.isNotRestarted(after: reason) { conclusion = .stopped(reason) }
                 // The key is freed before the end is reported to any caller.
                 if isEnd { transition.removed = state.slots.remove(key) }
             }

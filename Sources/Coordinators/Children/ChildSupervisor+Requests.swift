@@ -284,7 +284,7 @@ extension ChildSupervisor.State {
         let known = slots.box(name)
         let present = known == nil ? nil : machine.state(of: key)
         let living = present?.isAlive == true ? known : nil
-        if let finding = conflict(of: definition, purpose, with: living?.value.definition, agreed, at: supervisor.cell.path) {
+        if let finding = conflict(of: definition, purpose, with: living, agreed, at: supervisor.cell.path) {
             return finding
         }
         let (slot, former) = living.map { ($0, nil) } ?? slots.register(definition, as: name, in: known)
@@ -331,12 +331,12 @@ extension ChildSupervisor.State {
     /// Returns what is in the way of a request; `nil` if nothing is.
     ///
     /// - Parameters:
-    ///   - living: The definition of the child that lives under the key.
+    ///   - living: The slot of the child that lives under the key.
     ///   - agreed: The definition of a living child whose configuration is known not to differ.
     private mutating func conflict(
         of definition: ChildDefinition,
         _ purpose: ChildSupervisor.Purpose,
-        with living: ChildDefinition?,
+        with living: Box<ChildSlot>?,
         _ agreed: ChildDefinition?,
         at parent: CoordinatorPath
     ) -> ChildSupervisor.Finding? {
@@ -347,7 +347,7 @@ extension ChildSupervisor.State {
             if hasTurn { successors[key, default: []].prepend(turn) } else { successors[key, default: []].append(turn) }
             return .busy(turn)
         }
-        guard let living else { return nil }
+        guard let living = living?.value.definition else { return nil }
         if case .run(_, .fail, _) = purpose {
             let message = "\(parent.appending(key)) lives: run another child under another key, or say what to do with `ifRunning:`"
             return .refused(CoordinatorError(.keyInUse, message))

@@ -63,7 +63,7 @@ struct ChildTransition {
 
     private mutating func enter(_ slot: inout ChildSlot, _ record: inout ChildSlot.Record, _ isAlive: Bool) -> Bool {
         var isEnd = false
-        hasProcess = slot.definition.hasProcess
+        hasProcess = slot.registration.definition.hasProcess
         if hasProcess { processID = slot.host?.process?.processID }
         switch change {
         case .started, .restarted: recordStart(&slot, &record)

@@ -28,7 +28,10 @@ private enum Words {
     struct UseService: ResponderMessage {}
     struct Join: ResponderMessage {}
     struct Size: ResponderMessage { typealias Reply = Int }
-    struct Resize: ResponderMessage { var size: Int }
+    struct Resize: ResponderMessage {
+        var size: Int
+        var timeout: Duration
+    }
     struct Fail: ResponderMessage {}
     struct Count: ResponderMessage { var to: Int }
     /// Hears the child's numbers, so many times as large, until the next call.
@@ -89,7 +92,7 @@ private actor HoldingRoot: Coordinator {
         .respond(to: Words.UseService.self, needs: \.slowService) { _, _, _ in },
         .respond(to: Words.Join.self) { me, _ in try await me.context.start(HeldCoordinator.self, as: "held", restart: .permanent) },
         .respond(to: Words.Resize.self) { me, resize in
-            try await me.context.child("held", as: HeldCoordinator.self)?.reconfigure(timeout: .milliseconds(100)) { $0.size = resize.size }
+            try await me.context.child("held", as: HeldCoordinator.self)?.reconfigure(timeout: resize.timeout) { $0.size = resize.size }
         },
         .respond(to: Words.Listen.self) { me, listen in me.listen(listen.factor) },
         .respond(to: Words.Unlisten.self) { me, _ in me.unlisten() },
@@ -140,11 +143,13 @@ struct CancelledWaitTests {
     @Test("A configuration that was taken too late isn't kept, and takes back no later one")
     func late() async throws {
         try await withStage { runtime, stage in
-            let error = await #expect(throws: CoordinatorError.self) { try await runtime.ask(Words.Resize(size: 2), at: "/") }
+            let error = await #expect(throws: CoordinatorError.self) {
+                try await runtime.ask(Words.Resize(size: 2, timeout: .milliseconds(100)), at: "/")
+            }
             #expect(error?.code == .timedOut)
             stage.gate.settle(())
             try await eventually("the former one is back") { try await runtime.ask(Words.Size(), at: "/held") == 1 }
-            try await runtime.ask(Words.Resize(size: 3), at: "/")
+            try await runtime.ask(Words.Resize(size: 3, timeout: .seconds(60)), at: "/", timeout: .seconds(60))
             #expect(try await runtime.ask(Words.Size(), at: "/held") == 3)
         }
     }

@@ -340,7 +340,7 @@ let package = Package(
         .exampleTests("Contacts"),
         .exampleTests("Experience"),
         .exampleTests("Thumbnails"),
-        .testTarget(name: "NNGTests", dependencies: ["CNNG", "ConcurrencySupport", "NNG", "Processes", "TestSupport"]),
+        .testTarget(name: "NNGTests", dependencies: ["CNNG", "CProcess", "ConcurrencySupport", "NNG", "Processes", "TestSupport"]),
         .testTarget(name: "WorkerLifecycleTests", dependencies: ["Supervision", "TestSupport", "WorkerLifecycle"]),
         .testTarget(name: "WireProtocolTests", dependencies: ["TestSupport", "WireProtocol"]),
         .testTarget(name: "ProcessesTests", dependencies: ["ConcurrencySupport", "Processes", "TestSupport"]),

@@ -1,4 +1,5 @@
 internal import CNNG
+internal import CProcess
 
 /// A connected stream of bytes: an `nng_stream`, over a Unix socket (`ipc://`) or whatever else nng was built with.
 ///
@@ -248,6 +249,9 @@ extension ByteStream {
             guard result == 0 else { throw NNGError(.init(rawValue: result), operation: "dial", address: url) }
         }
         let outcome = try await dialer.perform("dial", address: url, timeout: timeout) { dialer, aio in
+            // A socket of this machine is connected within the call.
+            coordinator_process_answer_dial(1)
+            defer { coordinator_process_answer_dial(0) }
             nng_stream_dialer_dial(dialer, aio)
         }
         guard let stream = outcome.output else {

@@ -7,7 +7,7 @@
 
 #include "CAccounts.h"
 #include "CPlaces.h"
-#include "CProcessors.h"
+#include "CNNGAnswers.h"
 #include "CSignals.h"
 #include "CTimers.h"
 

@@ -45,7 +45,7 @@ struct Compare: ParsableCommand {
         let log = "\(products)/measurements.log"
         let runner = try Runner(directory: directory.path, log: log)
         let progress = Progress()
-        let results = measure(experiments, runner, progress)
+        let results = measure(experiments, programs, runner, progress)
         progress.finish()
 
         try report(results, of: machine)
@@ -62,7 +62,7 @@ struct Compare: ParsableCommand {
         if let plots { try Plots(results.figures, machine).write(to: plots) }
     }
 
-    private func measure(_ experiments: [Experiment], _ runner: Runner, _ progress: Progress) -> Results {
+    private func measure(_ experiments: [Experiment], _ programs: Programs, _ runner: Runner, _ progress: Progress) -> Results {
         let end = ContinuousClock.now + (quick ? .seconds(170) : .seconds(1_170))
         var results = Results()
         for (index, experiment) in experiments.enumerated() where !Interruption.hasCome {
@@ -71,6 +71,9 @@ struct Compare: ParsableCommand {
                 continue
             }
             progress.begin(experiment.name, index + 1, of: experiments.count)
+            do throws(RunFailure) { _ = try runner.run(programs.renewal, until: end) } catch {
+                results.add(([], ["large pages of our program in \(experiment.name): \(error.description)"]))
+            }
             results.add(experiment.measure(runner, until: end) { progress.show($0) })
         }
         return results

@@ -72,6 +72,11 @@ struct Programs {
         Program(label: label, command: ["\(peers)/placed-subtrees", "\(products)/Placements", "\(count)"], expected: .seconds(20))
     }
 
+    /// Writes our program anew in large pages, as after an installation: the kernel may have forgotten the file, and read it in small ones.
+    var renewal: Program {
+        Program(label: Self.ours, command: ["\(peers)/large-pages", "--again", "\(products)/Measure"], expected: .seconds(5))
+    }
+
     /// A script that measures something of ours.
     func script(_ name: String, _ arguments: String...) -> Program {
         Program(label: Self.ours, command: ["\(peers)/\(name)"] + arguments, expected: .seconds(5))

@@ -84,7 +84,7 @@ struct WorkerBirthTests {
                 try await eventually("there are ten with \(processors) processors: \(count)") {
                     let names = Files.names(in: "/proc/\(process)/task").compactMap { Files.text(of: "/proc/\(process)/task/\($0)/comm") }
                     count = names.count { $0.hasPrefix("nng:") }
-                    return count == 10
+                    return count == 10 && names.count { $0.hasPrefix("nng:poll:epoll") } == 1
                 }
             }
         }

@@ -67,6 +67,39 @@ struct AnswersTests {
         #expect(try Poller().reports() == [1, 1, 1], "another one is answered too")
     }
 
+    @Test("The socket of a stream that is dialled is watched once")
+    func stream() async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.file("socket")
+        // Not nng's, whose poller would watch sockets of its own.
+        let listener = try RawSocket(listeningAt: path)
+        defer { listener.close() }
+        let stream = try await ByteStream.dial("ipc://\(path)", timeout: .seconds(50))
+        defer { stream.close() }
+        let socket = try #require(Self.descriptors.first { Self.peer(of: $0) == path })
+        // Lines such as "tfd:        8 events:       18 data: …".
+        let lines = Self.descriptors.compactMap { Files.text(of: "/proc/self/fdinfo/\($0)") }.joined().split(separator: "\n")
+        let words = try #require(lines.map { $0.split(separator: " ") }.first { $0.starts(with: ["tfd:", "\(socket)"]) })
+        let events = try #require(UInt32(words[3], radix: 16))
+        let (oneShot, alwaysReported): (UInt32, UInt32) = (1 << 30, 0x18)
+        #expect(events & oneShot != 0)
+        #expect(events & ~(oneShot | alwaysReported) == 0, "it's watched for something: \(words)")
+    }
+
+    private static var descriptors: [Int32] { Files.names(in: "/proc/self/fd").compactMap { Int32($0) } }
+
+    /// The path of the socket to which another one is connected.
+    private static func peer(of socket: Int32) -> String? {
+        var address = sockaddr_un()
+        var size = socklen_t(MemoryLayout.size(ofValue: address))
+        let status = withUnsafeMutablePointer(to: &address) { address in
+            address.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(socket, $0, &size) }
+        }
+        guard status == 0, address.sun_family == sa_family_t(AF_UNIX) else { return nil }
+        // Unsafe: the path is a fixed array of the C structure, ended by a zero.
+        return withUnsafeBytes(of: &address.sun_path) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    }
+
     @Test("Threads are named from outside, except while nng is used for the first time")
     func names() throws {
         let gate = ThreadGate()
@@ -82,17 +115,24 @@ struct AnswersTests {
         let thread = try #require(other.withLock { $0 })
         let setName = try Self.function("pthread_setname_np", as: (@convention(c) (pthread_t, UnsafePointer<CChar>) -> Int32).self)
         #expect(setName(thread, "outside") == 0)
-        #expect(try name(of: thread) == "outside")
-        let own = try name(of: pthread_self())
+        #expect(try Self.name(of: thread) == "outside")
+        let own = try Self.name(of: pthread_self())
         coordinator_process_answer_first_use(1)
         #expect(setName(thread, "not now") == 0)
         #expect(sysconf(Int32(_SC_NPROCESSORS_ONLN)) == 1)
+        let begun = Lock<String?>(nil)
+        let isBegun = DetachedThread.run(waitingFor: .seconds(50)) {
+            let name = try? Self.name(of: pthread_self())
+            begun.withLock { $0 = name }
+        }
         coordinator_process_answer_first_use(0)
-        #expect(try name(of: thread) == "outside")
-        #expect(try name(of: pthread_self()) == own)
+        #expect(isBegun == true && begun.withLock { $0 } == "nng:poll:epoll")
+        #expect(setName(pthread_self(), "fifteen letters.") == ERANGE)
+        #expect(try Self.name(of: thread) == "outside")
+        #expect(try Self.name(of: pthread_self()) == own)
     }
 
-    private func name(of thread: pthread_t) throws -> String {
+    private static func name(of thread: pthread_t) throws -> String {
         typealias GetName = @convention(c) (pthread_t, UnsafeMutablePointer<CChar>, Int) -> Int32
         let getName = try Self.function("pthread_getname_np", as: GetName.self)
         var name = [CChar](repeating: 0, count: 16)

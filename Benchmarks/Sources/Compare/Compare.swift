@@ -71,8 +71,10 @@ struct Compare: ParsableCommand {
                 continue
             }
             progress.begin(experiment.name, index + 1, of: experiments.count)
-            do throws(RunFailure) { _ = try runner.run(programs.renewal, until: end) } catch {
-                results.add(([], ["large pages of our program in \(experiment.name): \(error.description)"]))
+            if experiment.programs.contains(where: { $0.command[0] == programs.measure }) {
+                do throws(RunFailure) { _ = try runner.run(programs.renewal, until: end) } catch {
+                    results.add(([], ["\(experiment.name) in large pages: \(error.description)"]))
+                }
             }
             results.add(experiment.measure(runner, until: end) { progress.show($0) })
         }

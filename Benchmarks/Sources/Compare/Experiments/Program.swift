@@ -23,12 +23,15 @@ struct Programs {
     /// A directory on a disk, for stores.
     let disk: String
 
+    /// Our program, but for durable flows and placed subtrees; its workers are the same file.
+    var measure: String { "\(products)/Measure" }
+
     func ours(_ arguments: String..., label: String = Programs.ours, expected: Duration = .seconds(5)) -> Program {
         ours(arguments, label: label, expected: expected)
     }
 
     func ours(_ arguments: [String], label: String = Programs.ours, expected: Duration = .seconds(5)) -> Program {
-        Program(label: label, command: ["\(products)/Measure"] + arguments, expected: expected)
+        Program(label: label, command: [measure] + arguments, expected: expected)
     }
 
     /// A peer in C.
@@ -72,9 +75,9 @@ struct Programs {
         Program(label: label, command: ["\(peers)/placed-subtrees", "\(products)/Placements", "\(count)"], expected: .seconds(20))
     }
 
-    /// Writes our program anew in large pages, as after an installation: the kernel may have forgotten the file, and read it in small ones.
+    /// Writes ``measure`` anew in large pages, as after an installation: the kernel may have forgotten the file, and read it in small ones.
     var renewal: Program {
-        Program(label: Self.ours, command: ["\(peers)/large-pages", "--again", "\(products)/Measure"], expected: .seconds(5))
+        Program(label: Self.ours, command: ["\(peers)/large-pages", "--again", measure], expected: .seconds(5))
     }
 
     /// A script that measures something of ours.

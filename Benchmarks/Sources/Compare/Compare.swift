@@ -13,7 +13,11 @@ struct Compare: ParsableCommand {
     @Option(help: "Measure only figures whose name, or whose experiment's name, contains this text.")
     var only: String?
 
-    @Flag(help: "Measure only the figures that have a gate, but for those of ten thousand flows and beside DBOS, and for a shorter time.")
+    @Flag(
+        help: """
+            Measure only the figures that have a gate, but for those of ten thousand flows, beside DBOS and of a cluster, and for a shorter time.
+            """
+    )
     var quick = false
 
     @Option(help: "Write the figures to this file as JSON.", completion: .file())

@@ -83,15 +83,18 @@ extension Plan {
                 ["parked", "messages=1000"],
                 ["parked", "messages=100"]
             ),
-            tenfold(
-                "placed subtrees",
-                unit: .milliseconds,
-                key: "time",
-                tenthKey: "time",
-                programs.placements(1_000),
-                programs.placements(100, label: Self.tenth)
-            ),
-        ]
+        ] + (quick ? [] : [placedSubtrees])
+    }
+
+    private var placedSubtrees: Experiment {
+        tenfold(
+            "placed subtrees",
+            unit: .milliseconds,
+            key: "time",
+            tenthKey: "time",
+            programs.placements(1_000),
+            programs.placements(100, label: Self.tenth)
+        )
     }
 
     /// The label of our program when it does a tenth of the work.

@@ -15,17 +15,6 @@ extension Plan {
         let busyNNG = "\(callbacks), busy wait"
         let busyPosting = "\(nng), busy wait"
         let erlang = "Erlang gen_server:call"
-        // What no gate is about.
-        let others = [
-            programs.ours("round-trips", "place=worker", "row=awaiting", label: awaiting),
-            programs.ours("round-trips", "place=worker", "row=serial", label: serial),
-            programs.ours("round-trips", "place=worker", "levels=3", label: threeBorders),
-            programs.erlang(["round_trips", "remote", "call", "10000"], label: erlang),
-            programs.native("SocketPair", label: "C on a socketpair"),
-            programs.native("NNGPair", label: "C on nng pair0"),
-            programs.native("ZeroMQ", label: "C on ZeroMQ"),
-            programs.caf(["round-trips", "remote", "10000"]),
-        ]
         return experiment(
             "round-trip-across",
             [
@@ -37,7 +26,15 @@ extension Plan {
                 programs.native("NNGStreams", "busy", label: busyPosting),
                 programs.native("NNGCallbacks", label: callbacks),
                 programs.native("NNGCallbacks", "busy", label: busyNNG),
-            ] + (quick ? [] : others),
+                programs.ours("round-trips", "place=worker", "row=awaiting", label: awaiting),
+                programs.ours("round-trips", "place=worker", "row=serial", label: serial),
+                programs.ours("round-trips", "place=worker", "levels=3", label: threeBorders),
+                programs.erlang(["round_trips", "remote", "call", "10000"], label: erlang),
+                programs.native("SocketPair", label: "C on a socketpair"),
+                programs.native("NNGPair", label: "C on nng pair0"),
+                programs.native("ZeroMQ", label: "C on ZeroMQ"),
+                programs.caf(["round-trips", "remote", "10000"]),
+            ],
             [
                 Figure(
                     name: "ask across processes, 64 B, ordinary row, p50",
@@ -103,10 +100,6 @@ extension Plan {
     private var roundTripsInProcess: Experiment {
         let awaiting = "\(Programs.ours), row that awaits"
         let inline = "\(Programs.ours), inline row"
-        let variants = [
-            programs.ours("round-trips", "row=inline", label: inline),
-            programs.ours("round-trips", "row=awaiting", label: awaiting),
-        ]
         return experiment(
             "round-trip-in-process",
             [
@@ -114,7 +107,9 @@ extension Plan {
                 programs.erlang(["round_trips", "local", "call", "20000"], label: "Erlang gen_server:call"),
                 programs.erlang(["round_trips", "local", "process", "20000"], label: "Erlang process"),
                 programs.caf(["round-trips", "local", "20000"]),
-            ] + (quick ? [] : variants),
+                programs.ours("round-trips", "row=inline", label: inline),
+                programs.ours("round-trips", "row=awaiting", label: awaiting),
+            ],
             [
                 Figure(
                     name: "ask in one process, p50",

@@ -1,4 +1,4 @@
-/// All experiments; those of a quick run are shorter, and are those whose figures have a gate.
+/// All experiments; those of a quick run are shorter, and have only the figures with a gate and the programs that those compare.
 struct Plan {
     let quick: Bool
     let programs: Programs
@@ -15,8 +15,10 @@ struct Plan {
             let figures = experiment.figures.filter { figure in
                 (!quick || figure.requirement != nil) && (isNamed || figure.name.contains(text ?? ""))
             }
-            return figures.isEmpty
-                ? nil : Experiment(name: experiment.name, programs: experiment.programs, figures: figures, rounds: experiment.rounds)
+            if figures.isEmpty { return nil }
+            let compared = figures.flatMap { [$0.subject, $0.reference] }
+            let programs = experiment.programs.filter { !quick || compared.contains($0.label) }
+            return Experiment(name: experiment.name, programs: programs, figures: figures, rounds: experiment.rounds)
         }
     }
 

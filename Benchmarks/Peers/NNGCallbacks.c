@@ -6,14 +6,12 @@
 // With `busy` the one that asks looks for the answer, as coordinators do by default, and offers the processor to other threads between two looks.
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include "Streams.h"
 
 struct end {
-    nng_stream *stream;
-    nng_aio *reading;
+    struct connection reading;
     // Messages and writes take turns: the next one may begin while nng is still at the end of the last one.
-    nng_aio *writing[2];
+    struct connection writing[2];
     char messages[2][SIZE];
     int current;
     size_t filled;
@@ -26,25 +24,11 @@ struct end {
     pthread_cond_t has_come;
 };
 
-static void submit(nng_aio *aio, char *bytes, size_t count, nng_stream *stream, void (*operation)(nng_stream *, nng_aio *))
-{
-    nng_iov part = { bytes, count };
-    succeed(nng_aio_set_iov(aio, 1, &part), "set_iov");
-    operation(stream, aio);
-}
-
 static void read_on(struct end *end)
 {
-    submit(end->reading, end->messages[end->current] + end->filled, SIZE - end->filled, end->stream, nng_stream_recv);
-}
-
-static void send_all(struct end *end, char *bytes, nng_aio *aio)
-{
-    for (size_t done = 0; done < SIZE; done += nng_aio_count(aio)) {
-        submit(aio, bytes + done, SIZE - done, end->stream, nng_stream_send);
-        nng_aio_wait(aio);
-        succeed(nng_aio_result(aio), "send");
-    }
+    nng_iov part = { end->messages[end->current] + end->filled, SIZE - end->filled };
+    succeed(nng_aio_set_iov(end->reading.aio, 1, &part), "set_iov");
+    nng_stream_recv(end->reading.stream, end->reading.aio);
 }
 
 static void note_answer(struct end *end)
@@ -59,19 +43,19 @@ static void note_answer(struct end *end)
 static void arrived(void *argument)
 {
     struct end *end = argument;
-    if (nng_aio_result(end->reading) != 0) {
+    if (nng_aio_result(end->reading.aio) != 0) {
         if (end->sends_back) _exit(0);
-        fprintf(stderr, "read: %s\n", nng_strerror(nng_aio_result(end->reading)));
+        fprintf(stderr, "read: %s\n", nng_strerror(nng_aio_result(end->reading.aio)));
         _exit(1);
     }
-    end->filled += nng_aio_count(end->reading);
+    end->filled += nng_aio_count(end->reading.aio);
     if (end->filled < SIZE) return read_on(end);
     int current = end->current;
     end->current ^= 1;
     end->filled = 0;
     // First, since both directions of a stream have one lock: the other way round takes twice as long.
     read_on(end);
-    if (end->sends_back) send_all(end, end->messages[current], end->writing[current]);
+    if (end->sends_back) transfer(&end->writing[current], end->messages[current], nng_stream_send);
     else note_answer(end);
 }
 
@@ -79,13 +63,13 @@ static struct end *begun(struct connection connection, bool sends_back, bool is_
 {
     struct end *end = calloc(1, sizeof *end);
     check(!end, "calloc");
-    end->stream = connection.stream;
+    end->reading = end->writing[0] = end->writing[1] = connection;
     end->sends_back = sends_back;
     end->is_busy = is_busy;
     pthread_mutex_init(&end->mutex, NULL);
     pthread_cond_init(&end->has_come, NULL);
-    succeed(nng_aio_alloc(&end->reading, arrived, end), "aio");
-    for (int index = 0; index < 2; index++) succeed(nng_aio_alloc(&end->writing[index], NULL, NULL), "aio");
+    succeed(nng_aio_alloc(&end->reading.aio, arrived, end), "aio");
+    for (int index = 0; index < 2; index++) succeed(nng_aio_alloc(&end->writing[index].aio, NULL, NULL), "aio");
     read_on(end);
     return end;
 }
@@ -113,15 +97,15 @@ static void ask(void *argument)
     struct end *end = argument;
     char bytes[SIZE] = { 0 };
     end->asked++;
-    send_all(end, bytes, end->writing[0]);
+    transfer(&end->writing[0], bytes, nng_stream_send);
     await_answer(end);
 }
 
 int main(int count, char **arguments)
 {
     char address[128];
-    bool is_busy = count == 3 && strcmp(arguments[2], "busy") == 0;
-    make_address(address, sizeof address, is_busy ? 2 : count, arguments, "callbacks");
+    bool is_busy = takes_busy(&count, arguments);
+    make_address(address, sizeof address, count, arguments, "callbacks");
     start_echo(echo, address);
     struct end *end = begun(accepted(listening(address)), false, is_busy);
     measure(ask, end);

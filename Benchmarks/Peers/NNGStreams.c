@@ -3,7 +3,6 @@
 //     NNGStreams DIRECTORY [busy]
 //
 // With `busy` the one that asks looks for the answer, as coordinators do by default, and offers the processor to other threads between two looks.
-#include <stdbool.h>
 #include "Streams.h"
 
 static void echo(void *address) { send_back(dialled(address)); }
@@ -11,8 +10,8 @@ static void echo(void *address) { send_back(dialled(address)); }
 int main(int count, char **arguments)
 {
     char address[128];
-    bool is_busy = count == 3 && strcmp(arguments[2], "busy") == 0;
-    make_address(address, sizeof address, is_busy ? 2 : count, arguments, "streams");
+    bool is_busy = takes_busy(&count, arguments);
+    make_address(address, sizeof address, count, arguments, "streams");
     pid_t child = start_echo(echo, address);
     struct connection connection = accepted(listening(address));
     if (is_busy) connection.await = await_busily;

@@ -3,6 +3,7 @@
 #include "RoundTrips.h"
 #include <nng/nng.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <nng/supplemental/util/platform.h>
 
 static inline void succeed(int status, const char *what)
@@ -38,6 +39,14 @@ static inline void transfer(struct connection *connection, char *bytes, void (*o
         succeed(nng_aio_result(connection->aio), "transfer");
         done += nng_aio_count(connection->aio);
     }
+}
+
+// Whether the last argument is `busy`, which isn't counted then.
+static inline bool takes_busy(int *count, char **arguments)
+{
+    bool is_busy = *count == 3 && strcmp(arguments[2], "busy") == 0;
+    if (is_busy) *count = 2;
+    return is_busy;
 }
 
 static inline struct connection connection_after(nng_aio *aio)

@@ -76,28 +76,16 @@ struct AnswersTests {
         defer { listener.close() }
         let stream = try await ByteStream.dial("ipc://\(path)", timeout: .seconds(50))
         defer { stream.close() }
-        let socket = try #require(Self.descriptors.first { Self.peer(of: $0) == path })
+        let socket = try #require(TemporaryDirectory.socket(connectedTo: path))
         // Lines such as "tfd:        8 events:       18 data: …".
-        let lines = Self.descriptors.compactMap { Files.text(of: "/proc/self/fdinfo/\($0)") }.joined().split(separator: "\n")
-        let words = try #require(lines.map { $0.split(separator: " ") }.first { $0.starts(with: ["tfd:", "\(socket)"]) })
+        let directoryOfWatches = "/proc/self/fdinfo"
+        let text = Files.names(in: directoryOfWatches).compactMap { Files.text(of: "\(directoryOfWatches)/\($0)") }.joined()
+        let watches = text.split(separator: "\n").map { $0.split(separator: " ") }
+        let words = try #require(watches.first { $0.starts(with: ["tfd:", "\(socket)"]) })
         let events = try #require(UInt32(words[3], radix: 16))
         let (oneShot, alwaysReported): (UInt32, UInt32) = (1 << 30, 0x18)
         #expect(events & oneShot != 0)
         #expect(events & ~(oneShot | alwaysReported) == 0, "it's watched for something: \(words)")
-    }
-
-    private static var descriptors: [Int32] { Files.names(in: "/proc/self/fd").compactMap { Int32($0) } }
-
-    /// The path of the socket to which another one is connected.
-    private static func peer(of socket: Int32) -> String? {
-        var address = sockaddr_un()
-        var size = socklen_t(MemoryLayout.size(ofValue: address))
-        let status = withUnsafeMutablePointer(to: &address) { address in
-            address.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(socket, $0, &size) }
-        }
-        guard status == 0, address.sun_family == sa_family_t(AF_UNIX) else { return nil }
-        // Unsafe: the path is a fixed array of the C structure, ended by a zero.
-        return withUnsafeBytes(of: &address.sun_path) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
     }
 
     @Test("Threads are named from outside, except while nng is used for the first time")

@@ -14,11 +14,16 @@ extension TemporaryDirectory {
     /// The sockets of this process that were bound in this directory or are connected to one that was.
     var socketCount: Int {
         Files.numbers(in: "/proc/self/fd").count { number in
-            [getsockname, getpeername].contains { socketPath(Int32(number), $0).hasPrefix(path) }
+            [getsockname, getpeername].contains { Self.socketPath(Int32(number), $0).hasPrefix(path) }
         }
     }
 
-    private func socketPath(
+    /// The descriptor of this process's socket that is connected to the one with this path.
+    static func socket(connectedTo path: String) -> Int32? {
+        Files.numbers(in: "/proc/self/fd").map { Int32($0) }.first { socketPath($0, getpeername) == path }
+    }
+
+    private static func socketPath(
         _ descriptor: Int32,
         _ name: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
     ) -> String {

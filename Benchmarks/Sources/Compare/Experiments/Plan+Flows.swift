@@ -27,7 +27,7 @@ extension Plan {
         ]
         return experiment(
             "flows",
-            [programs.flows("flows"), programs.flows("raw", label: raw)] + (quick ? [] : [programs.dbos]),
+            [programs.flows("flows"), programs.flows("raw", label: raw), programs.dbos],
             own + (quick ? [] : besideDBOS)
         )
     }

@@ -962,18 +962,29 @@ int coordinator_process_start_thread(void (*body)(void *), void *context) {
     return -error;
 }
 
-ssize_t coordinator_process_read_file(const char *path, void *buffer, size_t count) {
+int coordinator_process_open_file(const char *path) {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return -errno;
+    return descriptor < 0 ? -errno : descriptor;
+}
+
+ssize_t coordinator_process_read_from_start(int descriptor, void *buffer, size_t count) {
     size_t filled = 0;
-    ssize_t result = 0;
     while (filled < count) {
-        result = coordinator_process_read(descriptor, (char *)buffer + filled, count - filled);
-        if (result <= 0) break;
+        ssize_t result = pread(descriptor, (char *)buffer + filled, count - filled, (off_t)filled);
+        if (result < 0 && errno == EINTR) continue;
+        if (result < 0) return -errno;
+        if (result == 0) break;
         filled += (size_t)result;
     }
+    return (ssize_t)filled;
+}
+
+ssize_t coordinator_process_read_file(const char *path, void *buffer, size_t count) {
+    int descriptor = coordinator_process_open_file(path);
+    if (descriptor < 0) return descriptor;
+    ssize_t result = coordinator_process_read_from_start(descriptor, buffer, count);
     close(descriptor);
-    return result < 0 ? result : (ssize_t)filled;
+    return result;
 }
 
 ssize_t coordinator_process_attribute(const char *path, const char *name, void *buffer, size_t count) {

@@ -12,10 +12,19 @@ final class Orphans: Sendable {
         /// Such a process never gets one later: a mark is inherited at birth or missing.
         var strangers: Set<Int32> = []
         var lookedAt = ContinuousClock.now
-        /// The processes above this one when they were first asked for; `nil`: they weren't.
+        /// The processes above this one when they were first asked for, with the lists of their children; `nil`: they weren't.
         ///
         /// When one of them ends, what was below it goes to another of them.
-        var ancestors: [Int32]?
+        var ancestors: [Parent]?
+    }
+
+    /// A process to which orphans may come.
+    private struct Parent {
+        let processID: Int32
+        /// The list of its children, unless it couldn't be opened.
+        let list: ChildList?
+
+        init(_ processID: Int32) { (self.processID, list) = (processID, ChildList(of: processID)) }
     }
 
     /// The time for which a number that belonged to an unrelated process is taken as still belonging to it: numbers are reused, but not
@@ -54,9 +63,12 @@ final class Orphans: Sendable {
         let here = getpid()
         let comeHere = Subreaper.isActive || here == 1
         var children: [Int32] = []
-        for parent in comeHere ? [here] : try ancestors() { children += try ProcessTable.orphans(of: parent) }
-        // Spawned children can only be here.
-        if comeHere { children = ProcessSpawner.shared.withoutSpawned(children) }
+        if comeHere {
+            // Spawned children can only be here.
+            children = ProcessSpawner.shared.withoutSpawned(try ProcessTable.orphans(of: here))
+        } else {
+            for parent in try ancestors() { children += try ProcessTable.orphans(of: parent.processID, listedIn: parent.list) }
+        }
         return state.withLock { state in
             let now = ContinuousClock.now
             if now - state.lookedAt > Self.memory { state.strangers = [] }
@@ -65,9 +77,9 @@ final class Orphans: Sendable {
         }
     }
 
-    private func ancestors() throws(ProcessError) -> [Int32] {
+    private func ancestors() throws(ProcessError) -> [Parent] {
         if let known = state.withLock({ $0.ancestors }) { return known }
-        let ancestors = try ProcessTable.ancestors()
+        let ancestors = try ProcessTable.ancestors().map { Parent($0) }
         state.withLock { $0.ancestors = ancestors }
         return ancestors
     }

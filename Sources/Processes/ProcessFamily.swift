@@ -53,8 +53,9 @@ package struct ProcessFamily: Sendable, Hashable {
                 group.kill()
             }
             for family in families {
-                if try family.leader.statistics(.live) != nil { certain.insert(family) }
-                found += try family.ledBy(isCertain: certain.contains(family))
+                let leader = try family.leader.statistics(.live)
+                if leader != nil { certain.insert(family) }
+                found += try family.led(leader, isCertain: certain.contains(family))
             }
             return found + (try await Orphans.shared.carrying(entries))
         }
@@ -96,7 +97,7 @@ package struct ProcessFamily: Sendable, Hashable {
 
     /// The processes of a family whose leader has ended.
     private func living() async throws(ProcessError) -> Set<ProcessIdentity> {
-        var found = try ledBy(isCertain: true) + (try await Orphans.shared.carrying([entry]))
+        var found = try led(leader.statistics(.live), isCertain: true) + (try await Orphans.shared.carrying([entry]))
         if let group = ControlGroup.existing(for: entry) { found += try ProcessTable.living(group.processes) }
         return try Self.withoutThoseAbove(Set(found))
     }
@@ -181,11 +182,13 @@ package struct ProcessFamily: Sendable, Hashable {
 
     /// Returns the leader, and the members of its group and session if the family has an entry.
     ///
-    /// - Parameter isCertain: Whether the group that has the leader's number is certainly its own; otherwise its members must carry the
-    ///   entry.
-    private func ledBy(isCertain: Bool) throws(ProcessError) -> [ProcessIdentity] {
+    /// - Parameters:
+    ///   - statistics: The leader's; `nil`: it's gone.
+    ///   - isCertain: Whether the group that has the leader's number is certainly its own; otherwise its members must carry the
+    ///     entry.
+    private func led(_ statistics: ProcessStatistics?, isCertain: Bool) throws(ProcessError) -> [ProcessIdentity] {
         let number = leader.processID
-        var found: [ProcessIdentity] = try leader.statistics(.live)?.isZombie == false ? [leader] : []
+        var found: [ProcessIdentity] = statistics?.isZombie == false ? [leader] : []
         // Most groups are empty, and the kernel reports that at once. To kill(2), 0 and -1 mean something else.
         guard !entry.isEmpty, number > 1, Glibc.kill(-number, 0) == 0 || errno == EPERM else { return found }
         // Another process has the number by now, so this family's group is long gone.

@@ -41,17 +41,17 @@ enum ProcessTable {
     ///
     /// The kernel gives an orphan to the first thread of its new parent that isn't about to end. The first of all is the leader, and one that
     /// has ended has no children.
-    static func orphans(of processID: Int32) throws(ProcessError) -> [Int32] {
-        guard let children = try children(of: processID, thread: processID) else { return try childrenByParent(processID) }
+    static func orphans(of processID: Int32, listedIn list: ChildList? = nil) throws(ProcessError) -> [Int32] {
+        guard let children = try children(of: processID, thread: processID, listedIn: list) else { return try childrenByParent(processID) }
         if !children.isEmpty { return children }
         return try statistics(of: processID)?.isZombie == true ? self.children(of: processID) : []
     }
 
     /// Returns the children of one thread of a process; none when the thread has ended, and `nil` when the kernel was built without that list.
-    private static func children(of processID: Int32, thread: Int32) throws(ProcessError) -> [Int32]? {
-        switch contents("/proc/\(processID)/task/\(thread)/children", limit: 1 << 20) {
+    private static func children(of processID: Int32, thread: Int32, listedIn list: ChildList? = nil) throws(ProcessError) -> [Int32]? {
+        switch list?.contents ?? contents(ChildList.path(of: processID, thread: thread), limit: ChildList.limit) {
         case .bytes(let bytes): bytes.split(separator: UInt8(ascii: " ")).compactMap { Int32(String(decoding: $0, as: UTF8.self)) }
-        case .absent, .hidden: access("/proc/self/task/\(getpid())/children", R_OK) == 0 ? [] : nil
+        case .absent, .hidden: access(ChildList.path(of: getpid(), thread: getpid()), R_OK) == 0 ? [] : nil
         case .failed(let errno): throw ProcessError(errno, action: "list the children of process \(processID)")
         }
     }
@@ -107,11 +107,15 @@ enum ProcessTable {
 
     /// Reads a file of the kernel's, or its beginning.
     static func contents(_ path: String, limit: Int) -> SystemCalls.Contents {
+        contents(limit) { coordinator_process_read_file(path, $0.baseAddress, $0.count) }
+    }
+
+    fileprivate static func contents(_ limit: Int, _ read: (UnsafeMutableBufferPointer<UInt8>) -> Int) -> SystemCalls.Contents {
         var capacity = 16_384
         while true {
             var result = 0
             let bytes = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
-                result = coordinator_process_read_file(path, buffer.baseAddress, buffer.count)
+                result = read(buffer)
                 count = max(0, result)
             }
             if result < 0 { return SystemCalls.Contents(failure: result) }
@@ -133,5 +137,31 @@ enum ProcessTable {
             if let number = Int32(name) { numbers.append(number) }
         }
         return numbers
+    }
+}
+
+/// The kernel's list of the children of a process's first thread, which stays open.
+///
+/// It's read again after each end of a process, and to find and open it takes ten times as long. It's the list of that process, and empty once
+/// the process has ended, whoever has its number then.
+final class ChildList: Sendable {
+    fileprivate static let limit = 1 << 20
+
+    let processID: Int32
+    private let descriptor: Int32
+
+    /// Opens the list; `nil` if that can't be, such as for want of descriptors, or because there is no such process.
+    init?(of processID: Int32) {
+        descriptor = coordinator_process_open_file(Self.path(of: processID, thread: processID))
+        guard descriptor >= 0 else { return nil }
+        self.processID = processID
+    }
+
+    deinit { close(descriptor) }
+
+    fileprivate static func path(of processID: Int32, thread: Int32) -> String { "/proc/\(processID)/task/\(thread)/children" }
+
+    fileprivate var contents: SystemCalls.Contents {
+        ProcessTable.contents(Self.limit) { coordinator_process_read_from_start(descriptor, $0.baseAddress, $0.count) }
     }
 }

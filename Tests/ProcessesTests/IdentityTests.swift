@@ -35,6 +35,20 @@ extension ProcessesTests {
             }
         }
 
+        @Test func aListOfChildrenThatStaysOpenShowsWhatComesLaterAndIsEmptyInTheEnd() async throws {
+            let output = Transcript()
+            let child = try await ProcessSpawner.shared.spawn(shell("sleep 0.1; sleep 100 & echo $!; wait").collecting(output))
+            let parent = child.identity.processID
+            let list = try #require(ChildList(of: parent))
+            let late = try #require(ProcessIdentity(processID: try await output.processID()))
+            defer { try? late.send(.kill) }
+            for _ in 0..<2 { #expect(try ProcessTable.orphans(of: parent, listedIn: list) == [late.processID]) }
+            try child.identity.send(.kill)
+            #expect(await child.waitForExit() == .signaled(.kill, coreDumped: false))
+            #expect(try ProcessTable.orphans(of: parent, listedIn: list).isEmpty)
+            #expect(ChildList(of: parent) == nil)
+        }
+
         @Test func aReusedNumberIsAStranger() async throws {
             let stranger = ProcessIdentity(processID: getpid(), startTime: ProcessIdentity.current.startTime + 1)
             #expect(stranger != .current)

@@ -181,8 +181,10 @@ int coordinator_process_poll_wait(int poll, uint64_t *tokens, int capacity, int 
 // A detached thread with every signal blocked.
 int coordinator_process_start_thread(void (*body)(void *), void *context);
 
-// Up to `count` bytes of a small file such as /proc/PID/stat.
+// Up to `count` bytes of a small file such as /proc/PID/stat; at once, or of a descriptor, which may be read again.
 ssize_t coordinator_process_read_file(const char *path, void *buffer, size_t count);
+int coordinator_process_open_file(const char *path);
+ssize_t coordinator_process_read_from_start(int descriptor, void *buffer, size_t count);
 
 // Opens a pipe at whose end its reader never is, since it's the writer too; close-on-exec.
 int coordinator_process_endless_input(void);

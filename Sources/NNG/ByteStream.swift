@@ -241,7 +241,7 @@ extension ByteStream {
         guard result == 0, let pointer else {
             throw NNGError(.init(rawValue: result), operation: "dial", address: url)
         }
-        let dialer = Handle(.dialer, owning: pointer)
+        let dialer = Handle(session == nil && url.hasPrefix("ipc:") ? .localDialer : .dialer, owning: pointer)
         defer { dialer.close() }
         if session != nil {
             result = nng_stream_dialer_set_bool(pointer, NNG_OPT_TCP_NODELAY, true)

@@ -5,11 +5,13 @@ internal import Synchronization
 /// The owner of one nng stream, listener or dialer: counts its uses, closes it once, and frees it after the last use.
 ///
 /// All code that passes the pointer to nng holds a use: an operation from its submission until its callback, and a call into nng outside an
-/// operation for its duration. `close` takes effect at once; the memory is freed, on `HandleReleaser`'s thread, when the last use has
-/// ended. So nothing is freed under a callback, a cancellation or a submission that is still inside nng.
+/// operation for its duration. `close` takes effect at once; the memory is freed when the last use has ended, on `HandleReleaser`'s thread
+/// if nng waits for something then. So nothing is freed under a callback, a cancellation or a submission that is still inside nng.
 final class Handle: Sendable {
     enum Kind {
         case stream, listener, dialer
+        /// A dialer of sockets of this machine: nothing is waited for when it's freed (`ipc_dialer_free` of nng 1.5.2).
+        case localDialer
     }
 
     private static let closedBit: UInt64 = 1 << 63
@@ -29,9 +31,7 @@ final class Handle: Sendable {
 
     deinit {
         // Operations in flight retain the handle, so there is no use left here.
-        if word.load(ordering: .acquiring) & Self.closedBit == 0 {
-            HandleReleaser.shared.release(kind, pointer)
-        }
+        if word.load(ordering: .acquiring) & Self.closedBit == 0 { release() }
     }
 
     var isClosed: Bool {
@@ -53,8 +53,14 @@ final class Handle: Sendable {
 
     func leave() {
         let (_, new) = word.wrappingSubtract(1, ordering: .acquiringAndReleasing)
-        if new == Self.closedBit {
-            HandleReleaser.shared.release(kind, pointer)
+        if new == Self.closedBit { release() }
+    }
+
+    /// Frees what nothing uses any more.
+    private func release() {
+        switch kind {
+        case .localDialer: nng_stream_dialer_free(pointer)
+        case .stream, .listener, .dialer: HandleReleaser.shared.release(kind, pointer)
         }
     }
 
@@ -81,7 +87,7 @@ final class Handle: Sendable {
         switch kind {
         case .stream: nng_stream_close(resource)
         case .listener: nng_stream_listener_close(resource)
-        case .dialer: nng_stream_dialer_close(resource)
+        case .dialer, .localDialer: nng_stream_dialer_close(resource)
         }
     }
 }
@@ -189,7 +195,7 @@ final class HandleReleaser: Sendable {
                 switch item.kind {
                 case .stream: nng_stream_free(item.pointer)
                 case .listener: nng_stream_listener_free(item.pointer)
-                case .dialer: nng_stream_dialer_free(item.pointer)
+                case .dialer, .localDialer: nng_stream_dialer_free(item.pointer)
                 }
             }
         }

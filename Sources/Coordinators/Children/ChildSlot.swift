@@ -41,10 +41,10 @@ struct ChildSlot {
 
     /// The values that hold from one start of the key by a request to the next.
     struct ChildRegistration {
-        /// The number of the registration among those of all keys, so that a late clean-up can't affect a later registration of the same key.
-        let number: UInt64
         /// The definition, which an operator or a file may change.
         var definition: ChildDefinition
+        // Behind the definition, whose last word is half empty.
+        let number: RegistrationNumber
     }
 
     /// A call that waits for the end of a life that was told to stop.
@@ -444,7 +444,7 @@ struct ChildSlots: Sendable {
     private var places = PlaceIndex<Entry>()
     /// The place that was looked for last: what follows is often about it, and needs no look-up.
     private let latest = Box<Int>(0)
-    private var registrations: UInt64 = 0
+    private var registrations: RegistrationNumber = 0
 
     /// Returns a copy of a slot; `nil` when there is none.
     subscript(key: String) -> ChildSlot? { box(key)?.value }
@@ -485,8 +485,8 @@ struct ChildSlots: Sendable {
         as key: HashedName,
         in known: Box<ChildSlot>?
     ) -> (Box<ChildSlot>, former: Box<ChildSlot>?) {
-        registrations += 1
-        let registration = ChildSlot.ChildRegistration(number: registrations, definition: definition)
+        registrations &+= 1
+        let registration = ChildSlot.ChildRegistration(definition: definition, number: registrations)
         guard let known else {
             let box = Box(ChildSlot(registration))
             latest.value = entries.count

@@ -49,7 +49,7 @@ extension ChildSupervisor {
     /// The answer to a request for a child.
     enum RequestOutcome {
         /// The child lives, or is about to. `start`: settled when it's ready; `nil` when it is, or the caller doesn't wait for that.
-        case accepted(registration: UInt64, ChildSlot.Start?)
+        case accepted(registration: RegistrationNumber, ChildSlot.Start?)
         /// The key is taken; the turn comes when it's free.
         case busy(OneShot<Void>)
     }
@@ -61,11 +61,11 @@ extension ChildSupervisor {
         /// A child of the same type lives, whose configuration has to be compared outside the lock.
         indirect case living(ChildDefinition)
         /// The child lives already, and is ready.
-        case ready(registration: UInt64)
+        case ready(registration: RegistrationNumber)
         /// The child is to be started, and this thread has to begin its life. `former`: the slot of the life before.
-        case new(registration: UInt64, NewLife, former: Box<ChildSlot>?)
+        case new(registration: RegistrationNumber, NewLife, former: Box<ChildSlot>?)
         /// The child is starting, or is to be started in its turn. `former`: the slot of the life before, which may be stopping.
-        case requested(registration: UInt64, ChildSlot.Start?, former: Box<ChildSlot>?)
+        case requested(registration: RegistrationNumber, ChildSlot.Start?, former: Box<ChildSlot>?)
     }
 
     /// Requests a child.
@@ -149,7 +149,7 @@ extension ChildSupervisor {
     /// - Parameters:
     ///   - forgets: Whether the key is free afterwards; otherwise an operator can start the child again.
     ///   - registration: The registration to which the stop applies; nothing happens when the key has been taken again since.
-    func stop(_ key: String, initiator: Initiator, forgets: Bool, registration: UInt64? = nil) async throws {
+    func stop(_ key: String, initiator: Initiator, forgets: Bool, registration: RegistrationNumber? = nil) async throws {
         let event = forgets ? Supervisor.Event.removeRequested(key) : .stopRequested(key)
         let end = OneShot<Void>()
         let mustWait = mutateAndPerform { state -> Bool? in

@@ -335,7 +335,7 @@ extension ChildSupervisor {
     /// - Throws: The error of a child that hasn't finished; `CancellationError`.
     func awaitEnd(of key: String) async throws -> Bool {
         let end = ChildSlot.End()
-        let registration = state.withLock { state -> UInt64? in
+        let registration = state.withLock { state -> RegistrationNumber? in
             guard state.isAlive(key) || state.isEnding(key) else { return nil }
             return state.slots.with(key) { slot in
                 slot.record.ends.append(end)
@@ -350,7 +350,7 @@ extension ChildSupervisor {
     }
 
     /// Waits for a child's end; the call leaves the others that wait for it when it's cancelled.
-    private func outcome(of end: ChildSlot.End, _ key: String, _ registration: UInt64) async -> Result<Answer, any Error> {
+    private func outcome(of end: ChildSlot.End, _ key: String, _ registration: RegistrationNumber) async -> Result<Answer, any Error> {
         await withTaskCancellationHandler {
             await end.value
         } onCancel: {
@@ -361,7 +361,7 @@ extension ChildSupervisor {
     /// Requests a child that is run to its end, in its turn.
     ///
     /// - Returns: The number of the key's registration.
-    private func takeKey(of definition: ChildDefinition, _ end: ChildSlot.End, _ ifRunning: IfRunning) async throws -> UInt64 {
+    private func takeKey(of definition: ChildDefinition, _ end: ChildSlot.End, _ ifRunning: IfRunning) async throws -> RegistrationNumber {
         var hasTurn = false
         while true {
             do {
@@ -390,7 +390,7 @@ extension ChildSupervisor {
     }
 
     /// Ends the wait of a call that was cancelled; the child is stopped if no other call waits for it.
-    private func leave(_ end: ChildSlot.End, _ key: String, _ registration: UInt64) {
+    private func leave(_ end: ChildSlot.End, _ key: String, _ registration: RegistrationNumber) {
         let isLast = mutateAndPerform { state -> Bool in
             let isAlive = state.isAlive(key)
             let isLast = state.slots.with(key) { slot -> Bool in
@@ -410,7 +410,7 @@ extension ChildSupervisor {
     }
 
     /// Removes a child that has not finished, if it was started to be run to its end.
-    private func removeRun(_ key: String, _ registration: UInt64) async {
+    private func removeRun(_ key: String, _ registration: RegistrationNumber) async {
         let isRun = withSlot(key) { $0.registration.number == registration && $0.record.isRun && $0.record.ends.isEmpty }
         if isRun == true { try? await stop(key, initiator: .parent, forgets: true, registration: registration) }
     }

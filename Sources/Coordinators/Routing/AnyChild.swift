@@ -65,6 +65,11 @@ struct UnclaimedMessage: Parked {
     var envelope: Envelope { message.envelope }
 }
 
+/// The number of a key's registration among those of all keys, so that a late clean-up can't affect a later registration of the same key.
+///
+/// It takes 32 bits, because every child has one: it comes again after four thousand million others.
+typealias RegistrationNumber = UInt32
+
 /// The supervisor of children, as the handles on these know it.
 protocol ChildOwner: AnyObject, Sendable {
     /// The path of the parent.
@@ -72,7 +77,7 @@ protocol ChildOwner: AnyObject, Sendable {
 
     func snapshotState(of key: String) -> CoordinatorState
     func incarnation(of key: String) -> UInt32
-    func stop(_ key: String, initiator: Initiator, forgets: Bool, registration: UInt64?) async throws
+    func stop(_ key: String, initiator: Initiator, forgets: Bool, registration: RegistrationNumber?) async throws
     func restart(_ key: String) async throws
     func setPaused(_ isPaused: Bool, for key: String, initiator: Initiator) async throws
 }

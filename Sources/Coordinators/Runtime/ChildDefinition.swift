@@ -17,9 +17,9 @@ struct ChildDefinition: Sendable {
     /// The specification for the supervisor; the id is the key.
     let specification: ChildSpecification
     let kind: Kind
-    /// The number of this definition and its copies among all of the process.
-    private let number: UInt64
-    private static let numbers = Atomic<UInt64>(0)
+    /// The number of this definition and its copies among the latest four thousand million of the process: 32 bits, because every child has one.
+    private let number: UInt32
+    private static let numbers = Atomic<UInt32>(0)
 
     init(_ specification: ChildSpecification, _ kind: Kind) {
         self.specification = specification

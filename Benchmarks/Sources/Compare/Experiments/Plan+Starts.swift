@@ -59,14 +59,21 @@ extension Plan {
             [programs.ours("starts", "at-once=true", "count=\(Self.gatedCount)", expected: .seconds(3))],
             [
                 Figure(name: "children started at once, \(Self.gatedCount)", key: "starts", unit: .perSecond),
+                // Of the first ones, Swift's runtime and libdispatch keep as much for the next tasks as 0.3 KiB for each task, also when
+                // the tasks start nothing.
                 Figure(
-                    name: "memory of an idle child, \(Self.gatedCount) started at once",
-                    key: "held-bytes",
+                    name: "memory of an idle child, \(Self.gatedCount) started at once beside as many",
+                    key: "further-bytes",
                     unit: .kibibytes,
                     requirement: .value(.atMost, gate: 0.7, goal: 0.5)
                 ),
                 Figure(
-                    name: "memory of an idle child, \(Self.gatedCount) started at once, with what the tasks leave to the allocator",
+                    name: "memory of an idle child, the first \(Self.gatedCount) started at once",
+                    key: "held-bytes",
+                    unit: .kibibytes
+                ),
+                Figure(
+                    name: "memory of an idle child, the first \(Self.gatedCount) started at once, with what the allocator keeps",
                     key: "bytes",
                     unit: .kibibytes
                 ),

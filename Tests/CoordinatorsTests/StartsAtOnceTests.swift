@@ -106,6 +106,22 @@ struct StartsAtOnceTests {
         }
     }
 
+    @Test("A child that isn't listed any more isn't found by its path either")
+    func gone() async throws {
+        try await Parent.with { context, _ in
+            let children = context.cell.children
+            for round in 0..<5_000 {
+                let key = "\(round)"
+                try await context.start(Plain.self, as: key)
+                async let end: Void = context.remove(key)
+                while children.keys.contains(key) { await Task.yield() }
+                #expect(throws: CoordinatorError.self) { try children.summary(of: key) }
+                #expect(children.handle(of: key) == nil && children.typeName(of: key) == nil && !children.has(key))
+                try await end
+            }
+        }
+    }
+
     @Test("Many starts of one key at the same time make one child")
     func oneKey() async throws {
         try await Parent.with { context, _ in

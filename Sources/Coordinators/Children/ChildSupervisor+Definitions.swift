@@ -158,11 +158,7 @@ extension ChildSupervisor {
         try await turn.pass { try await self.reconfigureInTurn(key, former, value, timeout) }
     }
 
-    private func definition(of key: String) -> ChildDefinition? {
-        state.withLock { state in
-            state.machine.state(of: key) == nil ? nil : state.slots.with(key) { $0.definition }
-        }
-    }
+    private func definition(of key: String) -> ChildDefinition? { state.withLock { $0.known(key)?.value.definition } }
 
     private func reconfigureInTurn(_ key: String, _ former: ChildDefinition, _ value: ConfigurationValue, _ timeout: Duration) async throws
     {

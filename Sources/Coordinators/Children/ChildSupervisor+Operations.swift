@@ -43,7 +43,10 @@ extension ChildSupervisor {
     ) throws -> (host: (any ChildHost)?, incarnation: Incarnation, isBetweenLives: Bool) {
         let found = state.withLock { state in
             let isAlive = state.isAlive(key)
-            return state.slots.with(key) { ($0.host, $0.incarnation, isAlive && $0.phase.isBetweenLives(until: deadline), $0.phase) }
+            return state.known(key).map { slot in
+                let slot = slot.value
+                return (slot.host, slot.incarnation, isAlive && slot.phase.isBetweenLives(until: deadline), slot.phase)
+            }
         }
         guard let (host, incarnation, isBetweenLives, phase) = found else { throw cell.noSuchPath(key) }
         if phase.isVacant(beyond: deadline) { throw CoordinatorError.restartsLate(cell.path.appending(key)) }
@@ -54,7 +57,9 @@ extension ChildSupervisor {
     func summary(of key: String) throws -> (snapshot: CoordinatorSnapshot, host: (any ChildHost)?) {
         let found = state.withLock { state -> (CoordinatorSnapshot, (any ChildHost)?)? in
             let machine = state.machine.state(of: key)
-            return state.slots.with(key) { ($0.snapshot(at: cell.path.appending(key), machine, now: cell.runtime.time.now), $0.host) }
+            return state.known(key).map { slot in
+                (slot.value.snapshot(at: cell.path.appending(key), machine, now: cell.runtime.time.now), slot.value.host)
+            }
         }
         guard let found else { throw cell.noSuchPath(key) }
         return found
@@ -87,16 +92,13 @@ extension ChildSupervisor {
 
     /// Returns a handle on a child; `nil` when there is none.
     func handle(of key: String) -> AnyChild? {
-        let typeName = state.withLock { state in
-            state.machine.state(of: key) == nil ? nil : state.slots.with(key) { $0.definition.typeName }
-        }
-        return typeName.map { AnyChild(supervisor: self, key: key, typeName: $0) }
+        typeName(of: key).map { AnyChild(supervisor: self, key: key, typeName: $0) }
     }
 
     /// Returns the name of a child's type; `nil` if there is no such child.
-    func typeName(of key: String) -> String? { withSlot(key) { $0.definition.typeName } }
+    func typeName(of key: String) -> String? { state.withLock { $0.known(key)?.value.definition.typeName } }
 
-    func has(_ key: String) -> Bool { state.withLock { $0.slots.contains(key) } }
+    func has(_ key: String) -> Bool { state.withLock { $0.known(key) != nil } }
 
     func snapshotState(of key: String) -> CoordinatorState {
         state.withLock { state in

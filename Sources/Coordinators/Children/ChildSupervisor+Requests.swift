@@ -133,10 +133,7 @@ extension ChildSupervisor {
 
     /// Starts a stopped child again, as an operator does; a child that waits for its restart is started at once.
     func startAgain(_ key: String) async throws {
-        // A child that the machine has forgotten is gone, though its slot may exist for a moment longer.
-        let (definition, waits) = state.withLock { state in
-            (state.machine.state(of: key) == nil ? nil : state.slots.with(key) { $0.definition }, state.isWaiting(key))
-        }
+        let (definition, waits) = state.withLock { ($0.known(key)?.value.definition, $0.isWaiting(key)) }
         guard let definition else { throw noSuchChild(key) }
         if waits { return try await restart(key) }
         try await start(definition, initiator: .operator)

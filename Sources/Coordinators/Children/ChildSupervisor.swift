@@ -163,6 +163,9 @@ extension ChildSupervisor.State {
 
     func host(of key: String) -> (any ChildHost)? { slots.with(key) { $0.host } ?? nil }
 
+    /// Returns the slot of a child that there is: one that the machine has forgotten is gone, though its slot may exist for a moment longer.
+    func known(_ key: String) -> Box<ChildSlot>? { machine.state(of: key) == nil ? nil : slots.box(key) }
+
     /// Returns whether a life has begun and not ended, or the next one is decided upon.
     func isAlive(_ key: String) -> Bool { machine.state(of: key)?.isAlive == true }
 
